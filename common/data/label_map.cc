@@ -77,7 +77,8 @@ class Names {
   std::map<std::string, std::vector<int32_t>> exact_, any_case_;
 };
 
-// Returns a label as it is shown in messages. An evaluation's labels are escaped already, so UTF-8 stays as it is.
+// Returns a label as it is shown in messages. Valid UTF-8 is not escaped, because an evaluation has already escaped its
+// labels.
 std::string Shown(const std::string& label) {
   return IsUtf8(label) ? label : EscapedBytes(label);
 }

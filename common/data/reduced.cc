@@ -27,8 +27,8 @@ class Reduced final : public Dataset {
     ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
     absl::StatusOr<PlannedImage> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
-    // Falls back to the set's own decoding: training may use shapes that serving rejects, and the set reports corrupt
-    // images.
+    // Uses the set's own decoding if the reduced decoding fails, because training may use shapes that serving rejects.
+    // For a corrupt image the set then returns the error.
     return source_->image(index);
   }
 

@@ -27,7 +27,7 @@ class CorruptImages {
     return absl::IsInvalidArgument(reason) || absl::IsNotFound(reason) || absl::IsPermissionDenied(reason);
   }
 
-  // Adds the error of an image; the text of `reason` names the file and identifies it.
+  // Adds the error of an image. The text of `reason` names the file; an error with the same text is added only once.
   void Add(const absl::Status& reason);
 
   // Adds the classes of a training split that lost all their images; `before` is ImagesPerClass of the whole split.
@@ -37,7 +37,7 @@ class CorruptImages {
   const std::vector<std::string>& reasons() const { return reasons_; }
 
   // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit, or if a class lost
-  // all its images. nullopt allows no error, for callers that have no corrupt_limit.
+  // all its images. A `limit` of nullopt allows no error; callers without a corrupt_limit pass it.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:

@@ -61,7 +61,7 @@ absl::StatusOr<std::string> ReadSendable(const std::string& path) {
   return SentFile(path, std::move(bytes));
 }
 
-// Image files: the images of a folder, or the files that a list in it names.
+// Image files: the images of a folder, or the files that a list names.
 class Files final : public ImageSet {
  public:
   Files(fs::path folder, bool listed, Names names)
@@ -79,7 +79,7 @@ class Files final : public ImageSet {
   const Names names_;
 };
 
-// Returns true if a tar member is skipped because `part` is a folder of its path or its name.
+// Returns true if `part`, a component of a tar member's path, is a hidden name; the member is then skipped.
 bool IsHidden(const fs::path& part) {
   return part != "." && part != ".." && IsHiddenName(part.string());
 }

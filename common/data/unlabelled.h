@@ -18,7 +18,7 @@ struct UnlabelledImages {
 
 // Opens images without labels. `source` is one of
 //   a folder           its visible images and those of its subfolders, a folder's images before its subfolders, in byte
-//                      order; links to folders are not followed. If there is none, its *.tar files
+//                      order; links to folders are not followed. If it has no image: its *.tar files
 //   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
 //                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile

@@ -8,8 +8,9 @@
 
 namespace vitrine {
 
-// The two passes of the resize that rounds like Pillow: from bytes to bytes, with fixed-point weights. A sum starts at
-// one half, is shifted right and clamped to [0, 255]. The sum is exact, so the order of summation does not matter.
+// The two passes of the resize that rounds like Pillow: from bytes to bytes, with fixed-point weights. Each sum starts
+// at one half, so that the following right shift rounds; the result is clamped to [0, 255]. The sum is exact, so the
+// order of summation does not matter.
 
 // Returns a weight with 22 fractional bits, rounded half away from zero.
 int32_t FixedWeight(double weight);

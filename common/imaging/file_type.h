@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Returns the type of a file that is no JPEG, PNG or WebP, from its first bytes: "a GIF", "a PDF"; "" if unknown. For
-// errors that say what to convert.
+// Returns the type of a file that is no JPEG, PNG or WebP, from its first bytes: "a GIF", "a PDF"; "" if unknown. Error
+// messages use it to name the type that the user must convert.
 absl::string_view FileTypeOf(std::string_view bytes);
 
 }  // namespace vitrine

@@ -118,7 +118,8 @@ class NearestGrid {
   static constexpr double kAspectWeight = 4;
   static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 
-  // Returns the least distance of all grids with this number of rows, with real-valued columns and without limits.
+  // Returns a lower bound of the distance of all grids with this number of rows: the minimum over real numbers of
+  // columns, without limits.
   double LeastDistance(int rows) const {
     const double error = 2 * std::log(rows) - log_tokens_ + log_aspect_;
     return kSquaredWeight / (1 + kSquaredWeight) * error * error;

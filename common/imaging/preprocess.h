@@ -30,7 +30,7 @@ class InputRows {
  public:
   InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-  // Returns the resizer, which knows the image rows that each input row depends on.
+  // Returns the resizer, which gives the image rows that each input row depends on.
   const RowResizer& resizer() const { return resizer_; }
   // Compute row y, from image rows in the form that RowResizer::Resize needs or from the whole image. A float image is
   // not rounded.

@@ -142,9 +142,9 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
   return colours * weights[t];
 }
 
-// Returns the sum of one output's `count` taps. kMost is 4 or 8 if no output has more taps, else 0. Sums of unused
-// weights, which are 0, are left out. This does not change the sign of a zero: some weight is positive, and a column's
-// sum is never -0.
+// Returns the sum of one output's `count` taps. kMost is 4 or 8 if no output has more taps, else 0. Taps with unused
+// weights, which are 0, are left out. This cannot change a result of 0 to -0, because some weight is positive and the
+// sum of a column is never -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {

@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Inputs and weights of each output along one axis: output i is the sum over t of weights[i * taps + t] *
-// input[first[i] + t]. Unused weights of a row are 0. For bytes to bytes (common/imaging/byte_passes.h) the weights are
-// in `fixed`, otherwise in `weights`.
+// input[first[i] + t]. Unused weights of a row are 0. A resize from bytes to bytes (common/imaging/byte_passes.h) uses
+// the weights in `fixed`, every other resize those in `weights`.
 struct ResizeFilter {
   int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
@@ -71,7 +71,7 @@ class RowResizer {
   std::vector<const uint8_t*> bytes_;  // row pointers of a whole image
   std::vector<const float*> floats_;
 
-  // Used only for bytes to bytes, otherwise empty.
+  // Used only for a resize from bytes to bytes, otherwise empty.
   std::vector<int32_t> line_;    // used part of a row, as int32_t
   std::vector<uint8_t> passed_;  // results of the first pass: a ring of image rows, or one output row
   std::vector<int> held_;        // image row in each entry of the ring, or -1

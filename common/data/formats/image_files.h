@@ -26,7 +26,8 @@ struct ImageList {
   std::vector<std::string> remarks = {};  // see Dataset::remarks
 };
 
-// Returns a data set of the list's files (JPEG, PNG, WebP) below `root`, in its order. Files are opened when read.
+// Returns a data set of the files (JPEG, PNG, WebP) below `root` that the list names, in the order of the list. A file
+// is opened when its image is read.
 std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList list);
 
 // Returns the file as a client sends it: unchanged, or reduced if a server would reject its size

@@ -59,15 +59,15 @@ struct SplitFolders {
 
 std::string TrainFolder(const fs::path& root, const FolderContent& content) {
   for (const std::string& name : FoldersNamed(content, kTrainFolders)) {
-    // A folder with another name may be a class if it has only images.
+    // A folder named "training" is a class, not a split, if it has no subfolders.
     if (name == kTrainFolders.front() || !ClassFolders(root / name).empty()) return name;
   }
   return "";
 }
 
-// Chooses the test folder: the first one that has a class of the training split, because a folder without one holds
-// unlabelled images (as in many competitions); else the first one. If there is no training split, a folder with such a
-// name may be a class, so the test folder must contain folders.
+// Chooses the test folder among the folders with a name of kTestFolders. Takes the first one that has a class of the
+// training split, or else the first one: a folder without such a class holds unlabelled images, as in many
+// competitions. Without a training split the test folder must contain folders, because it could otherwise be a class.
 void ChooseTest(const fs::path& root, const FolderContent& content, SplitFolders& folders) {
   const std::vector<std::string> trained =
       folders.train.empty() ? std::vector<std::string>() : ClassFolders(root / folders.train);

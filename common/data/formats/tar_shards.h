@@ -37,8 +37,8 @@ struct TarShards {
   std::filesystem::path folder;             // folder of classes.txt; names of shards are relative to it
 };
 
-// Finds the shards of `where`, as ListTarFiles does, with its errors. INVALID_ARGUMENT also if a name has two splits,
-// or only some shards have a split.
+// Finds the shards of `where` with ListTarFiles, and returns its errors. INVALID_ARGUMENT also if a name has words of
+// two splits, or if only some shards have a split.
 absl::StatusOr<TarShards> FindTarShards(std::string_view where);
 
 }  // namespace vitrine

@@ -45,10 +45,10 @@ Decoder& DecoderOf(j_common_ptr jpeg) {
   std::longjmp(decoder.escape, 1);
 }
 
-// Handles warnings (level -1) as errors: after damage libjpeg would continue and fill in missing data. Four warnings
-// are ignored, because they mean no damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd
-// scan parameters that baseline ignores, and an unknown Adobe transform, for which libjpeg's guess is the only
-// reasonable one.
+// Handles warnings (level -1) as errors, because libjpeg would continue after damage and fill in missing data. Ignores
+// four warnings that mean no damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd scan
+// parameters that baseline ignores, and an unknown Adobe transform, for which libjpeg's guess is the only reasonable
+// one.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level != -1) return;
   switch (jpeg->err->msg_code) {
@@ -149,8 +149,8 @@ void CmykRowToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   }
 }
 
-// Returns true if libjpeg can skip pixels, read the whole file, and return the other pixels unchanged. Otherwise it may
-// smooth across blocks (several scans), or change pixels at the edge of a crop (unusual chroma sampling).
+// Returns true if libjpeg can skip pixels, read the whole file, and return the other pixels unchanged. For other images
+// libjpeg may smooth across blocks (several scans), or change pixels at the edge of a crop (unusual chroma sampling).
 bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
   if (jpeg.out_color_space == JCS_CMYK || jpeg_has_multiple_scans(&jpeg)) return false;
   for (int c = 0; c < jpeg.num_components; ++c) {
@@ -180,7 +180,7 @@ void ReadRow(Decoder& decoder, uint8_t* cmyk_row, JpegRows& rows) {
   rows.Take(y);
 }
 
-// Returns true unless the scans of a progressive file lack bits of a coefficient. libjpeg decodes such a file without a
+// Returns false if the scans of a progressive file lack bits of a coefficient. libjpeg decodes such a file without a
 // warning.
 bool HasEveryBit(const jpeg_decompress_struct& jpeg) {
   if (!jpeg.progressive_mode) return true;
