@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Returns true if `bytes` starts like gzip (RFC 1952). No protobuf message starts like this, because its first byte
-// would have wire type 7.
+// Returns true if `bytes` starts like gzip (RFC 1952). A protobuf message cannot start like gzip, because the first
+// byte 0x1F would mean wire type 7, which does not exist.
 bool IsGzip(absl::string_view bytes);
 
 // Returns the decompressed size (modulo 4 GiB) that a gzip member states at its end; 0 if `compressed` is too short.

@@ -25,8 +25,8 @@ using NativeMutex = std::mutex;
 // std::mutex with Clang's thread-safety annotations.
 //
 // server/ and common/http do not use absl::Mutex, for two reasons. First, its timed waits follow the wall clock:
-// setting the clock back by an hour would stop the server's sweeper thread for an hour. Second, the distribution's
-// library is not instrumented, so ThreadSanitizer would not see its synchronization.
+// setting the clock back by an hour would stop the server's sweeper thread for an hour. Second, Debian's build of
+// Abseil is not instrumented, so ThreadSanitizer would not see the synchronization of absl::Mutex.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Shard `number` of `of`. Its part of the work: in an evaluation, every `of`-th image from image `number` on, so that
-// all classes are represented; in `vitrine score`, consecutive images; in a sweep, every `of`-th run.
+// One of `of` parts of some work. In an evaluation, a shard is every `of`-th image from image `number` on, so that it
+// has images of all classes. In `vitrine score` it is consecutive images; in a sweep, every `of`-th run.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Offsets and lengths of the parts of "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".
+// Offsets and lengths of the parts of a header value such as "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".
 struct TraceparentForm {
   static constexpr size_t kTraceAt = 3, kTraceDigits = 32, kSpanAt = 36, kSpanDigits = 16, kFlagsAt = 53, kLength = 55;
 };

@@ -15,7 +15,8 @@ bool IsUtf8(std::string_view text);
 // Returns the longest prefix of `text` (UTF-8) that has at most `most` bytes and no partial character.
 std::string_view FrontOf(std::string_view text, size_t most);
 
-// Shortens a name for an error message: if it exceeds 64 bytes, keeps the whole characters within 64, and "...".
+// Shortens a name for an error message: if it exceeds 64 bytes, returns the characters that fit completely into 64
+// bytes, followed by "...".
 std::string Shown(std::string_view text);
 
 }  // namespace vitrine

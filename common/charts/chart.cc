@@ -19,7 +19,8 @@ std::string Faint() {
   return absl::StrCat("style=\"fill:", ColourOf("faint"), "\"");
 }
 
-// Returns ticks as position and label: the names if there are any, else round values about `apart` pixels apart.
+// Returns ticks as position and label: the names of the axis if it has any, else round values about `apart` pixels
+// apart.
 std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std::vector<std::string>& names,
                                                     double apart) {
   std::vector<std::pair<double, std::string>> ticks;

@@ -13,14 +13,15 @@ namespace vitrine {
 // Frame, grid, ticks and names of an SVG chart.
 struct Chart {
   double width = 620, height = 330;
-  std::string title = {}, x_axis = {}, y_axis = {};  // Begin adds "logarithmic" to the name of such an axis
+  std::string title = {}, x_axis = {}, y_axis = {};  // Begin adds "logarithmic" to the name of a logarithmic axis
   std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
   Axis x = {}, y = {};    // Begin sets the positions
   double top = 54;        // pixels above the plot, for title and one line of legend
   double left = 64;       // pixels left of the plot, for names of y
   double foot = 50;       // pixels below the plot, for names of x
   double margin = 18;     // pixels right of the plot
-  // Names of categories, at positions 0, 1, ...; y counts from the top. Such an axis has no grid; Begin sets its range.
+  // Names of categories, drawn at positions 0, 1, ... from the left or from the top. An axis with names has no grid,
+  // and Begin sets its range.
   std::vector<std::string> x_names = {}, y_names = {};
   bool slanted = false;  // true: names of x are slanted, for names wider than their space
   bool x_grid = false;   // true: lines are also drawn at the ticks of x

@@ -127,7 +127,8 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
   return "";
 }
 
-// Returns CLI11's message, with the flag of a file that cannot be read, or the form that a value needs.
+// Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
+// be converted, the message ends with the form that the value needs.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
   if (error.get_name() == "FileError") return "--config " + message;

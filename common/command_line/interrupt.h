@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Handling of SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit. The
-// signal itself ends other commands. For all commands the exit status in a shell is 130 after Ctrl-C and 143 after
-// SIGTERM.
+// Handling of SIGINT (Ctrl-C) and SIGTERM, for commands that finish their current work and report before they exit.
+// Commands without these handlers are ended by the signal. In both cases the exit status in a shell is 130 after Ctrl-C
+// and 143 after SIGTERM.
 
 // Installs handlers: the first of these signals sets Interrupted(), the second ends the process. Two signals within 0.3
 // s count as one, because some senders, such as timeout(1), signal a process and then its group.

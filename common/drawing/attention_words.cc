@@ -36,7 +36,7 @@ constexpr FeatureRow kFeatureKinds[] = {{v1::CLASS_TOKEN, "class"},
                                         {v1::REGISTER_TOKENS, "registers"},
                                         {v1::PROJECTION, "projection"}};
 
-// Returns null for a kind that only newer servers know.
+// Returns null for an unknown kind, which a newer server may send.
 template <typename Row, size_t n>
 const Row* RowOf(const Row (&rows)[n], decltype(Row::kind) kind) {
   for (const Row& row : rows) {

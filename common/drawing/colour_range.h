@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Mapping of values to colours. Both kinds of range include 0, so that nearly equal values look equal, and drawings
-// with the same range can be compared:
+// Mapping of values to colours. Drawings with the same range can be compared. Both kinds of range include 0, so that
+// nearly equal values get nearly equal colours. The kinds are:
 //   sequential: 0 is dark, `high` is bright yellow (OpenCV's inferno, perceptually uniform).
 //   diverging: -high is blue, 0 nearly white, `high` red. The colours are linear in CIELAB and both ends are equally
 //   dark, so that equal magnitudes of either sign are equally visible.
@@ -25,8 +25,8 @@ struct ColourRange {
 ColourRange RangeOf(std::span<const float> values, bool diverging = false);
 
 // Returns the range for attention weights over `keys` keys, which sum to at most 1. A sequential range extends to at
-// least twice the equal share 1 / `keys`, so that uniform attention has one colour in the middle of the range. 0 keys:
-// the values are not weights.
+// least twice the equal share 1 / `keys`, so that uniform attention is drawn in a single colour from the middle of the
+// range. If `keys` is 0, the values are not weights, and this rule does not apply.
 ColourRange AttentionRange(std::span<const float> values, int64_t keys, bool diverging);
 
 // Returns a range that contains both `a` and `b`, for drawings to be compared.

@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Returns the values as RGB, CV_8UC3, of the same size. A value outside the range gets the colour of the nearer end. If
-// the range is empty, every value gets the colour of its middle.
+// the range is empty, every value gets the colour in the middle of the colour scale.
 cv::Mat Paint(const cv::Mat& values, const ColourRange& range);
 
 // Returns the range as a strip, from low to high: left to right or, if `upright`, bottom to top.

@@ -32,7 +32,8 @@ class FileDescriptor {
 
 // Returns the status of a failed system call, "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR; RESOURCE_EXHAUSTED
 // for a full disk, quota, file size limit or descriptor table; PERMISSION_DENIED; FAILED_PRECONDITION for a symbolic
-// link or a path that leaves the folder; UNAVAILABLE for all other errors, including I/O errors.
+// link that must not be followed (ELOOP) or a path that leads out of its folder (EXDEV); UNAVAILABLE for all other
+// errors, including I/O errors.
 absl::Status FileError(int error, const std::string& what);
 
 }  // namespace vitrine

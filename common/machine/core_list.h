@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Parses the kernel's list of cores, "0-3,8,10-11", to ascending numbers. Returns nullopt if it is malformed. An empty
-// list has no cores.
+// Parses the kernel's list of cores, "0-3,8,10-11", to ascending numbers. Returns nullopt if it is malformed. Empty
+// text gives an empty list.
 std::optional<std::vector<int>> ParseCoreList(std::string_view text);
 
 // Formats cores like the kernel, "0-3,8,10-11"; requires ascending order.

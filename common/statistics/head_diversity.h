@@ -17,8 +17,8 @@ struct HeadDiversity {
 };
 
 // Computes the spread from the attention distances of a model's heads, [layers, heads], row-major, in any unit.
-// Requires at least one head. The definition is ours: paper 001 calls heads diverse and plots their distances (figures
-// 2, 5 to 7), but defines no number.
+// Requires at least one head. The definition is ours: the EIT paper (docs/research/claims/001.md) calls heads diverse
+// and plots their distances (figures 2, 5 to 7), but defines no number.
 HeadDiversity DiversityOf(std::span<const double> distances, int heads);
 
 // Returns a sentence for reports.

@@ -32,11 +32,12 @@ enum class Finding {
 
 // Minimum number of pairs for a finding.
 inline constexpr int64_t kFewestPairs = 3;
-// Number of pairs from which on the t test is sufficient. With fewer, kAbove and kBelow require that all differences
-// have one sign.
+// Minimum number of pairs for which the t test alone decides. With fewer, kAbove and kBelow require that all
+// differences have one sign.
 inline constexpr int64_t kFewPairs = 6;
 
-// Comparison of two settings by differences within pairs of results. The two results share all else, such as the seed.
+// Comparison of two settings by the differences within pairs of results. The two results of a pair have everything else
+// in common, such as the seed.
 struct PairedTest {
   MeanEstimate difference = {};
   // p, two-sided, of the hypothesis that the mean is 0: t test, or sign test if all differences are equal
