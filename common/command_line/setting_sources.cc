@@ -39,7 +39,7 @@ std::string Variable(const std::string& prefix, const std::string& key) {
 }
 
 // Throws unless every line of the file has one of the forms that the header names. CLI11 accepts more: it joins lines
-// until a list ends, so that a missing ] would swallow the settings that follow.
+// until a list ends, so that after a missing ] the following settings would become part of the list.
 void CheckForm(const std::string& text) {
   static const std::regex kNothing(R"(\s*(#.*)?)"), kTable(R"(\s*\[.*)"),
       kSetting(R"(\s*([\w-]+)\s*=\s*("[^"#]*"|[^\s"'#,;\[\]=]+|\[\s*("[^"#]*"\s*(,\s*"[^"#]*"\s*)*)?\])\s*(#.*)?)");

@@ -46,7 +46,7 @@ struct LabelMatch {
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 
-// Returns warnings about a match for the user, one line each: rules that may have guessed wrongly.
+// Returns warnings about a match for the user, one line for each rule whose matches may be wrong.
 std::vector<std::string> MatchInWords(const LabelMatch& match, const Dataset& data);
 
 }  // namespace vitrine

@@ -115,7 +115,7 @@ struct HttpHandling {
   // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip or deflate.
   // `body` may be an error. INVALID_ARGUMENT: another encoding, an HTTP/1 request without a length, or a truncated or
   // corrupt body. RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes.
-  // DEADLINE_EXCEEDED: it arrives too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
+  // DEADLINE_EXCEEDED: the body arrives too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
   using WithBody = std::function<void(absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply)>;
   // Returns the handler of the stream. Runs on the connection's thread.
   using Open = std::function<std::shared_ptr<HttpStreamHandler>(std::shared_ptr<HttpStream> stream)>;

@@ -177,7 +177,7 @@ absl::StatusOr<Layout> FindLayout(const std::string& text, bool labelled) {
 
 constexpr char kJsonLine[] = "each line holds one image, as in {\"file_name\": \"1.jpg\", \"label\": \"cat\"}";
 
-// Converts a JSON value to text, a number to its digits. Returns "" for lists, objects and null.
+// Converts a JSON value to text; a number becomes its digits. Returns "" for lists, objects and null.
 std::string CellOf(const nlohmann::json& value) {
   if (value.is_string()) return value.get<std::string>();
   return value.is_number() || value.is_boolean() ? value.dump() : std::string();

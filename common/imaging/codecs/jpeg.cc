@@ -93,7 +93,7 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
 }
 
 // Called while rows are read, and while libjpeg reads all scans of a progressive image, which takes most of the time.
-// CheckJpegScans has already counted the scans; this limit also covers scans that only libjpeg sees.
+// CheckJpegScans has already counted the scans; this limit also covers scans that only libjpeg finds.
 void OnProgress(j_common_ptr jpeg) {
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;
   std::snprintf(DecoderOf(jpeg).message, JMSG_LENGTH_MAX, "it has more than %d scans", DecoderOf(jpeg).max_scans);
