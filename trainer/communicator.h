@@ -10,14 +10,14 @@
 
 namespace vitrine {
 
-// A group of processes that train one model. Every rank must make the same calls in the same order, from one thread.
-// UNAVAILABLE names the rank that was lost or timed out; the group is unusable after that.
+// A group of processes that train one model. Every rank must make the same calls in the same order, from one thread. An
+// UNAVAILABLE error names the rank that was lost or timed out. The group cannot be used after that error.
 class Communicator {
  public:
   virtual ~Communicator() = default;
   virtual int rank() const = 0;  // 0 to size() - 1
   virtual int size() const = 0;
-  // Replaces every tensor by its sum over the ranks. All ranks get the same bits.
+  // Replaces every tensor by its sum over the ranks. The results of all ranks are bitwise equal.
   virtual absl::Status Sum(std::span<const at::Tensor> tensors) = 0;
   // Replaces every tensor by rank 0's tensor at the same index.
   virtual absl::Status Broadcast(std::span<const at::Tensor> tensors) = 0;

@@ -122,7 +122,7 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 
 namespace {
 
-// Reads the size from the file's header, plans the resize and decodes for it, like the server.
+// Reads the size from the file's header, plans the resize, and decodes as the plan requires, like the server.
 absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
                                          std::optional<Size> size, double crop) {
   PlannedImage image;
@@ -142,7 +142,7 @@ absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t inde
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size, crop);
     if (reduced.ok()) return reduced;
-    // The data set replaces a corrupt image or reports its error.
+    // The calls below read the image again, so that the data set replaces a corrupt image or reports its error.
   }
   ASSIGN_OR_RETURN(image.image, data.image(index));
   ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size, crop));

@@ -40,7 +40,7 @@ struct EvaluateOptions {
   int threads = 1;                          // parallel forward passes, one core each
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image
-  // Filled with a row per image, [images, width] fp32: the first feature of the model that is a vector.
+  // Filled with [images, width] fp32: for each image the model's first feature that is a vector.
   at::Tensor* features = nullptr;
   MeasureProgress progress = nullptr;  // in images
 };

@@ -16,9 +16,9 @@
 namespace vitrine {
 
 // Prefetches the batches of one process on the loader's threads, beginning at a given step. Returns the batches in
-// order, plan.accumulate per step. A step's batches are consecutive in the epoch's order, so processes and accumulation
-// change how a step is divided, but not its samples. Batches do not depend on the number of threads. There must be one
-// consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
+// order, plan.accumulate per step. The batches of a step are consecutive in the epoch's order, so plan.processes and
+// plan.accumulate change how a step is divided, but not its samples. Batches do not depend on the number of threads.
+// There must be one consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {
@@ -48,7 +48,7 @@ class BatchLoader {
   const Options options_;
   absl::Duration waited_;  // used by the consumer only
 
-  // Batches are numbered through the run: step * plan.accumulate + the index within the step.
+  // The number of a batch in the run is step * plan.accumulate + its index within the step.
   Mutex mutex_;
   CondVar changed_;                          // signals changes that MayStart or NextIsMade read
   int64_t started_ ABSL_GUARDED_BY(mutex_);  // next to make

@@ -24,11 +24,12 @@ struct TrainOptions {
   std::filesystem::path work_dir = {};
   // True: resumes from the state in work_dir, if there is one. False: rejects a folder that has a state.
   bool resume = false;
-  // Number of replicas of the model; each has one thread and computes a share of every batch. A resumed run has the
-  // bits of an uninterrupted one only with equal threads and processes on the same kind of CPU; `say` reports changes.
+  // Number of replicas of the model; each has one thread and computes a share of every batch. A resumed run gives
+  // bitwise the result of an uninterrupted one only with the same numbers of threads and processes, and the same kind
+  // of CPU. `say` reports changed numbers.
   int threads = 1;
   int loader_threads = 1;
-  // Steps between writes of the state. Each measurement and the end of each epoch also write it; 0: only these do.
+  // Steps between writes of the state, in addition to those at each measurement and each epoch's end; 0: only those.
   int64_t save_every_steps = 0;
   // Set to true to stop: Train completes the current step, writes the state and returns with `finished` false. With
   // several processes, it is enough to set the flag of one.
@@ -39,7 +40,7 @@ struct TrainOptions {
   // Group of processes that train together; null: only this one. Only rank 0 writes the state and the best weights, and
   // only rank 0 should have observers. All ranks must be able to read work_dir when they resume.
   Communicator* communicator = nullptr;
-  // Called after every step with the position. For tests.
+  // Called after every step with the position. Only tests use this.
   std::function<void(const RunPosition&)> after_step = nullptr;
 };
 
@@ -76,7 +77,8 @@ void SetComputeThreads(int threads);
 // numbers of threads and processes, even if the run is stopped and resumed. INVALID_ARGUMENT: the recipe is
 // inconsistent with itself, the model or the data. FAILED_PRECONDITION or RESOURCE_EXHAUSTED: errors of
 // CheckWorkFolder, CheckRoomForState and ResumePosition. ABORTED: CheckNotDiverged failed, or a loss or gradient is not
-// finite; then the message names step, epoch and the batch's file. UNAVAILABLE: another process was lost.
+// finite. In the second case, the message names step, epoch and the file with the batch. UNAVAILABLE: another process
+// was lost.
 absl::StatusOr<TrainResult> Train(const v1::Recipe& recipe, const Task& task, const TrainOptions& options);
 
 }  // namespace vitrine

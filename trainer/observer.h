@@ -15,8 +15,8 @@ namespace vitrine {
 struct StartReport {
   int64_t step = 0;  // steps done by earlier runs; 0 for a new run
   int64_t total_steps = 0;
-  // True if the earlier run ended after step `step`, but before the step's measurement or the end of its epoch. This
-  // process does both before its first step, so observers may get these reports a second time.
+  // True if the earlier run ended after step `step`, but before the step's measurement or its epoch's end were
+  // reported. This process then starts with these reports, so observers may get them twice.
   bool measures_again = false;
   std::vector<std::string> blocks = {};  // blocks of StepReport::block_norms
 };

@@ -25,15 +25,15 @@ struct ProgressState {
   std::string samples_in_words = "images";
 };
 
-// "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %"
+// Returns for example "epoch 3/8  42 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %".
 std::string ProgressLine(const ProgressState& state);
 
-// "measuring test 24x24  42 %  4,200 of 10,000 images  12s left"
+// Returns for example "measuring test 24x24  42 %  4,200 of 10,000 images  12s left".
 std::string MeasuringLine(const std::string& what, const std::string& samples_in_words, int64_t done, int64_t total,
                           absl::Duration elapsed);
 
-// Shows the progress of a run on stderr: a bar that is redrawn on a terminal, plain lines at longer intervals
-// elsewhere. Not thread-safe.
+// Shows the progress of a run: on a terminal, a bar that is redrawn; otherwise plain lines at longer intervals. Not
+// thread-safe.
 class Progress {
  public:
   Progress(std::ostream& out, bool is_terminal) : display_(out, {.is_terminal = is_terminal}) {}
@@ -44,7 +44,7 @@ class Progress {
   MeasureProgress Measuring(const std::string& what, const std::string& samples_in_words);
   // Prints a permanent line above the bar.
   void Line(const std::string& text) { display_.Line(text); }
-  // Keeps the bar and starts a new line.
+  // Leaves the last bar on the screen and starts a new line.
   void Finish() { display_.Finish(); }
 
  private:

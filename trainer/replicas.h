@@ -18,7 +18,7 @@ struct StepOutcome {
 
 // Computes a batch's gradients on several cores. Each thread runs a share of the samples through a replica, which
 // shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
-// operator; this is faster for small models, and tolerates a busy machine.
+// operator. This is faster for small models, and less affected by other programs on the machine.
 //
 // Gradients are summed in a fixed order, so the result does not depend on timing. Thread-compatible.
 class Replicas {

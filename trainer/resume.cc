@@ -64,7 +64,7 @@ absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const Ru
                         position.processes, position.threads, start.processes, start.threads));
   }
   if (!finished) position.threads = start.threads;
-  // Always those of this run, whose `accumulate` divides a step accordingly.
+  // Even a finished run gets the new number of processes, because the recipe's `accumulate` was chosen for that number.
   position.processes = start.processes;
   return position;
 }

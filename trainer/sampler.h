@@ -14,7 +14,7 @@ class CounterRandom {
   CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample);
 
   uint64_t Next();
-  // Returns a number in [0, 1), with 53 bits.
+  // Returns a number in [0, 1), with 53 random bits.
   double Uniform();
   // Returns a number in [low, high).
   double Uniform(double low, double high) { return low + (high - low) * Uniform(); }

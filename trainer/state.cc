@@ -150,8 +150,8 @@ struct ReadState {
   std::string last_fault = {};  // see RunPosition
 };
 
-// Reads the last state or, if it is missing or damaged, the previous one. If the last state only cannot be read now,
-// returns that error, because continuing from the previous one would replace the last.
+// Reads the last state or, if it is missing or damaged, the previous one. If the last state exists but cannot be read
+// now, returns the error, since a run that continues from the previous state overwrites the last.
 absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
   const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
   absl::StatusOr<Safetensors> last = ReadTensors(file);

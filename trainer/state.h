@@ -51,37 +51,38 @@ struct RunParts {
 std::filesystem::path StateFile(const std::filesystem::path& work_dir);
 std::filesystem::path PreviousStateFile(const std::filesystem::path& work_dir);
 
-// Returns true if the folder has one of these files.
+// Returns true if the folder has the last state or the one before it.
 bool HasState(const std::filesystem::path& work_dir);
 
 // Returns FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
 
-// Creates the folder if missing; FAILED_PRECONDITION if that fails. Writes and removes a test file, with errors as
-// ReplaceFile. RESOURCE_EXHAUSTED if the disk lacks space for the run's states and best weights.
+// Creates the folder if missing; FAILED_PRECONDITION if that fails. Writes and removes a test file, and returns
+// ReplaceFile's errors. RESOURCE_EXHAUSTED if the disk lacks space for the run's states and best weights.
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
-// crash, the old or the new state exists. Keeps the last state as PreviousStateFile(work_dir), if the file system has
-// hard links; but if position.last_fault is set, keeps the previous state as it is, and clears the fault.
+// crash, the old or the new state exists. If the file system has hard links, the state that was the last becomes
+// PreviousStateFile(work_dir). But if position.last_fault is set, that state is unusable, so the previous state stays;
+// SaveState then clears last_fault.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
-// Restores the last state bit by bit; if it is missing or damaged, the previous one. Changes no file.
+// Restores the last state exactly or, if it is missing or damaged, the state before it. Changes no file.
 // FAILED_PRECONDITION: the state is of other data or another recipe (only the fields that Binding in state.cc clears
 // may differ), or both states are missing or damaged. PERMISSION_DENIED, RESOURCE_EXHAUSTED or UNAVAILABLE: the last
-// state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the state's.
+// state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the state's
+// recipe.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// Returns the recipe of the state that RestoreState would restore. Errors of RestoreState for states that cannot be
-// read.
+// Returns the recipe of the state that RestoreState would restore, or RestoreState's error if no state can be read.
 absl::StatusOr<v1::Recipe> RecipeOfState(const std::filesystem::path& work_dir);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
-// Restores these weights. FAILED_PRECONDITION if damaged or of another model; otherwise errors of ReadWholeFile.
+// Restores what SaveBest wrote. FAILED_PRECONDITION if damaged or of another model; otherwise errors of ReadWholeFile.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);
 
-// Atomically writes a batch whose loss or gradient is not finite, for debugging; errors as SaveState.
+// Atomically writes a batch whose loss or gradient is not finite, for debugging. Returns the errors of SaveState.
 absl::Status SaveBatch(const std::filesystem::path& file, const TrainingBatch& batch);
 
 }  // namespace vitrine
