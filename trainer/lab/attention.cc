@@ -21,8 +21,8 @@ double ScoreScale(const SequenceConfig& config) {
   return 1 / std::sqrt(head ? config.width() / config.heads() : config.width());
 }
 
-// Initializes the `parts` matrices [width, width] of queries, keys and values, either each on its own or all as one
-// matrix.
+// Initializes the matrices [width, width] that `layer` stacks: with XAVIER_ATTENTION as one matrix, otherwise each on
+// its own. FAN_IN keeps the layer's initial values.
 void DrawAttention(const SequenceConfig& config, const Linear& layer, Initializer& initializer) {
   if (config.initial() == SequenceConfig::FAN_IN) return;
   const bool together = config.initial() == SequenceConfig::XAVIER_ATTENTION;

@@ -11,7 +11,7 @@
 
 namespace vitrine::sequences {
 
-// Position of a layer: its index for AttentionTap, and the first of its kSites dropout sites.
+// Place of a layer in the model: its index for AttentionTap, and the first of its kSites sites for Dropout.
 struct Place {
   static constexpr int kSites = 8;
   int layer = 0;
@@ -29,8 +29,9 @@ struct Mixing {
   bool drop_weights = false;
 };
 
-// Computes multi-head attention: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask` broadcasts to [B, h,
-// n, m] and is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined `mask` hides no key.
+// Computes attention of h heads of width d_h: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask`
+// broadcasts to [B, h, n, m] and is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined
+// `mask` hides no key.
 at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                      const Mixing& mixing, Place place, const ForwardContext& context);
 
@@ -56,8 +57,8 @@ class SequenceAttention : public Module {
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only
 };
 
-// Attention of a decoder's elements to the encoder's: softmax(alpha * q k^T) v with q from the target, k and v from the
-// source, in every variant.
+// Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. It has
+// queries in the KV variants too.
 class SourceAttention : public Module {
  public:
   SourceAttention(const v1::SequenceConfig& config, Initializer& initializer);

@@ -26,15 +26,15 @@ class ReluFeedForward : public Module {
   DenseLayer fc2_;  // mlp_width -> width
 };
 
-// Encoder results for a decoder block.
+// Output of the encoder, which decoder blocks read.
 struct Source {
   at::Tensor elements;  // [B, n, width]
   at::Tensor mask;      // as for MixValues
   int layer = 0;        // index of the cross-attention layer, for the tap
 };
 
-// A block: self-attention, cross-attention (in a decoder only), and feed-forward. Each of these has a residual and a
-// norm, placed by the config.
+// A block: self-attention, cross-attention (in a decoder only), and feed-forward. Each of these has a residual
+// connection and a norm, whose place config.norm chooses.
 class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);

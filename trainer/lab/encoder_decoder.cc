@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation (Borji 2022, after Vaswani et al. 2017 with pre-norm): KV attention within source and target, QKV
-// cross-attention.
+// The model for translation (Borji 2022, after Vaswani et al. 2017 with pre-norm): KV attention within source and
+// target, QKV cross-attention.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 

@@ -10,7 +10,7 @@
 
 namespace vitrine::sequences {
 
-// Returns the sinusoids of positions 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k =
+// Returns the sinusoids of positions t = 0..length-1, [length, width]: sin(t w_k) and cos(t w_k) with w_k =
 // 10000^(-2k/width), at channels 2k and 2k + 1, or k and width / 2 + k if `halves`. Requires an even width.
 at::Tensor Sinusoids(int64_t length, int64_t width, bool halves);
 
@@ -46,8 +46,8 @@ class Head : public Module {
  public:
   Head(const v1::SequenceConfig& config, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's table, used by TIED. `site` is the head's dropout
-  // site.
+  // [B, n, width] -> [B, n, outputs]. `table` is the embedding's table, which a TIED head uses. `site` is the head's
+  // dropout site.
   at::Tensor Forward(const at::Tensor& x, const at::Tensor& table, int site, const ForwardContext& context) const;
 
  private:
@@ -62,7 +62,7 @@ class Head : public Module {
 // Returns a mask [n, n] for MixValues with which query i sees only the keys j <= i.
 at::Tensor CausalMask(int64_t n, const at::Device& device);
 
-// Make the two kinds of model. Require a valid config.
+// Make a model without and with a decoder. Both require a valid config.
 std::unique_ptr<SequenceModel> MakeEncoder(const v1::SequenceConfig& config, Initializer& initializer);
 std::unique_ptr<SequenceModel> MakeEncoderDecoder(const v1::SequenceConfig& config, Initializer& initializer);
 

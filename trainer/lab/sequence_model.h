@@ -32,9 +32,10 @@ class SequenceModel : public Module {
   // outputs]. Requires a batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws
   // LibTorch's exceptions; RunSequenceModel catches them. May be called concurrently outside of training.
   //
-  // A tap gets source kTokens; `image` is the index of the sequence in the batch. Layers are the blocks in order. In an
-  // encoder-decoder of depth L, the encoder has layers 0..L-1, the decoder L..2L-1, and its cross-attention 2L..3L-1.
-  // The tap's scores are those before any mask; for KV+Pos they are the symmetric part, before g(j).
+  // Stores in context.tap the attention that it requests with source kTokens; `image` is the index of the sequence in
+  // the batch. Layers are the blocks in order. In an encoder-decoder of depth L, the encoder has layers 0..L-1, the
+  // decoder L..2L-1, and its cross-attention 2L..3L-1. The tap's scores are those before any mask and, for KV+Pos,
+  // before g(j) is added (see MapPosition).
   virtual at::Tensor Forward(const SequenceBatch& batch, const ForwardContext& context) const = 0;
 
   const v1::SequenceConfig& config() const { return config_; }
@@ -47,9 +48,9 @@ class SequenceModel : public Module {
 // with another.
 absl::Status ValidateSequence(const v1::SequenceConfig& config);
 
-// Builds the model that `config` describes, with initial parameters drawn from `seed`. INVALID_ARGUMENT as
-// ValidateSequence; this is checked before any allocation. `device` is the CPU, or the meta device for a model whose
-// tensors have shapes but no memory.
+// Builds the model that `config` describes, with initial parameters drawn from `seed`. Calls ValidateSequence, and
+// returns its errors, before any allocation. `device` is the CPU, or the meta device for a model whose tensors have
+// shapes but no memory.
 absl::StatusOr<std::unique_ptr<SequenceModel>> MakeSequenceModel(const v1::SequenceConfig& config, uint64_t seed = 0,
                                                                  at::Device device = at::kCPU);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The KV transformer's models of sequences and sets (paper 004, 5.6 to 5.8).
+// Costs of the KV transformer's models of sequences and sets (Borji 2022, sections 5.6 to 5.8).
 #include "trainer/lab/sequence_workload.h"
 
 #include "absl/strings/str_cat.h"

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Returns the Euclidean norm of each block's gradient, in the order of BlocksOf(parameters); 0 without a gradient.
+// Returns the Euclidean norm of each block's gradient (0 if there is none), in the order of BlocksOf(parameters).
 std::vector<double> BlockNorms(const std::vector<NamedTensor>& parameters);
 
 }  // namespace vitrine

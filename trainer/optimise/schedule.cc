@@ -37,8 +37,9 @@ double OneCycle(double start, double top, double end, const Clock& clock) {
                          : HalfCosine(top, end, (share - kRising) / (1 - kRising));
 }
 
-// Returns the rate of timm's CosineLRScheduler. timm calls it after each epoch with the index of that epoch, so the
-// first two epochs have the rate of tick 0. The cosine begins at tick 0 too: the warm-up replaces its first part.
+// Returns the rate of timm's CosineLRScheduler. timm calls it after each epoch with that epoch's index, the tick, so
+// the first two epochs have the rate of tick 0. The cosine also begins at tick 0, so the warm-up replaces its first
+// part.
 double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
   const int64_t epoch = step / plan.steps_per_epoch;
   const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));

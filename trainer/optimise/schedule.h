@@ -38,8 +38,8 @@ std::string LeftOutInWords(const StepPlan& plan, int64_t data_size);
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
 // Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps from 0
-// gives lr / n, 2 lr / n, ..., lr for COSINE, CONSTANT, MULTI_STEP and INVERSE_SQUARE_ROOT. The last step of the cosine
-// is just above min_lr.
+// gives lr / n, 2 lr / n, ..., lr for COSINE, CONSTANT, MULTI_STEP and INVERSE_SQUARE_ROOT. The rate of the cosine's
+// last step is just above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 // Returns beta1 of this step for ONE_CYCLE, which changes it together with the learning rate; otherwise nullopt.

@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // Returns the parameters of a task's model that training changes, with the multipliers that the settings give to their
-// rates. INVALID_ARGUMENT: a pattern of settings.rate_by_pattern decides no rate, or no parameter is left to train.
+// rates. INVALID_ARGUMENT: a pattern of settings.rate_by_pattern sets no rate, or no parameter is left to train.
 absl::StatusOr<std::vector<NamedTensor>> TrainedParameters(const v1::Optimizer& settings, const Task& task,
                                                            const Module& model);
 

@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// Converts 1234 to one thousand two hundred thirty four. Requires 1 <= number <= 9999.
+// Returns a number in words: for 1234, one thousand two hundred thirty four. Requires 1 <= number <= 9999.
 std::vector<std::string> NumberInWords(int number);
 
 // Returns the KV transformer's corpus: 1 to 9,999 without 8,000, in words, with "." between two numbers. It has 63,095

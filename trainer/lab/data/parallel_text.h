@@ -30,8 +30,8 @@ struct ParallelText {
 // cause: different numbers of lines in a split, or a line without a word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
-// Returns 1 to 9,999 in digits and in words ("digits" and "words"), a corpus without files. The split of each number is
-// fixed: 7,999 to train, 1,000 to validate, 1,000 to test.
+// Returns a corpus that needs no files: the numbers 1 to 9,999 in the languages "digits" and "words". The split of each
+// number is fixed: 7,999 to train, 1,000 to validate, 1,000 to test.
 ParallelText NumberTranslations();
 
 // Words of one language, sorted by frequency, after four special tokens.

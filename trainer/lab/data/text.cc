@@ -30,7 +30,7 @@ size_t CodePointBytes(std::string_view text, size_t at) {
   return too_long || no_character ? 0 : bytes;
 }
 
-// True for the UTF-8 letters A-grave to Thorn of Latin-1. Their lower case is 0x20 higher.
+// Returns true for the UTF-8 letters A-grave to Thorn of Latin-1. Their lower case is 0x20 higher.
 bool IsLatinCapital(uint8_t first, uint8_t second) {
   constexpr uint8_t kTimes = 0x97;  // the multiplication sign, which lies among the letters
   return first == 0xC3 && second >= 0x80 && second <= 0x9E && second != kTimes;

@@ -29,7 +29,7 @@ struct FeatureSplits {
 // INVALID_ARGUMENT names the file and the error: a missing tensor, an unexpected type or shape, a label below 0 or
 // above 999,999, or a value that is not finite.
 absl::StatusOr<FeatureSet> ReadFeatures(const std::filesystem::path& file);
-// Writes a file for ReadFeatures. Errors as WriteFile.
+// Writes a file for ReadFeatures. Returns the errors of WriteFile.
 absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& file);
 
 // Reads a folder with train.safetensors and test.safetensors, or a single file. A single file gives a fixed tenth of

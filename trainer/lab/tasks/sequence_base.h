@@ -23,7 +23,7 @@ enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSet
 // Returns the random numbers of a sample in an epoch. Values that are equal in every epoch use a fixed `epoch`.
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
 
-// Seed of measured data. It is independent of the recipe's seed, so that runs with several seeds use one test set.
+// Seed of data that are equal in all runs, such as a test set. It does not depend on the recipe's seed.
 constexpr uint64_t kMeasuredSeed = 42;
 
 // Parsed value of --data.

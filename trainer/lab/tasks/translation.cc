@@ -107,8 +107,8 @@ class Translation : public SequenceTask {
   }
 
   // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] are
-  // sentence weights: with them the mean over sentences is the mean over the words of the whole batch. A share of the
-  // batch uses the same weights.
+  // weights of the sentences, all equal to sentences / words of the batch. With them, the mean over sentences is the
+  // mean over words, also when the batch is divided among replicas.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());
@@ -139,7 +139,7 @@ absl::StatusOr<ParallelText> ReadPairs(const v1::Recipe& recipe, const std::stri
   return NumberTranslations();
 }
 
-// Returns the maximum number of words in a vocabulary, without marks.
+// Returns the maximum number of words in a vocabulary, without the special tokens.
 absl::StatusOr<int64_t> MostWords(const v1::Recipe& recipe, int model_vocabulary) {
   const int64_t fit = model_vocabulary - WordVocabulary::kMarks;
   const int64_t asked = recipe.sequence().translation().most_words();
