@@ -18,7 +18,7 @@ enum class GoldenImages {
 
 // Makes goldens: inputs of every evaluation size and two encoded images, one of which needs a resize, with the logits
 // of `model`. The weights of `model` must be those that are stored. A call before the first step, with any weights,
-// checks that the version can be published. Errors as Dataset::image, PlanEvaluation and RecordGolden.
+// checks that the version can be published. Returns the errors of Dataset::image, PlanEvaluation and RecordGolden.
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
                                         GoldenImages images);
 

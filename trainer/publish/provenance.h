@@ -30,13 +30,13 @@ bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
 // Adds the version that training started from, and the teacher. If training continued that version on the same data
-// with the same head, adds the version's epochs, images and time. Errors as ReadVersionAt.
+// with the same head, adds the version's epochs, images and time. Returns the errors of ReadVersionAt.
 absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
 
 // Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Describes the preprocessing's source, for a training that started from a version.
+// Says, for a training that started from a version, whether the preprocessing is the version's or the recipe's.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Allowed differences between machines, relative to the largest logit. fp32 differs by summation order, other kernels
-// or a GPU; bf16 has 8 bits of mantissa and rounds in every layer.
+// Allowed differences between machines, relative to the largest logit. In fp32, the order of summation, other kernels
+// and GPUs cause differences; bf16 has 8 bits of mantissa and is rounded in every layer.
 struct Tolerance {
   const char* device;
   const char* precision;

@@ -29,16 +29,16 @@ struct PublishOptions {
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 
-// Adds a version's number to the recipe's start version and teacher, if they have none: that of `before`, the recipe of
-// the state of a resumed run, if it names the same models; otherwise the newest. A resumed run then reads the same
-// versions, and the provenance names them, even if newer versions were published meanwhile. Call before the first step.
-// Errors as ReadVersionAt.
+// Adds version numbers to the recipe's start version and teacher if they have none. `before` is the recipe in the state
+// of a resumed run; its number is used if it names the same model, otherwise the newest version's. A resumed run then
+// reads the same versions, and the provenance names them, even if newer versions were published meanwhile. Must be
+// called before the first step. Returns the errors of ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before = {});
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
 // and two encoded images, one of which needs a resize. If the newest version of options.model has the same weights and
-// extra files, publishes nothing and returns that version: a run that was killed after publishing has been resumed.
+// extra files, publishes nothing and returns that version. This happens if a run is resumed after publishing.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 

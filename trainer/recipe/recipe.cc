@@ -61,7 +61,7 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// True if `value` is a word that is not a value of the enum. The parser's own error would not list the valid values.
+// Returns true if `value` is a word, but no value of the enum. The parser's error would not list the valid values.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&
@@ -135,7 +135,7 @@ absl::StatusOr<v1::Recipe> FindOverBases(const std::string& name_or_path, int ba
   if (!base.ok()) return absl::InvalidArgumentError(absl::StrCat(name_or_path, ": base: ", base.status().message()));
   v1::Recipe recipe = *std::move(base);
   ClearReplacedLists(own, recipe);
-  // Parses the text again instead of merging `own`, so that a zero or false of it replaces the base's value.
+  // Parses the text again instead of merging `own`, so that a zero or false in the text replaces the base's value.
   RETURN_IF_ERROR(MergeText(text, name_or_path, recipe));
   recipe.clear_base();
   return recipe;

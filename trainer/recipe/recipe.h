@@ -31,10 +31,10 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 // Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings need no
 // quotes. A [list] or comma-separated values replace a repeated field as a whole; for messages the [list] is required.
 // INVALID_ARGUMENT: no such field (the message lists the fields), no such enum value (it lists the values), another
-// invalid value, or a value of model_overrides that changes nothing (0 for a number that the model has).
+// invalid value, or a zero in model_overrides, which would not change the model.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
-// Calls FindRecipe and applies the overrides. Errors as FindRecipe and ApplyOverride.
+// Calls FindRecipe and applies the overrides. Returns the errors of FindRecipe and ApplyOverride.
 absl::StatusOr<v1::Recipe> OverriddenRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
 // Returns INVALID_ARGUMENT with the first missing or out-of-range field, its value and the range.

@@ -13,12 +13,12 @@
 namespace vitrine {
 
 // Adds the recipe's format to `data`, the value of --data, if `data` has none: "DIR" becomes "mnist:DIR".
-// INVALID_ARGUMENT if `data` is empty; the message has the data's origin.
+// INVALID_ARGUMENT if `data` is empty; the message has recipe.data.origin.
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
-// Opens one split. Decodes every image now by `preprocessing`. If `cache`, keeps the decoded images in memory unless
-// they need more than 4 GiB. Leaves out images that cannot be decoded and adds them to `corrupt`, with the classes of
-// the training split that lose all images. Errors as OpenDataset, with the data's origin.
+// Opens one split, and decodes every image as `preprocessing` requires. If `cache`, keeps the decoded images in memory
+// unless they need more than 4 GiB. Leaves out images that cannot be decoded and adds them to `corrupt`, with the
+// classes of the training split that lose all images. Returns the errors of OpenDataset, with recipe.data.origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
                                                    CorruptImages& corrupt);

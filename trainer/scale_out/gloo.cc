@@ -140,7 +140,7 @@ void QuietLibTorch() {
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// Opens the store where the ranks find each other. Throws.
+// Opens the store where the ranks find each other, or throws.
 c10::intrusive_ptr<c10d::Store> OpenStore(const Rendezvous& rendezvous, absl::Duration timeout) {
   c10d::TCPStoreOptions options;
   options.port = rendezvous.master_port;
@@ -151,7 +151,7 @@ c10::intrusive_ptr<c10d::Store> OpenStore(const Rendezvous& rendezvous, absl::Du
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_address, options);
 }
 
-// Connects every rank with every other. Throws. GLOO_SOCKET_IFNAME selects the network interfaces, as in PyTorch.
+// Connects every rank with every other, or throws. GLOO_SOCKET_IFNAME selects the network interfaces, as in PyTorch.
 c10::intrusive_ptr<c10d::ProcessGroupGloo> OpenGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                                      const Rendezvous& rendezvous, const ConnectOptions& options) {
   auto group_options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.arrival_timeout));
@@ -194,7 +194,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvo
   if (rendezvous.world_size == 1) return std::make_unique<Alone>();
   IgnoreBrokenPipes();
   QuietLibTorch();
-  // A client of the store waits forever if a server accepts its connection but never answers.
+  // Limits the time, because a client of the store waits forever if a server accepts its connection but never answers.
   const absl::Duration limit = 2 * options.arrival_timeout + absl::Seconds(5);
   auto joined = std::make_shared<absl::StatusOr<std::unique_ptr<Communicator>>>();
   if (EndsWithin(limit, [joined, rendezvous, options] { *joined = Join(rendezvous, options); })) {

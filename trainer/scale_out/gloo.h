@@ -13,7 +13,7 @@
 namespace vitrine {
 
 struct ConnectOptions {
-  // Timeout for all ranks to arrive: pods of a job do not start together.
+  // Timeout for all ranks to arrive. It is long, because the pods of a job do not start together.
   absl::Duration arrival_timeout = absl::Minutes(5);
   // Timeout of Sum and Broadcast. It detects a process that hangs or lost its network; the end of a process is detected
   // at once. It must exceed the time of work that one rank does alone, such as writing the state.
@@ -31,7 +31,7 @@ struct ConnectOptions {
 // Sums are deterministic: the order of additions depends only on the world size and the tensors' shapes. If SIGPIPE has
 // no handler, ignores it from now on, so that a write to a lost rank returns an error.
 //
-// UNAVAILABLE: a rank did not arrive in time (the message names it), or the store cannot be reached or hosted.
+// UNAVAILABLE: a rank did not arrive in time (the message names it), or the ranks' store cannot be reached or hosted.
 // FAILED_PRECONDITION: ranks differ in WORLD_SIZE or `agreement`. ALREADY_EXISTS: two processes have the same rank.
 absl::StatusOr<std::unique_ptr<Communicator>> Connect(const Rendezvous& rendezvous, const ConnectOptions& options = {});
 

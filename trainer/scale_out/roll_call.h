@@ -26,13 +26,13 @@ bool EndsWithin(absl::Duration limit, std::function<void()> work);
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// Record, in the store that the ranks share, of the ranks that have arrived and, after a loss, of those still alive.
+// Record of the ranks that have arrived and, after a loss, of those still alive, in the store that the ranks share.
 class RollCall {
  public:
   // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
-  // Announces this rank, waits for the others, compares `agreement`. Errors as Connect's; throws if the store is lost.
+  // Announces this rank, waits for the others, compares `agreement`. Errors: see Connect. Throws if the store is lost.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
   // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause

@@ -25,10 +25,10 @@ struct ValueEffect {
   std::optional<PairedTest> test = {};
 };
 
-// Returns the effects of all axes with several values, in the grid's order. TestPaired corrects all tests together.
+// Returns the effects of all axes with several values, in the grid's order, tested together by TestPaired.
 std::vector<ValueEffect> EffectsOf(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
-// Returns the effects as a table, one row each; text gives fractions in percent.
+// Returns the effects as a table, one row each. Printed as text, it has fractions in percent.
 DataTable EffectsTable(const SweepGrid& grid, const std::vector<ValueEffect>& effects);
 
 // Returns sentences that explain the table.

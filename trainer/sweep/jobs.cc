@@ -47,7 +47,7 @@ class SignalsHeld {
 // Runs in the child between fork and exec: only system calls are allowed.
 [[noreturn]] void Become(char* const* command, int log, pid_t parent, const SignalsHeld& held) {
   setpgid(0, 0);
-  // The parent may have died before the prctl.
+  // Also checks the parent, which may have died before the prctl.
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(kNoExec);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) _exit(kNoExec);

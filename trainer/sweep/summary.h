@@ -29,16 +29,16 @@ struct PointSummary {
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // parameters of the model
   size_t missing = 0;      // runs of the grid without a result
-  // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all other complete
-  // points are worse. Incomplete points do not count.
+  // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all others are worse.
+  // Only complete points, which lack no run, are compared.
   bool best = false;
 };
 
-// `results` has one entry per cell of the grid. Returns one summary per point, in order. INVALID_ARGUMENT as ScoreOf.
+// Returns one summary per point, in order. `results` has one entry per cell of the grid. Returns the errors of ScoreOf.
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 
-// Returns the index of the complete point with the best mean, the first of equal ones; nullopt if none is complete.
+// Returns the index of the complete point with the best mean, or of the first of them; nullopt if none is complete.
 std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 }  // namespace vitrine

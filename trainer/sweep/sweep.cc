@@ -113,7 +113,7 @@ class Sweeper {
     return absl::OkStatus();
   }
 
-  // Returns "; shard 1/3 has 8 others", or nothing for a whole sweep.
+  // Returns "; shard 1/3 has 8 others", or "" for a whole sweep.
   std::string ShardText() const {
     if (options_.shard.of == 1) return "";
     return absl::StrCat("; shard ", ToString(options_.shard), " has ", jobs_.size(), " others");

@@ -49,8 +49,8 @@ struct SweepOutcome {
 // Returns true if the shard runs this cell, an index in the grid's cells.
 bool IsOfShard(size_t cell, const Shard& shard);
 
-// Returns the command line of a cell's run. It continues the run in the cell's folder; a finished run only reports, and
-// publishes if --publish is added.
+// Returns the command line of a cell's run. The command continues the run in the cell's folder. If the run has
+// finished, the command only reports, and publishes if --publish is added.
 std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell);
 
 // Runs every cell of the shard that has no result as `program run RECIPE --resume ...` in its own process, so that a
