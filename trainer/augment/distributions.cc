@@ -7,16 +7,16 @@
 namespace vitrine {
 namespace {
 
-// Ulrich 1984, for alpha >= 1/2: a point with density proportional to (1 - r^2)^(alpha - 3/2) on the unit disc, with
-// r^2 = 1 - V^(1 / (alpha - 1/2)) and uniform direction, has a first coordinate that is Beta(alpha, alpha) on [-1, 1].
+// Draws by Ulrich's method (1984), for alpha >= 1/2. If r^2 = 1 - V^(1 / (alpha - 1/2)) for a uniform V, a point of the
+// plane at distance r from 0, in a uniform direction, has a first coordinate with Beta(alpha, alpha) on [-1, 1].
 double BetaFromDisc(double alpha, CounterRandom& random) {
   const double radius = std::sqrt(1 - std::pow(random.Uniform(), 1 / (alpha - 0.5)));
   const double angle = 2 * std::numbers::pi * random.Uniform();
   return (1 + radius * std::cos(angle)) / 2;
 }
 
-// Joehnk 1964: X / (X + Y) for X = U^(1/alpha) and Y = V^(1/alpha) with X + Y <= 1. At alpha <= 1/2 at least pi/4 of
-// the pairs are accepted. Computes in logarithms, since X and Y underflow for small alpha.
+// Draws by Joehnk's method (1964): X / (X + Y) for X = U^(1/alpha), Y = V^(1/alpha), U and V uniform, X + Y <= 1. At
+// alpha <= 1/2 at least pi/4 of the pairs are accepted. Computes in logarithms, as X and Y underflow for small alpha.
 double BetaByRejection(double alpha, CounterRandom& random) {
   while (true) {
     // 1 - u is in (0, 1].

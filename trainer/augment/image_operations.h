@@ -21,14 +21,14 @@ Image Posterize(Image image, int bits);        // keeps the `bits` highest bits,
 Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// Factor 0 gives the image named on the right, factor 1 the original. A factor above 1 increases the difference from
-// the image of factor 0.
+// Factor 0 gives the image that the comment behind the function names, factor 1 the original. A factor above 1
+// increases the difference from the image of factor 0.
 Image Saturate(Image image, double factor);        // 0: grey
 Image Contrast(Image image, double factor);        // 0: the mean grey
 Image Brighten(Image image, double factor);        // 0: black
 Image Sharpen(const Image& image, double factor);  // 0: smoothed by a 3x3 kernel
 
-// Maps output pixel (x, y) to its source (a x + b y + c, d x + e y + f). Unit: pixels, with centres at .5.
+// Maps output pixel (x, y) to its source (a x + b y + c, d x + e y + f). Pixel centres are at 0.5, 1.5, ...
 struct AffineMapping {
   double a = 1, b = 0, c = 0, d = 0, e = 1, f = 0;
 

@@ -33,8 +33,8 @@ struct RandOperation {
 std::span<const RandOperation> RandOperations();
 
 // Applies RandAugment (Cubuk et al. 2020) like timm: draws settings.operations operations with replacement. Applies
-// each with settings.probability, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. Warps use
-// `fill`. Always draws five random numbers per operation.
+// each with settings.probability, at a magnitude from N(magnitude, magnitude_deviation^2) clamped to 0..10. `fill` is
+// the colour of pixels that a warp takes from outside the image. Always draws five random numbers per operation.
 Image RandAugmented(Image image, const v1::RandAugment& settings, const Colour& fill, CounterRandom& random);
 
 // Changes brightness, contrast and saturation in random order, each by a factor between 1 - strength and 1 + strength,

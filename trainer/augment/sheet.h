@@ -17,8 +17,8 @@ struct AugmentationSheetOptions {
 };
 
 // Returns a PNG that shows a recipe's augmentation. Rows are images, and columns are draws, made by the functions that
-// training uses. If the recipe mixes images, every column is a batch. INVALID_ARGUMENT if an image cannot be decoded or
-// has no size that the model accepts. Thread-safe.
+// training uses. If the recipe mixes images, the images of a column are mixed as one batch. INVALID_ARGUMENT if an
+// image cannot be decoded or has no size that the model accepts. Thread-safe.
 absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::Recipe& recipe,
                                               const v1::Preprocessing& preprocessing,
                                               const AugmentationSheetOptions& options = {});

@@ -37,7 +37,7 @@ void AddRun(CLI::App& app, RunFlags& flags);
 // Pins the versions that a recipe names (PinVersions). Marks INVALID_ARGUMENT as a usage error.
 absl::Status PinVersionsOfFlags(v1::Recipe& recipe, const v1::Recipe& before = {});
 
-// Adds the short flags to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
+// Adds --epochs, --start and --teacher to the overrides. INVALID_ARGUMENT: --epochs and --set epochs differ.
 absl::Status ApplyShortFlags(RunFlags& flags);
 
 // Returns the command line that continues a stopped run.
@@ -59,9 +59,9 @@ struct SweepFlags {
 
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
-// Runs the cells that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them to
-// the runs. With --publish-best, finally replaces this process (exec) by one that publishes the first run of the best
-// setting. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
+// Performs the runs that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them
+// to the runs. With --publish-best, finally replaces this process (exec) by one that publishes the first run of the
+// best setting. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.

@@ -65,7 +65,7 @@ absl::Status Continue(const InspectFlags& flags, const SequenceRun& run) {
   if (!run.recipe().sequence().has_language()) return NotOf(run, "generate", "a language");
   const std::vector<std::string>& vocabulary = run.vocabulary();
   const bool words = language.text() == v1::LanguageExperiment::NUMBER_WORDS;
-  // Without a prompt the text begins a number, or a line if there are lines.
+  // The default prompt makes the text begin with a new number or, if the data have lines, with a new line.
   std::string prompt = words ? "." : std::ranges::binary_search(vocabulary, "\n") ? "\n" : vocabulary.front();
   if (flags.prompt) prompt = *flags.prompt;
   ASSIGN_OR_RETURN(const NamedSequence start, OfFlag("--prompt", run.Read(prompt)));
@@ -101,7 +101,7 @@ absl::Status Answer(const SequenceRun& run, const NamedSequence& sequence) {
   return absl::OkStatus();
 }
 
-// `where`: the argument or line of `text`, for an error.
+// Prints the answer to `text`. `where` is the argument or line that holds `text`, for error messages.
 absl::Status TranslateOne(const SequenceRun& run, const std::string& text, const std::string& where) {
   ASSIGN_OR_RETURN(NamedSequence sequence, OfFlag(where, run.Read(text)));
   if (run.recipe().sequence().has_digits()) return Answer(run, sequence);

@@ -273,7 +273,7 @@ absl::Status RunRecipe(RunFlags flags) {
   Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
   ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
                    ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));
-  // torchrun restarts all processes after it lost one.
+  // After the loss of a process, torchrun restarts all processes, which then continue from the state.
   if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
   ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
   if (flags.name.empty()) flags.name = experiment.recipe.name();

@@ -94,7 +94,7 @@ absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const Sweep
   return absl::AbortedError(absl::StrCat(text, "run them again with:\n  ", SameCommand(flags)));
 }
 
-// Fixes the versions that the runs start from and learn from, as a newer one may be published between two runs.
+// Fixes the start version and the teacher of the runs, because a newer version may be published between two runs.
 absl::Status PinVersionsOf(SweepCell& cell) {
   RETURN_IF_ERROR(PinVersionsOfFlags(cell.recipe));
   const v1::Recipe& recipe = cell.recipe;
@@ -121,7 +121,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
-// Checks that no flag of --pass changes the settings of a run, which its name and the table would not say.
+// Checks that no flag of --pass changes the settings of the runs. Their names and the table would not show the change.
 absl::Status CheckPassed(const SweepFlags& flags) {
   for (const std::string& flag : flags.pass) {
     const std::string name = flag.substr(0, flag.find('='));

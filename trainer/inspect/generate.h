@@ -20,11 +20,12 @@ struct GenerateOptions {
   uint64_t seed = 0;
 };
 
-// Draws an id by `uniform` in [0, 1). Among equal logits, the lowest id is first. Requires at least one logit.
+// Draws a token id with the random number `uniform`, in [0, 1). Of equal logits, the one with the lowest id counts as
+// the most likely. Requires at least one logit.
 int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options, double uniform);
 
-// Continues a batch of one sequence; `take` gets each new id. The ids depend only on the arguments. Requires a causal
-// model of tokens. Errors of RunSequenceModel.
+// Continues a batch of one sequence, and calls `take` with each new id. The ids depend only on the arguments. Requires
+// a causal model of tokens. Returns the errors of RunSequenceModel.
 absl::Status Generate(const SequenceModel& model, SequenceBatch batch, const GenerateOptions& options,
                       const std::function<void(int64_t id)>& take);
 

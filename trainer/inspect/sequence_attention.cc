@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT names `flag`: `index` does not exist.
+// Returns `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT with `flag` if `index` does not exist.
 absl::StatusOr<std::vector<int>> Chosen(const char* flag, std::optional<int> index, int count) {
   if (index && (*index < 0 || *index >= count)) {
     return absl::InvalidArgumentError(
@@ -117,7 +117,7 @@ absl::StatusOr<std::string> Png(const SequenceFigure& figure, const ColourRange&
 }
 
 std::string Json(const SequenceFigure& figure) {
-  // Prints a float with the fewest digits that give the same value.
+  // This JSON type prints a float with the fewest digits that give the same value.
   using Value = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
   Value maps = Value::array();
   for (const SequenceMap& map : figure.maps) {

@@ -133,7 +133,7 @@ absl::Status SequenceRun::MakeVocabularies(const std::string& data) {
   ASSIGN_OR_RETURN(const DataPlace place, FindData(recipe_, data, {"parallel", "generated"}));
   ASSIGN_OR_RETURN(const ParallelText text,
                    place.kind == "generated" ? NumberTranslations() : ReadParallelText(place.where));
-  // The same vocabulary sizes as the task, which has checked them.
+  // Uses the same vocabulary sizes as the task, which has checked them.
   const auto most = [&](int model_vocabulary) {
     return translation.most_words() > 0 ? translation.most_words()
                                         : std::min<int64_t>(model_vocabulary - WordVocabulary::kMarks, 10'000);

@@ -30,7 +30,7 @@ class SequenceRun {
   // Opens the state in the work folder of a finished or stopped run, and changes no file. The weights are those that
   // the run itself would report: averaged if the recipe averages, the best if it holds out samples. `data` is the
   // run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder has no state.
-  // INVALID_ARGUMENT: a run of images, or other data. Errors of MakeSequenceTask, RestoreState and LoadBest.
+  // INVALID_ARGUMENT: a run of images, or other data. Also the errors of MakeSequenceTask, RestoreState and LoadBest.
   static absl::StatusOr<SequenceRun> Open(const std::filesystem::path& work_dir, const std::string& data);
 
   const v1::Recipe& recipe() const { return recipe_; }
@@ -40,16 +40,16 @@ class SequenceRun {
 
   // Parses one input: digits ("3 1 4" or "314"), characters, number words or a sentence. INVALID_ARGUMENT: the text is
   // empty or too long for the model, or it contains other characters than digits, or tokens outside the language's
-  // vocabulary. A word that a translation does not know becomes <unk> and keeps its name.
+  // vocabulary. In a translation, a word outside the vocabulary becomes <unk>, but keeps its name.
   absl::StatusOr<NamedSequence> Read(const std::string& text) const;
-  // Returns a training sample of the first epoch. The name of a set's anomaly ends with "*". INVALID_ARGUMENT if it
-  // does not exist.
+  // Returns a training sample of the first epoch. The name of a set's anomaly ends with "*". INVALID_ARGUMENT if there
+  // is no such sample.
   absl::StatusOr<NamedSequence> Sample(int64_t sample) const;
   // Translates greedily, to at most 50 words more than the source has, and sets the sequence's target: <bos> and the
-  // words. An id that the vocabulary lacks is named <unk>. Requires a pair and no target.
+  // words. An id that the vocabulary lacks is named <unk>. Requires a translation run and a sequence without target.
   absl::Status Translate(NamedSequence& sequence) const;
 
-  // Returns the token of each id of a language.
+  // Returns the token of each id. For language runs only.
   const std::vector<std::string>& vocabulary() const { return vocabulary_; }
 
  private:

@@ -15,19 +15,20 @@
 namespace vitrine {
 
 // Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest. INVALID_ARGUMENT for
-// another form of path. NOT_FOUND names the missing repository or some existing versions. Other errors as ReadVersion.
+// another form of path. NOT_FOUND names the missing repository or some existing versions. Otherwise returns the errors
+// of ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
-// Gives `data` the class order of the start version, so that its head fits, if MatchLabels matches all classes, not by
-// number, and start.replace_head is unset. Otherwise returns `data`. Errors as ReadVersionAt.
+// If start.replace_head is unset and MatchLabels matches all classes by name, returns `data` with the class order of
+// the start version, so that its head fits. Otherwise returns `data`. Returns the errors of ReadVersionAt.
 absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
 absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config);
 
 // Copies a stored version's weights into `model`. With `replace_head`, the version's classes may differ, and `model`
-// keeps its own HeadOf parameters. Resizes a position table of another grid. FAILED_PRECONDITION names the first tensor
-// that is missing or does not fit; some weights of `model` may be overwritten by then.
+// keeps its own HeadOf parameters. Resizes the position table if the grids differ. FAILED_PRECONDITION names the first
+// tensor that is missing or does not fit; some weights of `model` may be overwritten by then.
 absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model);
 
 }  // namespace vitrine

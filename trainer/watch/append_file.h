@@ -18,8 +18,8 @@ namespace vitrine {
 // survive the death of this process. Not thread-safe.
 class AppendFile {
  public:
-  // Creates or atomically replaces the file with this content, so a reader sees the old or the new content. Errors as
-  // FileError, naming the file.
+  // Creates or atomically replaces the file with this content, so a reader sees the old or the new content. Returns
+  // FileError's errors, which name the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
   // Appends all bytes or none. After an error, for example on a full disk, cuts the file back and keeps the bytes for

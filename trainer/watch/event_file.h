@@ -26,9 +26,9 @@ class Event;
 //   recipe                   as text, at step 0
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
-// Events are written at once. A resumed run has its own file in the folder, with a later name. The file starts a
-// session at the step after the resumed one, so TensorBoard ignores that step and later ones in earlier files. A full
-// disk does not end the run; events are written later.
+// Events are written at once. A resumed run has its own file in the folder, with a later name. That file begins with a
+// session start at the first step of the resumed run, so TensorBoard ignores this step and later ones in earlier files.
+// A full disk does not end the run; its events are written once there is space.
 class EventFile final : public Observer {
  public:
   struct Options {
@@ -37,7 +37,7 @@ class EventFile final : public Observer {
     // Called at the first write error and when writing works again; may be null.
     std::function<void(const std::string&)> warn = nullptr;
   };
-  // Errors as AppendFile.
+  // Returns the errors of AppendFile::Create.
   static absl::StatusOr<std::unique_ptr<EventFile>> Open(Options options);
 
   void OnStart(const StartReport& report) override;

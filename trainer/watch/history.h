@@ -55,7 +55,7 @@ absl::StatusOr<History> ParseHistory(std::string_view text);
 absl::StatusOr<Steps> ParseSteps(std::string_view text);
 
 // Return the paths WORK_DIR/history.csv and WORK_DIR/steps.csv, or read these files. NOT_FOUND: there is no such file.
-// Other errors are those of the parsers, with the file's name.
+// Other errors are those of ParseHistory and ParseSteps, with the file's name.
 std::filesystem::path HistoryFile(const std::filesystem::path& work_dir);
 std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);

@@ -48,8 +48,8 @@ struct Examination {
   std::vector<int64_t> examples = {};  // one image each of up to options.examples classes
 };
 
-// Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. So periods in
-// the order of the set do not affect the selection. The random numbers have a fixed seed.
+// Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. Random indices
+// avoid a biased selection if the order of the set is periodic. Their seed is fixed.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {

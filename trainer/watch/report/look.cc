@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Da
   for (const int layer : chosen) request.add_layers(layer);
   ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, input, request));
   for (const AttentionMap& map : maps) {
-    // Each layer has its own range, because in a common one, a single high value would make other layers black.
+    // Each layer has its own colour range. With a common range, one high value would make the other layers black.
     const ColourRange range = AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging);
     const SpatialMap spatial{.rows = map.rows,
                              .columns = map.columns,

@@ -20,7 +20,7 @@ namespace vitrine {
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
 // Returns an image of a set, then the image overlaid with SpatialAttention (mean over heads) of up to `layers` layers,
-// spread from the first to the last; of the last layer if `layers` is 1. Errors as RunModel.
+// spread from the first to the last; only of the last layer if `layers` is 1. Returns the errors of RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
