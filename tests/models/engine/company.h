@@ -18,11 +18,11 @@ class Company {
   struct Trials {
     int batches = 0;
     size_t most_images = 0;  // limit of every eighth batch; other batches have at most four images
-    int team_every = 8;      // a multiple of four; high, because each step of a team waits for a member without a core
+    int team_every = 8;      // a multiple of four; large, because teams are slow on a machine with few cores
   };
   // Expects the same bits in random batches: first on one thread, then on two threads at once, where one thread
-  // reverses each batch. Every second batch requests attention, and every fourth also tokens. Of the batches without
-  // attention, one in `team_every` batches runs on a team of two to four threads.
+  // reverses each batch. Every second batch requests attention, and every fourth also tokens. Every `team_every`-th
+  // batch, which never requests attention, runs on a team of two to four threads.
   void ExpectChangesNothing(const Trials& trials) const;
 
  private:

@@ -30,7 +30,7 @@ std::vector<cpu::CpuPath> EnginePaths();
 // Returns a valid GoogleTest parameter name: "xcit_f_sne_avx512".
 std::string NameOf(const EngineForm& form, cpu::CpuPath path);
 
-// Returns the engine's view of an image; valid while the tensor lives.
+// Returns the engine's view of an image. The view is valid until the tensor is destroyed.
 engine::ImagePlanes View(const at::Tensor& image);
 
 // Returns the logits of the images, row by row.
@@ -42,7 +42,7 @@ double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
 // allowed difference of engine and reference, relative to the largest value
 inline constexpr double kParityTolerance = 1e-5;
 
-// Copies of weights, which are overwritten with NaN when they are released, so that a later read changes the results.
+// Copies of weights. A copy is overwritten with NaN when it is released, so that a later read changes the results.
 class PoisonedWeights : public engine::WeightSource {
  public:
   PoisonedWeights(const program::Program& program, std::span<const float* const> weights);
@@ -72,14 +72,15 @@ struct Compiled {
   std::unique_ptr<const engine::Engine> engine;
 };
 
-// Taps of one image of a batch.
+// Taps that collect the attention and tokens of a run.
 struct Handed {
   AttentionTap attention;
   TokenTap tokens;
 };
 // Requests attention of every layer and the tokens of every stage for the image at this index.
 Handed RequestEverything(const Compiled& compiled, int image);
-// Expects that both handed out the same, within kParityTolerance, and no attention of image 0.
+// Expects that the values in `ours` and `theirs` agree within kParityTolerance, and that `ours` has no attention of
+// image 0.
 void ExpectSame(const Compiled& compiled, int image, const Handed& ours, const Handed& theirs);
 
 }  // namespace vitrine::testing

@@ -13,7 +13,7 @@
 
 namespace vitrine::testing {
 
-// A gathered team of `members` threads, led by the calling thread.
+// A team of `members` threads that have joined it. The calling thread leads the team.
 class Gathered {
  public:
   explicit Gathered(int members, std::atomic<int64_t>* recalls = nullptr) : team_(recalls) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which operators may run in a narrow precision, and which are kept in fp32 next.
+// Tests which operators may run in a narrow precision, and which operators the search keeps in fp32 next.
 #include "models/engine/kept_layers.h"
 
 #include <gmock/gmock.h>

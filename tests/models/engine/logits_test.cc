@@ -37,7 +37,7 @@ class Calls : public Backend {
 
  private:
   mutable Mutex mutex_;
-  mutable std::map<size_t, int> calls_ ABSL_GUARDED_BY(mutex_);  // by images
+  mutable std::map<size_t, int> calls_ ABSL_GUARDED_BY(mutex_);  // number of calls by their number of images
 };
 
 std::vector<FloatArray> Images(int count) {

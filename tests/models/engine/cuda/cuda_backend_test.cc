@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models on the fake driver: the emulator's bits by graphs, whatever runs beside; no allocation after the load; and the
-// n-th call that fails, for every n.
+// Tests models on the fake driver. CUDA graphs give the emulator's bits, whatever runs at the same time. No memory is
+// allocated after the load. The tests also make each driver call fail once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -53,7 +53,8 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
   {
     const auto backend = On(*card);
     EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes), expected));
-    // Taps run beside batches. None may take or give memory: the driver would wait for all slots.
+    // Calls with taps run beside other calls. They must not allocate or free memory, because the driver would wait for
+    // all streams.
     const int64_t before = Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2");
     std::vector<std::jthread> callers;
     for (const bool with_taps : {true, false, true, false}) {
@@ -66,14 +67,14 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
         EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes, &tap), expected)) << "with taps: " << with_taps;
       });
     }
-    callers.clear();  // waits
+    callers.clear();  // joins the threads
     EXPECT_EQ(Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2"), before);
   }
   EXPECT_EQ(Fake().use(), (FakeUse{.contexts = 1, .modules = 1}));
   EXPECT_EQ(Fake().faults(), "");
 }
 
-// Rows of positions that are in place are not copied again.
+// Positional embeddings that are already on the device are not copied again, so earlier batches could affect results.
 TEST_P(CudaBackend, HasItsBitsWhateverBatchWasBefore) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<cuda::ImagePlanes> views = Views(images);
@@ -102,7 +103,8 @@ TEST_P(CudaBackend, HasItsBitsWhateverBatchWasBefore) {
   }
 }
 
-// A form of each family: with softmax attention, convolutions, a stem, attention among channels, positions.
+// Returns small forms of all families, which cover softmax attention, convolutions, stems, attention among channels and
+// positional embeddings.
 std::vector<EngineForm> OfEachFamily() {
   const std::set<std::string> names = {"vit", "eit", "baseline_cvt_t", "xcit", "xvit", "kv-pos-mnist-p7-d64-l2"};
   std::vector<EngineForm> forms;
@@ -115,7 +117,7 @@ std::vector<EngineForm> OfEachFamily() {
 INSTANTIATE_TEST_SUITE_P(Forms, CudaBackend, ::testing::ValuesIn(OfEachFamily()),
                          [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// Calls that take or give memory, load code, or wait for more than an event.
+// Returns the number of calls so far that allocate or free memory, load code, create objects or launch single kernels.
 int64_t CallsOfALoad() {
   int64_t calls = 0;
   for (const char* const name :
@@ -128,7 +130,7 @@ int64_t CallsOfALoad() {
 }
 
 TEST_F(SmallCudaModel, AThousandBatchesInTwoSlotsAllocateNothing) {
-  constexpr int kBatches = 500;  // of each thread
+  constexpr int kBatches = 500;  // per thread
   const std::unique_ptr<Card> card = NewCard();
   const auto backend = On(*card);
   ASSERT_TRUE(backend.ok()) << backend.status();
@@ -197,10 +199,10 @@ TEST_F(SmallCudaModel, WithoutPinnedMemoryIsRefused) {
               AllOf(HasSubstr("2100992 bytes of pinned host memory"), HasSubstr("lower --device-batch-tokens")));
 }
 
-// A start, a load, batches of three callers, a swap and batches.
+// Opens the driver, loads a model, runs batches of three callers, replaces the model and runs batches again.
 class EveryCall : public SmallCudaModel {
  protected:
-  // Returns the first error.
+  // Returns the first error of the whole sequence.
   absl::Status Live() {
     absl::StatusOr<cuda::driver::Driver> driver = OpenFake();
     if (!driver.ok()) return driver.status();
@@ -215,7 +217,7 @@ class EveryCall : public SmallCudaModel {
       status.Update(next.status());
       if (next.ok()) serving = std::move(next);
       status.Update(RunBatches(**serving));
-      // A failure costs one batch: the model serves the next one.
+      // An error that is not sticky affects one batch only; the next one succeeds.
       if (!status.ok() && !sticky_) {
         EXPECT_TRUE(RunBatches(**serving).ok());
       }
@@ -227,7 +229,7 @@ class EveryCall : public SmallCudaModel {
     }
     return status;
   }
-  // Each caller gets bits or the error.
+  // Runs batches in three threads. Each caller gets the expected bits or an error; returns one of the errors.
   absl::Status RunBatches(const Backend& backend) const {
     absl::Status statuses[3];
     {
@@ -245,7 +247,7 @@ class EveryCall : public SmallCudaModel {
     return absl::OkStatus();
   }
 
-  // Fails the n-th call for every n; returns how many there are.
+  // Runs the sequence once for each of its driver calls and makes that call fail. Returns the number of calls.
   int FailEach(cuda::driver::Result error, bool sticky) {
     sticky_ = sticky;
     for (nth_ = 1;; ++nth_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches of many threads: they form while the device computes, each thread gets its own bits, and an error is all of
-// a batch's and no other's.
+// Tests batches of images from many threads. A batch forms while the device computes, each thread gets the results of
+// its own images, and an error affects all images of one batch and no other batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ namespace {
 using cuda::driver::Card;
 using ::testing::HasSubstr;
 
-// A model whose device stands still, and the calls of threads.
+// A fixture that starts calls in threads while the device is paused.
 class CudaBatcher : public SmallCudaModel {
  protected:
   void Start(int images = 3, int slots = 2) {
@@ -55,7 +55,7 @@ class CudaBatcher : public SmallCudaModel {
     });
     return call;
   }
-  // Starts a call that is launched, so that the device is busy once it stands still.
+  // Pauses the device and starts a call that is launched, so that the device is busy.
   Call& Occupy() {
     const int64_t launches = Launches(), queries = Fake().Calls("cuEventQuery");
     Fake().Pause(true);
@@ -211,7 +211,7 @@ TEST_F(CudaBatcher, AnErrorIsEveryCallersOfItsBatch) {
       Start();
       Call& first = Occupy();
       std::vector<Call*> batch = {&Join({1}), &Join({2}), &Join({3})};
-      // The batch is full, and may have been launched.
+      // The batch is full now, so it is launched.
       AwaitLaunches(2);
       Resume();
       EXPECT_TRUE(first.status.ok());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bits of the plain kernels: those of the CPU's kernels in the order of AVX-512, and the same in any company, with any
-// number of SMs and under any schedule.
+// Tests that the plain kernels give the same bits as the CPU's kernels in AVX-512's order (lanes.h), in any batch, with
+// any number of SMs and under any schedule.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Null if this CPU has no AVX-512.
+// The CPU's AVX-512 kernels; null without AVX-512.
 const engine::Kernels* const kAvx512 = engine::FindKernels(cpu::CpuPath::kAvx512);
 const PrecisionChoice kInt8 = {.precision = Precision::kInt8, .kept = {}};
 
@@ -42,7 +42,7 @@ TEST_P(CudaBits, AreTheCpusInFp32) {
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(logits, OnCpu(images)));
   if (kAvx512 == nullptr) return;
-  // AVX-512 approximates the inverse of a softmax's sum, by an instruction whose bits depend on the CPU's maker.
+  // For softmax, AVX-512 approximates the inverse of the sum. The bits of this instruction depend on the CPU's vendor.
   const std::vector<float> on_avx512 = OnCpu(images, {}, *kAvx512);
   EXPECT_LE(Apart(logits, on_avx512), 1e-6);
   const std::string& name = GetParam().name;
@@ -55,7 +55,8 @@ TEST(CudaBitsOfAvx512, AreCompared) {
   if (kAvx512 == nullptr) GTEST_SKIP() << "this CPU has no AVX-512";
 }
 
-// bf16 sums of both differ, so the operators that int8 leaves to bf16 are fp32 here.
+// The sums of bf16 products differ between CPU and GPU. Therefore operators that would use bf16 in an int8 model use
+// fp32 here.
 TEST_P(CudaBits, AreTheCpusInInt8) {
   const std::vector<at::Tensor> images = Images(3);
   EXPECT_TRUE(SameBits(OnGpu(images, kInt8, {}, /*has_bf16=*/false), OnCpu(images, kInt8)));
@@ -80,7 +81,7 @@ TEST_P(CudaBits, AreTheSameAloneAndInABatch) {
     }
     EXPECT_TRUE(SameBits(device.Logits(Views(images)), alone)) << Name(precision);
     if (precision != Precision::kFp32) continue;
-    // Twice in a batch, and in another order.
+    // One image twice in a batch, and images in another order.
     const std::vector<float> mixed = device.Logits(Views({images[2], images[0], images[2]}));
     const size_t classes = alone.size() / 3;
     for (const auto& [place, image] : {std::pair<size_t, size_t>(0, 2), {1, 0}, {2, 2}}) {

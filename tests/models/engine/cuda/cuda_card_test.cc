@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver's functions and a card's memory, streams and launches, over the fake driver.
+// Tests Driver, Card and Slot (memory, streams, launches) with the fake driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(CudaCard, SaysWhatAMachineLacks) {
   EXPECT_THAT(Refusal({}, 1), HasSubstr("there is no cuda:1; the NVIDIA driver finds 1 GPUs, cuda:0 to cuda:0"));
 }
 
-// y = x + z of `count` numbers.
+// A launch that computes y = x + z for vectors of `count` numbers.
 class Sum {
  public:
   Sum(Slot& slot, int count) : count_(count), buffers_(slot) {
@@ -102,7 +102,7 @@ TEST(CudaSlot, RunsLaunchesAndGraphs) {
     for (const float first : {5.0F, 7.0F}) {
       std::vector<float> changed = Numbers(100, first);
       ASSERT_TRUE(sum.Upload(*slot, changed).ok());
-      std::fill(changed.begin(), changed.end(), 0.0F);  // the slot has copied it
+      std::fill(changed.begin(), changed.end(), 0.0F);  // no effect: the slot has copied the numbers
       ASSERT_TRUE((*graph)->Run().ok());
       EXPECT_EQ(sum.Download(*slot).value(), Twice(Numbers(100, first)));
     }
@@ -134,11 +134,11 @@ TEST(CudaSlot, JoinsUploadsOfNeighbours) {
   EXPECT_EQ(Fake().Calls("cuMemcpyHtoDAsync_v2"), 1);
 }
 
-// The driver refuses a copy to two allocations, also where they are neighbours.
+// The driver rejects a copy to two allocations, even if they are adjacent.
 TEST(CudaSlot, CopiesToEachAllocationByItself) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
-  constexpr size_t kCount = 128;  // of 512 bytes
+  constexpr size_t kCount = 128;  // 512 bytes
   cuda::Buffers buffers(*slot);
   auto *const a = buffers.Allocate<float>(kCount), *const b = buffers.Allocate<float>(kCount);
   ASSERT_EQ(a + kCount, b) << "the fake driver must allocate neighbours";
@@ -196,7 +196,7 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   Sum sum(*slot, 64);
   cuda::AddArguments wrong = sum.arguments();
-  wrong.y.data += 64 << 10;  // far outside: small allocations have neighbours
+  wrong.y.data += 64 << 10;  // far outside, because other allocations are adjacent
   ASSERT_TRUE(sum.Upload(*slot, Numbers(64)).ok());
   ASSERT_TRUE(slot->Run(cuda::MakeLaunch("sum", "vitrine_add", wrong)).ok());
   const absl::Status status = sum.Download(*slot).status();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CUDA engine's refusals, and NaN.
+// Tests which models and batches the CUDA engine rejects, how engines share memory, and that NaN reaches the logits.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ namespace {
 using cuda::emulated::EmulatedDevice;
 using ::testing::HasSubstr;
 
-// A linear head over the mean of 2 x 2 patches, by way of a family's own loop or not.
+// A fixture with a linear head on the mean of 2 x 2 patches. With `custom`, the patches pass through a family's own C++
+// function.
 class CudaEngine : public ::testing::Test {
  protected:
   explicit CudaEngine() : program_(Make(/*custom=*/false)) {}
@@ -72,7 +73,7 @@ TEST_F(CudaEngine, RefusesAFamilysOwnLoopsByName) {
   EXPECT_THAT(status.message(), HasSubstr("blocks.0.pool: average pool 3x3"));
 }
 
-// Holds `most` bytes.
+// A device with `most` bytes of memory.
 class SmallDevice : public EmulatedDevice {
  public:
   explicit SmallDevice(size_t most) : most_(most) {}
@@ -97,7 +98,7 @@ TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
   EXPECT_EQ(small.machine().memory().allocated(), 0u);
 }
 
-// The n-th largest sizes of the plans share a place.
+// The n-th largest buffers of all plans share memory.
 TEST(CudaArena, HoldsThePlansInTheSameMemory) {
   EmulatedDevice device;
   cuda::Buffers buffers(device);
@@ -113,7 +114,7 @@ TEST(CudaArena, HoldsThePlansInTheSameMemory) {
   EXPECT_EQ(std::set<std::byte*>(b.begin(), b.end()).size(), b.size());
 }
 
-// Counts what is copied to it.
+// Counts the bytes that are uploaded.
 class CountingDevice : public EmulatedDevice {
  public:
   absl::Status Upload(void* to, const void* from, size_t bytes) override {
@@ -140,7 +141,7 @@ TEST_P(CudaSlots, ShareEveryWeight) {
     ASSERT_TRUE(engines.ok()) << engines.status();
     if (slots == 1) of_one = device.uploaded();
     EXPECT_EQ(device.uploaded(), of_one);
-    EXPECT_LE(device.uploaded(), weights + weights / 4);  // biases that a layer does not have
+    EXPECT_LE(device.uploaded(), weights + weights / 4);  // zeros for missing biases take the rest
   }
 }
 
@@ -159,7 +160,7 @@ TEST_F(CudaEngine, NamesTheStepOfAFault) {
 
 using CudaNan = CudaForm;
 
-// A maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
+// NaN in an image must reach all logits: a maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
 TEST_P(CudaNan, ReachesTheLogits) {
   at::Tensor image = Sized(0, 1).clone();
   image.select(1, image.size(1) / 2).select(1, image.size(2) / 2).fill_(NAN);

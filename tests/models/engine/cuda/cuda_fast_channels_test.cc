@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast kernel of attention among channels against the plain ones.
+// Compares the fast kernel for attention among channels with the plain kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -29,7 +29,7 @@ int SharedBytes(int width) {
                        : cuda::ChannelTiles<48>::kSharedBytes;
 }
 
-// q, k and v side by side, and what attention makes of them.
+// Random q, k and v as columns of one matrix, and functions that compute attention with different kernels.
 class Channels {
  public:
   Channels(int width, const std::vector<int>& cells, RowsOf rows = RowsOf::kCells, const MachineOptions& options = {})
@@ -45,7 +45,7 @@ class Channels {
 
   int columns() const { return columns_; }
   KernelBatch& rig() { return rig_; }
-  // Element of q (0), k (1) or v (2).
+  // Returns an element of q (of = 0), k (1) or v (2).
   float& At(int of, int64_t row, int column) { return qkv_[static_cast<size_t>((row * 3 + of) * columns_ + column)]; }
 
   Result Fast(bool with_matrices = true) {
@@ -60,7 +60,7 @@ class Channels {
     }
     return result;
   }
-  // With narrow q, k, v and y.
+  // Runs the fast kernel with q, k, v and y in bf16.
   Result Narrow() {
     ChannelArguments arguments = Arguments();
     arguments.scores = rig_.buffers().Allocate<float>(static_cast<size_t>(Matrices()));
@@ -121,7 +121,8 @@ class Channels {
   std::vector<float> qkv_;
 };
 
-// Sums of products differ in their last bits; so a weight may round to the other neighbour in bf16, 2^-8 of it away.
+// Sums of products differ in their last bits. Therefore a weight may be rounded to the other adjacent bf16 number,
+// which differs by up to 2^-8 of the weight.
 void ExpectNear(const Channels::Result& fast, const Channels::Result& plain) {
   EXPECT_LE(MostApart(fast.scores, plain.scores), 3e-6);
   EXPECT_LE(MostApart(fast.weights, plain.weights), 1e-5);
@@ -190,7 +191,8 @@ TEST(CudaFastChannels, HaveTheSameBitsAloneAndInABatch) {
   }
 }
 
-// One in q or k reaches all rows of its head and image, one in v its row and head: and none beyond.
+// NaN in q or k may change all rows of its head and image, NaN in v only its own row of this head. Other results keep
+// their bits.
 TEST(CudaFastChannels, PassNanThrough) {
   constexpr int kWidth = 32, kRow = 50;  // in the second image, which begins at row 20
   const std::vector<float> clean = Channels(kWidth, {20, 40, 20}).Fast().y;
@@ -209,7 +211,7 @@ TEST(CudaFastChannels, PassNanThrough) {
       }
     }
     if (of != 0) continue;
-    // A channel of q is a column of the matrix.
+    // NaN in a channel of q makes this channel of y NaN in all rows of the image.
     for (int row = 20; row < 60; ++row) EXPECT_TRUE(std::isnan(y[static_cast<size_t>(row * 3 * kWidth + kWidth + 5)]));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast convolutions of a stem against the plain kernel: products of bf16 are summed in another order, and nothing else
-// differs.
+// Compares the fast convolutions of stems with the plain kernel. They differ only in the order in which they sum bf16
+// products.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ float Rounded(float value) {
   return cpu::ToFloat(cpu::ToBf16(value));
 }
 
-// One layer on a batch; a map has the size of the image.
+// A convolution of a batch of images or feature maps.
 class OneLayer {
  public:
   OneLayer(const LayerForm& form, const std::vector<Grid>& grids, const MachineOptions& machine = {})
@@ -181,7 +181,7 @@ TEST(CudaFastConvolve, HasTheSameBitsInAnyCompany) {
     const std::vector<float> batch = OneLayer(form, kImages).Fast();
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 2, .sms = 1}).Fast(), batch)) << NameOf(form);
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 3, .sms = 132}).Fast(), batch)) << NameOf(form);
-    // The first image alone, whose numbers are the first ones.
+    // The first image alone. It has the same pixels as in the batch, because they are the first random numbers.
     const std::vector<float> alone = OneLayer(form, {kImages[0]}).Fast();
     EXPECT_EQ(std::memcmp(alone.data(), batch.data(), alone.size() * sizeof(float)), 0) << NameOf(form);
   }
@@ -219,7 +219,7 @@ TEST(CudaStem, MemoryHoldsTheMapsOfAnyBatch) {
           size = program::ResultOf(stem[i], size);
           const int64_t places = int64_t{images} * size.height * size.width;
           EXPECT_GE(most[i], places) << height << " x " << width << ", layer " << i;
-          // The last map is the cells, which have a limit of their own.
+          // The last map has one position per cell, which BatchLimits::cells limits.
           if (height == 224 && i + 1 < stem.size()) {
             EXPECT_LE(most[i], places * 7 / 5) << "layer " << i;
           }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast depthwise convolutions have the bits of the plain ones, for grids of one tile and of several.
+// Tests that fast depthwise convolutions give the same bits as the plain ones, for grids of one tile and of several.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -60,7 +60,7 @@ TEST(CudaFastDepthwise, HasThePlainBits) {
   }
 }
 
-// The interaction in one kernel, and in the three that it replaces.
+// Compares one kernel for XCiT's local patch interaction with the three kernels that it replaces.
 TEST(CudaFastDepthwise, LocalInteractionHasThePlainBits) {
   for (const DepthwiseForm& form :
        {DepthwiseForm{32, RowsOf::kCells, true, true, true}, {16, RowsOf::kCells, true, false, false}}) {
@@ -109,7 +109,7 @@ TEST(CudaFastDepthwise, KeepsNan) {
   }
 }
 
-// Other numbers of channels keep the plain kernel.
+// For other numbers of channels, the engine chooses the plain kernel.
 TEST(CudaFastDepthwise, NeedsGroupsOfChannels) {
   KernelBatch batch({{2, 2}});
   const DepthwiseForm form = {12, RowsOf::kCells, true, false, true};

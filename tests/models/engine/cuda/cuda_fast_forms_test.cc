@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small models whose heads are wide enough for fast kernels of attention, in bf16: against LibTorch, and their bits.
+// Compares small bf16 models with LibTorch. Their heads are wide enough for the fast attention kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,11 +15,11 @@
 namespace vitrine::testing {
 namespace {
 
-constexpr double kNarrowTolerance = 0.02;  // as narrow_test.cc has it
+constexpr double kNarrowTolerance = 0.02;  // the tolerance for bf16 in narrow_test.cc
 
 struct FastForm {
   EngineForm form;
-  std::vector<std::string> kernels;  // that it must run
+  std::vector<std::string> kernels;  // kernels that the engine must choose
 };
 
 EngineForm Named(const std::string& name) {
@@ -34,7 +34,7 @@ std::vector<FastForm> FastForms() {
   FastForm one_head = {Named("xcit_sne"), {"vitrine_attend_channels_32", "vitrine_attend_query"}};
   one_head.form.name = "xcit_of_32";
   one_head.form.config.mutable_xcit()->set_heads(1);
-  FastForm narrow = {Named("xcit"), {"vitrine_attend_channels_16_narrow"}};  // one product makes q, k and v
+  FastForm narrow = {Named("xcit"), {"vitrine_attend_channels_16_narrow"}};  // q, k and v come from one linear layer
   narrow.form.name = "xcit_narrow";
   narrow.form.config.mutable_xcit()->set_heads(2);
   FastForm vit = {Named("vit"), {"vitrine_attend_tokens_16_narrow"}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast linear layers against the plain kernels.
+// Compares the fast linear layers with the plain kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,8 @@ struct LinearCase {
   }
 };
 
-// The layers of a case; each of its own device, since kernels must not depend on what ran before.
+// Runs the linear layer of a case with different kernels. Each run has its own device, so that no kernel depends on an
+// earlier one.
 class Layers {
  public:
   Layers(const LinearCase& of, Precision precision, std::vector<float> x)
@@ -76,7 +77,7 @@ class Layers {
     shared_ = device.machine().counters().Total(/*is_shared=*/true);
     return y;
   }
-  // With narrow x and y.
+  // Runs the fast kernel with x and y in bf16.
   std::vector<float> Narrow() {
     RowLaunches device(case_.rows);
     cuda::DeviceMatrices matrices(device.buffers());
@@ -88,7 +89,7 @@ class Layers {
     device.Run(cuda::FastLinear("fast", arguments, precision_));
     return device.Get(arguments.y);
   }
-  // Traffic of the last Fast, if its machine counts.
+  // Returns the shared-memory traffic of the last call of Fast, if its machine counts traffic.
   const cuda::emulated::Traffic& shared() const { return shared_; }
 
  private:
@@ -131,7 +132,7 @@ class Layers {
   cuda::emulated::Traffic shared_;
 };
 
-// Sums of mma are cut 2^-24 below their largest term at each step.
+// Each mma instruction truncates its sum at 2^-24 of the largest term.
 void ExpectClose(const std::vector<float>& ours, const std::vector<float>& theirs) {
   ASSERT_EQ(ours.size(), theirs.size());
   for (size_t i = 0; i < ours.size(); ++i) ASSERT_NEAR(ours[i], theirs[i], 2e-5) << i;
@@ -190,7 +191,7 @@ TEST(CudaFastLinearOfNarrowRows, HasTheBitsOfRoundedOnes) {
   }
 }
 
-// Blocks share the tiles, also those of the same rows.
+// Blocks divide the tiles among them. Different blocks may compute tiles of the same rows.
 TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast gathering of patches and neighbourhoods has the bits of the plain kernels.
+// Tests that the fast kernels that gather patches and neighbourhoods give the same bits as the plain kernels.
 #include <gtest/gtest.h>
 
 #include <string>

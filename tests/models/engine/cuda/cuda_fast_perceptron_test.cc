@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast perceptron against two plain linear layers.
+// Compares the fast perceptron kernel with two plain linear layers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct PerceptronCase {
   }
 };
 
-// x is also what is added, as in a model.
+// Runs the fast kernel. The residual is x, as in a model.
 std::vector<float> FastPerceptronOf(const PerceptronCase& of, const std::vector<float>& x,
                                     const cuda::emulated::MachineOptions& machine = {},
                                     cuda::emulated::Traffic* shared = nullptr) {
@@ -73,7 +73,8 @@ std::vector<float> RandomRows(const PerceptronCase& of) {
 
 class CudaFastPerceptron : public ::testing::TestWithParam<PerceptronCase> {};
 
-// A hidden unit whose sums differ may be rounded to another bf16: then outputs differ by 2^-8 of it times a weight.
+// If sums differ, a hidden unit may be rounded to another bf16 number, up to 2^-8 of its value away. Each output then
+// differs by this amount times a weight.
 TEST_P(CudaFastPerceptron, IsTwoPlainLayers) {
   const std::vector<float> x = RandomRows(GetParam()), y = FastPerceptronOf(GetParam(), x),
                            expected = PlainPerceptronOf(GetParam(), x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast kernel of attention of one query has the bits of the plain one.
+// Tests that the fast attention kernel for a single query gives the same bits as the plain one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -18,7 +18,7 @@ using cuda::emulated::MachineOptions;
 
 constexpr int kQueryHeads = 2;
 
-// A query an image, keys and values side by side, and what attention makes of them.
+// Random queries, one per image, and keys and values as columns of one matrix. Computes attention with both kernels.
 class Query {
  public:
   Query(int width, const std::vector<int>& cells, const MachineOptions& options = {})
@@ -29,7 +29,7 @@ class Query {
         kv_(rig_.Random(RowsOf::kTokens, 2 * columns_, 2)) {}
 
   int columns() const { return columns_; }
-  // Element of k (0) or v (1).
+  // Returns an element of k (of = 0) or v (1).
   float& At(int of, int64_t row, int column) { return kv_[static_cast<size_t>((row * 2 + of) * columns_ + column)]; }
   void AddOffsets(std::vector<float> offsets) { offsets_ = std::move(offsets); }
 
@@ -75,7 +75,7 @@ TEST(CudaFastQuery, HasThePlainKernelsBits) {
   }
 }
 
-// Scores of more keys than fit are computed three times.
+// With more keys than scores fit in shared memory, the kernel computes the scores three times.
 TEST(CudaFastQuery, HasThePlainKernelsBitsForManyKeys) {
   for (const int cells : {511, 512, 1100}) {
     Query query(16, {cells, 3});
@@ -102,7 +102,7 @@ TEST(CudaFastQuery, PassesNanThrough) {
   constexpr int kWidth = 16;
   for (int of = 0; of < 2; ++of) {
     Query query(kWidth, {19, 100, 3});
-    query.At(of, 90, kWidth + 5) = std::numeric_limits<float>::quiet_NaN();  // of the second image and head
+    query.At(of, 90, kWidth + 5) = std::numeric_limits<float>::quiet_NaN();  // second image, second head
     const std::vector<float> y = query.Fast();
     for (size_t i = 0; i < y.size(); ++i) {
       const size_t row = i / static_cast<size_t>(query.columns()), column = i % static_cast<size_t>(query.columns());

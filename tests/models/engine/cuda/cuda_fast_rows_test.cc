@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fast kernels of rows have the bits of the plain ones, with any number of SMs and under any schedule.
+// Tests that fast kernels for operations on rows give the same bits as the plain ones, with any number of SMs and under
+// any schedule.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +23,7 @@ using cuda::RowsOf;
 
 const std::vector<std::vector<Grid>> kRowBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
 
-// Runs what is chosen, which has to be a fast kernel.
+// Runs the kernel that Choose returns. Expects a fast kernel if `fast`, otherwise a plain one.
 template <class Arguments>
 void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
   const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
@@ -98,7 +99,7 @@ TEST(CudaFastRows, CopiesOfEveryKind) {
   }
 }
 
-// Rows that 16-byte accesses cannot read keep the plain kernel.
+// The engine chooses the plain kernel for rows that 16-byte accesses cannot read.
 TEST(CudaFastRows, NeedRowsOfFours) {
   KernelBatch batch({{2, 2}});
   const Matrix odd = batch.NewMatrix(RowsOf::kCells, 6), shifted = batch.NewMatrix(RowsOf::kCells, 4, 8, 1),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fast kernel of attention among tokens against the plain one.
+// Compares the fast kernels for attention among tokens with the plain ones.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -35,12 +35,12 @@ template <int kWidth>
 std::pair<int, int> ShapeOf() {
   return {cuda::TokenTilesFp32<kWidth>::kThreads, cuda::TokenTilesFp32<kWidth>::kSharedBytes};
 }
-// Threads and shared memory of the kernel in fp32.
+// Returns the number of threads and the bytes of shared memory of the fp32 kernel.
 std::pair<int, int> ShapeOfFp32(int width) {
   return width == 16 ? ShapeOf<16>() : width == 32 ? ShapeOf<32>() : width == 48 ? ShapeOf<48>() : ShapeOf<64>();
 }
 
-// q, k and v side by side, and what attention makes of them.
+// Random q, k and v as columns of one matrix, and functions that compute attention with different kernels.
 class Tokens {
  public:
   Tokens(int width, const std::vector<int>& cells, const MachineOptions& options = {})
@@ -53,7 +53,7 @@ class Tokens {
   KernelBatch& rig() { return rig_; }
   void AddOffsets(std::vector<float> offsets) { offsets_ = std::move(offsets); }
   void AnswerFor(RowsOf rows) { outputs_ = rows; }
-  // Element of q (0), k (1) or v (2).
+  // Returns an element of q (of = 0), k (1) or v (2).
   float& At(int of, int64_t row, int column) { return qkv_[static_cast<size_t>((row * 3 + of) * columns_ + column)]; }
 
   std::vector<float> Fast() {
@@ -61,7 +61,7 @@ class Tokens {
     rig_.Run(absl::StrCat("vitrine_attend_tokens_", width_), arguments, kTokenThreads, SharedBytesOfTokens(width_));
     return rig_.Get(arguments.y);
   }
-  // With narrow q, k, v and y.
+  // Runs the fast kernel with q, k, v and y in bf16.
   std::vector<float> Narrow() {
     AttendArguments arguments = Arguments();
     rig_.MakeNarrow(qkv_, arguments);
@@ -113,8 +113,8 @@ class Tokens {
   RowsOf outputs_ = RowsOf::kTokens;
 };
 
-// Both round weights to bf16, 2^-9 of a weight away at most: here before the division by their sum, there behind it. So
-// an output is 2^-8 of the largest value away at most; as values are normal, outputs of a few keys are nearly as large.
+// Both kernels round attention weights to bf16, with an error of at most 2^-9. The fast kernel does so before it
+// divides by the sum, the plain kernel after. Therefore outputs differ by at most 2^-8 of the largest value.
 void ExpectNear(const std::vector<float>& fast, const std::vector<float>& plain) {
   EXPECT_LE(MostApart(fast, plain), 0x1p-8);
   EXPECT_LE(MeanApart(fast, plain), 0x1p-11);
@@ -149,7 +149,7 @@ TEST(CudaFastTokens, AreGoodInEveryRoundingModel) {
   }
 }
 
-// Offsets of the first keys, some of which leave a key all but alone.
+// Only the first keys have offsets. One offset is so large that its key gets nearly all weight.
 TEST(CudaFastTokens, AddOffsets) {
   std::vector<float> offsets(75);
   for (size_t i = 0; i < offsets.size(); ++i) offsets[i] = static_cast<float>(i % 7) - 3;
@@ -165,7 +165,7 @@ TEST(CudaFastTokens, AnswerForTheFirstQueryAlone) {
   ExpectNear(tokens.Fast(), tokens.Plain());
 }
 
-// Scores that grow from key to key, beyond the range of powers, scale what is summed to zero.
+// Scores grow from key to key by more than the range of exp, so each rescaling of the running sums makes them zero.
 TEST(CudaFastTokens, KeepUpWithScoresThatGrow) {
   Tokens tokens(16, {150});
   for (int64_t row = 0; row < 151; ++row) {
@@ -220,7 +220,7 @@ TEST(CudaFastTokensInFp32, HaveThePlainBitsWithAnySmsAndSchedule) {
   }
 }
 
-// More keys than there is room for scores.
+// There are more keys than the kernel has memory for scores.
 TEST(CudaFastTokensInFp32, HaveThePlainBitsOfManyKeys) {
   Tokens tokens(16, {300, 1, 255});
   tokens.AddOffsets(std::vector<float>(270, 0.25F));
@@ -244,7 +244,8 @@ TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewConflicts) {
   }
 }
 
-// One in q reaches its row, one in k all rows, one in v its channel in all rows: of its head and image alone.
+// NaN in q affects its row, NaN in k all rows, and NaN in v its channel in all rows, always only within its head and
+// image.
 TEST(CudaFastTokens, PassNanThrough) {
   constexpr int kWidth = 16, kRow = 100;  // in the second image, which begins at row 20
   const std::vector<float> clean = Tokens(kWidth, {19, 140, 3}).Fast();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our declarations of the driver against NVIDIA's: names as its library exports them, parameters, constants.
+// Compares our declarations of the driver's functions and constants with NVIDIA's cuda.h.
 #include <cuda.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plain kernels against LibTorch's operators: every small form of every family, on the emulator.
+// Compares the plain kernels with LibTorch's operators for every small form of every family, on the emulator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ TEST_P(CudaParity, LogitsOfManySizes) {
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
-// Tolerances of the CPU's narrow products (narrow_test.cc).
+// The tolerances are those of the CPU's narrow products (narrow_test.cc).
 TEST_P(CudaParity, NarrowLogits) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> expected = compiled_.ByReference(images);
@@ -45,7 +45,7 @@ TEST_P(CudaParity, Taps) {
   ExpectSame(compiled_, 1, ours, theirs);
 }
 
-// Maps of an image whose scores do not fit the memory of taps at once.
+// The scores of this image do not fit the memory of taps at once, so they are computed in parts.
 TEST(CudaTaps, ComputeLargeMapsInParts) {
   const std::vector<EngineForm> forms = EngineForms();
   const auto form = std::find_if(forms.begin(), forms.end(), [](const EngineForm& form) { return form.name == "vit"; });

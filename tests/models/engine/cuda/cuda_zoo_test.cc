@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the zoo on the CUDA engine: launches for each, and the CPU's bits for the narrowest of each family.
+// Tests that the CUDA engine can compile every row of the zoo, and gives the CPU's bits for the smallest row of each
+// family.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 namespace vitrine::testing {
 namespace {
 
-// A device that computes nothing and touches none of its memory.
+// A device that computes and copies nothing.
 class HollowDevice : public cuda::Device {
  public:
   void* Allocate(size_t bytes) override { return ::operator new(bytes); }
@@ -30,8 +31,8 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Rows that differ in more than depth, with two blocks of each kind, under the name of the first. Of ViTs above 100 M
-// parameters, which have the patches of smaller rows, one of each width.
+// Returns the rows that differ in more than depth, shortened to two blocks. If several rows are equal, returns the
+// first. Returns one ViT above 100 M parameters for each width, because smaller rows cover their patch sizes.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;
@@ -50,7 +51,7 @@ std::vector<ZooRow> Rows() {
 }
 
 std::vector<EngineForm> Narrowest() {
-  std::map<int, ZooRow> narrowest;  // by family
+  std::map<int, ZooRow> narrowest;  // the row with the fewest parameters of each family
   for (const ZooRow& row : Rows()) {
     const auto [place, first] = narrowest.try_emplace(static_cast<int>(row.config.family_case()), row);
     if (!first && row.parameters < place->second.parameters) place->second = row;
@@ -60,7 +61,7 @@ std::vector<EngineForm> Narrowest() {
   return forms;
 }
 
-// With int8, stems and attention are bf16.
+// The int8 engines also cover bf16, in which they compute stems and attention.
 TEST(CudaZoo, EveryRowHasLaunches) {
   for (const ZooRow& row : Rows()) {
     const program::Program program = *ProgramOf(row.config);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads and memory of the emulator: shuffles, counters, guard pages, races, copies, blocks.
+// Tests the emulator of CUDA devices: shuffles, counters, guard pages, races, asynchronous copies and blocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using emulated::FaultKind;
 using emulated::Machine;
 using ::testing::HasSubstr;
 
-// A buffer of the machine with values.
+// Returns a buffer in device memory with these values.
 template <class T>
 T* Put(Machine& machine, const std::vector<T>& values) {
   T* const place = static_cast<T*>(machine.memory().Allocate(values.size() * sizeof(T)));
@@ -37,7 +37,7 @@ TEST(Shuffles, ExchangeWithinAWarp) {
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(sums[i], i < 32 ? 496 : 496 + 1024);
 }
 
-// A launch with more threads than those before.
+// Each launch has more threads than the launches before.
 TEST(Shuffles, AddAWarpInGrowingBlocks) {
   Machine machine;
   for (const int threads : {32, 64, 256, 1024}) {
@@ -68,8 +68,8 @@ TEST(Traffic, CountsBankConflictsAndSectors) {
   float* const global = Put(machine, std::vector<float>(1024, 1.0F));
   const auto fault = machine.Launch({.kernel = "traffic", .shared_bytes = 4096}, [&] {
     const Shared<float> shared = SharedMemory<float>(0);
-    shared[Lane()] = Global<float>(global)[Lane()];          // each once
-    const float value = Global<float>(global)[Lane() * 32];  // a sector for each lane
+    shared[Lane()] = Global<float>(global)[Lane()];          // consecutive words
+    const float value = Global<float>(global)[Lane() * 32];  // each lane reads another sector
     SyncWarp();
     shared[Lane() * 32] = value;  // all in one bank
   });
@@ -108,8 +108,8 @@ TEST(MemoryDeathTest, AccessesBesideTheAccessorsMeetGuardPages) {
               "guard page: block 0, thread [0-9]+, address 0x");
 }
 
-// Runs a kernel of two warps under many schedules; returns how many of them had a fault of this kind, -1 if any had
-// another.
+// Runs a kernel of two warps under 20 schedules. Returns the number of runs with a fault of this kind, or -1 if a run
+// has a fault of another kind.
 int Faults(FaultKind kind, const std::function<void()>& body) {
   int faults = 0;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
@@ -121,7 +121,7 @@ int Faults(FaultKind kind, const std::function<void()>& body) {
   return faults;
 }
 
-// Every word is written before, so only the order of accesses is wrong.
+// Every word is initialised, so the only possible fault is the order of accesses.
 TEST(Races, OfLanesOfAWarpNeedSyncWarp) {
   const auto exchange = [](bool syncs, int apart) {
     return [=] {
@@ -138,7 +138,8 @@ TEST(Races, OfLanesOfAWarpNeedSyncWarp) {
   EXPECT_EQ(Faults(FaultKind::kRace, exchange(true, 32)), 20) << "the other warp's lanes need SyncBlock";
 }
 
-// The writer was the first to read the word: lanes that exchange are together, but nothing orders their accesses.
+// The lane that reads the word first writes it later. A shuffle brings the lanes together, but does not order their
+// accesses to memory.
 TEST(Races, OfAWriterAndOtherReadersAreFound) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     for (const bool syncs : {false, true}) {
@@ -161,7 +162,8 @@ TEST(Races, OfAWriterAndOtherReadersAreFound) {
   }
 }
 
-// A wait is for the thread's own copies: other threads must be ordered behind it, not behind the copy's start.
+// A thread waits only for its own copies. Other threads may read the copied data only after a barrier that follows this
+// wait.
 TEST(Races, OfAWaitBehindTheBarrierAreFound) {
   for (const bool late : {false, true}) {
     Machine machine;
@@ -173,7 +175,7 @@ TEST(Races, OfAWaitBehindTheBarrierAreFound) {
       if (!late) WaitCopies<0>();
       SyncBlock();
       if (late) WaitCopies<0>();
-      static_cast<void>(ShuffleXor(0, 1));  // thread 0 has waited
+      static_cast<void>(ShuffleXor(0, 1));  // after this, thread 0 has waited
       static_cast<void>(static_cast<float>(words[1]));
     });
     EXPECT_EQ(fault.has_value(), late);
@@ -183,7 +185,7 @@ TEST(Races, OfAWaitBehindTheBarrierAreFound) {
   }
 }
 
-// Each copy is 16 bytes to an aligned address, and its destination is in flight until the wait.
+// A copy of 16 bytes needs aligned addresses. Its destination must not be read before the wait.
 TEST(Copies, ThatAreNotAwaitedOrNotAlignedAreFound) {
   const auto copy = [](bool waits, int shift) {
     Machine machine;

@@ -10,14 +10,14 @@
 
 namespace vitrine::testing {
 
-// The fake driver, which is loaded at the first call.
+// Returns the controls of the fake driver. The first call loads its library.
 FakeControl& Fake();
 absl::StatusOr<cuda::driver::Driver> OpenFake();
 
-// Begins a new driver, and opens its device.
+// Resets the fake driver and opens its device.
 std::unique_ptr<cuda::driver::Card> NewCard(const FakeSettings& settings = {});
 
-// Compiled kernels, which the fake does not look at.
+// Stands for the compiled kernels, which the fake driver does not read.
 inline constexpr char kNoImage[] = "no image";
 
 }  // namespace vitrine::testing

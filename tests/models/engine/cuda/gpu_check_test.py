@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs vitrine-gpu-check on the fake driver: every check passes there, planted faults fail, and a page says so.
+"""Tests vitrine-gpu-check with the fake driver: all checks pass, injected faults make checks fail, and the HTML page says so.
 
     gpu_check_test.py PROGRAM FOLDER-OF-THE-FAKE [TEST...]
 """

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A batch on the emulated device, for kernels by themselves.
+// A batch on the emulated device, for tests that run single kernels.
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_KERNEL_BATCH_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_KERNEL_BATCH_H_
 
@@ -18,8 +18,8 @@
 
 namespace vitrine::testing {
 
-// Images with these grids, whose pixels are cells. Every new matrix holds random numbers, which depend on the order
-// of the calls alone.
+// A batch of images in which each cell is one pixel. NewMatrix and Numbers return random numbers, which depend only on
+// the order of these calls.
 class KernelBatch {
  public:
   explicit KernelBatch(const std::vector<Grid>& grids, const cuda::emulated::MachineOptions& machine = {},
@@ -30,19 +30,20 @@ class KernelBatch {
   cuda::Buffers& buffers() { return buffers_; }
   const cuda::emulated::Machine& machine() { return device_.machine(); }
 
-  // Returns columns `first` to first + columns of a matrix whose rows are `stride` wide; 0: as wide as the columns.
+  // Returns the columns [first, first + columns) of a matrix with `stride` numbers per row. If `stride` is 0, the
+  // matrix has `columns` numbers per row.
   cuda::Matrix NewMatrix(cuda::RowsOf rows, int columns, int64_t stride = 0, int64_t first = 0);
   std::vector<float> Numbers(size_t count);
   const float* Copy(const std::vector<float>& numbers) { return buffers_.Copy(numbers); }
 
-  // Returns random rows, which are the same for images of equal numbers of cells in any batch.
+  // Returns random rows. Images with equal numbers of cells get equal rows in every batch.
   std::vector<float> Random(cuda::RowsOf rows, int columns, uint64_t seed) const;
-  // Returns a matrix that holds NaN, in rows that have `beside` more numbers on each side. A narrow one is of bf16.
+  // Returns a matrix of NaN. Each row has `beside` unused numbers on each side. If `narrow`, numbers are bf16.
   cuda::Matrix Empty(cuda::RowsOf rows, int columns, int beside = 0, bool narrow = false);
-  // Returns a matrix of the values; a narrow one of the rounded values.
+  // Returns a matrix like Empty with the values, rounded to bf16 if `narrow`.
   cuda::Matrix Put(const std::vector<float>& values, cuda::RowsOf rows, int columns, int beside = 0,
                    bool narrow = false);
-  // Replaces q, k and v by the columns of a narrow matrix of the rounded values, and makes y narrow.
+  // Replaces q, k and v by columns of a bf16 matrix with the rounded values of `qkv`, and makes y bf16.
   template <class Arguments>
   void MakeNarrow(const std::vector<float>& qkv, Arguments& arguments) {
     const int columns = arguments.q.columns;
@@ -55,7 +56,7 @@ class KernelBatch {
     arguments.y.narrow = true;
   }
 
-  // Fails the test at a fault.
+  // Runs a kernel. Fails the test if the emulator reports a fault.
   void Run(const cuda::Launch& launch) {
     const absl::Status status = device_.Run(launch);
     EXPECT_TRUE(status.ok()) << status;
@@ -70,7 +71,7 @@ class KernelBatch {
 
   // Returns the numbers of a matrix, row by row.
   std::vector<float> Get(const cuda::Matrix& matrix);
-  // Returns the rows of the batch with their whole stride: a kernel must leave other columns alone.
+  // Returns the rows with the numbers between them, to check that a kernel does not change other columns.
   std::vector<float> Read(const cuda::Matrix& matrix);
   template <class T>
   std::vector<T> Read(const T* from, size_t count) {
@@ -90,14 +91,14 @@ class KernelBatch {
   std::mt19937_64 random_{7};
 };
 
-// Returns grids of one row with these numbers of cells.
+// Returns grids with one row of cells each; `cells` has the number of cells of each grid.
 std::vector<Grid> InOneRow(const std::vector<int>& cells);
 std::vector<float> FloatsOfBf16(const std::vector<uint16_t>& narrow);
 std::vector<float> RoundedToBf16(const std::vector<float>& values);
-// Returns the columns of a head in the rows from `first` to `end` of [rows, columns].
+// Returns `width` columns from `first_column`, in rows [first, end) of a matrix with `columns` columns.
 std::vector<float> Part(const std::vector<float>& rows, int columns, int64_t first, int64_t end, int first_column,
                         int width);
-// Mean and largest distance, relative to the largest value of `theirs`.
+// Return the mean and the largest difference, relative to the largest value of `theirs`.
 double MeanApart(const std::vector<float>& ours, const std::vector<float>& theirs);
 double MostApart(const std::vector<float>& ours, const std::vector<float>& theirs);
 
@@ -106,8 +107,8 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-// Calls run(batch, fast) with equal numbers for the plain kernels and, on several machines, for fast ones; expects
-// equal bits of the numbers that it returns.
+// Calls run(batch, fast) for the plain kernels and, on several emulated machines, for the fast ones. All calls get
+// equal inputs; their results must have equal bits.
 template <class Run>
 void ExpectEqualBits(const std::vector<std::vector<Grid>>& batches, const std::string& what, Run run) {
   for (const std::vector<Grid>& grids : batches) {

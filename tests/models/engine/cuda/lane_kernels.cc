@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine's kernels over vectors of 16 plain floats (lanes.h). Like the files of instruction sets it is compiled
-// alone.
+// The engine's kernels with vectors of 16 floats (lanes.h). This file has its own compiler options, like the engine's
+// files for instruction sets.
 #include <cmath>
 #include <cstdint>
 
@@ -99,7 +99,7 @@ struct Lanes {
     }
     return v;
   }
-  // Combines the vector's two halves, then those of the result, and so on, as AVX-512's shuffles do.
+  // Combines the two halves of the vector, then the two halves of the result, and so on, as the AVX-512 kernels do.
   template <class Combine>
   static float Across(Reg v, Combine combine) {
     for (int half = kCount / 2; half > 0; half /= 2) {
@@ -186,7 +186,8 @@ struct LanesOfBytes {
 }  // namespace
 }  // namespace vitrine::testing
 
-// Tiles of 14 rows, as with AVX-512's registers, would take minutes to compile; their rows change no bit.
+// Tiles of 14 rows, as in the AVX-512 kernels, would take minutes to compile. The number of rows does not affect
+// results.
 template <>
 inline constexpr int vitrine::engine::kTileRows<vitrine::testing::Lanes> = 6;
 

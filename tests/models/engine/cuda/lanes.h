@@ -12,12 +12,13 @@
 
 namespace vitrine::testing {
 
-// The CPU's kernels over 16 plain floats instead of AVX-512's vectors: on any CPU they sum in AVX-512's order. One
-// operation differs: 1 / x is a division; AVX-512 approximates it and refines it by a Newton step.
+// The CPU engine's kernels with arrays of 16 floats instead of AVX-512 vectors. On any CPU, they sum in the order of
+// the AVX-512 kernels. Only 1 / x differs: these kernels divide, and AVX-512 approximates the result and refines it
+// with a Newton step.
 extern const engine::Kernels kLaneKernels;
 extern const engine::NarrowKernels kLaneInt8Kernels;
 
-// Computes the logits of images by the CPU's steps with these kernels; `kernels` may be AVX-512's own.
+// Returns the logits of the images, computed by the CPU engine's steps with these kernels.
 std::vector<float> LogitsOnCpu(const program::Program& program, std::span<const float* const> weights,
                                const PrecisionChoice& choice, std::span<const engine::ImagePlanes> images,
                                const engine::Kernels& kernels = kLaneKernels);

@@ -16,33 +16,33 @@
 
 namespace vitrine::testing {
 
-// Memory for a few small images.
+// Batch limits for a few small images.
 inline constexpr cuda::BatchLimits kSmallBatch = {.images = 8, .cells = 512, .pixels = 1 << 17};
 
-// A program on an emulated device.
+// A program that the CUDA engine runs on an emulated device.
 class OnDevice {
  public:
   OnDevice(const program::Program& program, std::span<const float* const> weights,
            const cuda::EngineOptions& options = {.limits = kSmallBatch},
            const cuda::emulated::MachineOptions& machine = {});
 
-  // Returns the logits, row by row; fails the test at a fault.
+  // Returns the logits, row by row. Fails the test if the emulator reports a fault.
   std::vector<float> Logits(std::span<const cuda::ImagePlanes> images, AttentionTap* attention = nullptr,
                             TokenTap* tokens = nullptr);
-  // Returns the kernels of the launches, in order.
+  // Returns the kernel names of the launches, in order.
   std::vector<std::string> Kernels() const;
 
  private:
   cuda::emulated::EmulatedDevice device_;
-  std::unique_ptr<PoisonedWeights> source_;  // of NaN once the engine is made
+  std::unique_ptr<PoisonedWeights> source_;  // NaN after the engine has been made
   std::unique_ptr<cuda::Engine> engine_;
 };
 
-// A small form with weights, and images for it.
+// A fixture with a small model and images for it.
 class CudaForm : public ::testing::TestWithParam<EngineForm> {
  protected:
   at::Tensor Sized(size_t size, uint64_t seed) const;
-  // One image of each of the first `count` sizes.
+  // Returns `count` images; their sizes cycle through the sizes of the form.
   std::vector<at::Tensor> Images(size_t count) const;
   static std::vector<cuda::ImagePlanes> Views(const std::vector<at::Tensor>& images);
 

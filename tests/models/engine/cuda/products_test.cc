@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of the emulator: fragments as the PTX manual has them, sums of each rounding model.
+// Tests the emulator's matrix products: the layout of fragments as in the PTX manual, and the sums of each rounding
+// model.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -23,7 +24,8 @@ uint16_t Bits(float value) {
   return static_cast<uint16_t>(cpu::ToBf16(value));
 }
 
-// The manual's "Matrix Fragments for mma.m16n8k16" and "m16n8k32": row and column of element i of a lane.
+// Row and column of an element of a fragment. OfA, OfB and OfD return the place of element i of a lane, as in "Matrix
+// Fragments for mma.m16n8k16" and "mma.m16n8k32" of the PTX manual.
 struct Place {
   size_t row, column;
 };
@@ -42,7 +44,7 @@ TEST(Fragments, OfBf16AreThoseOfTheManual) {
   std::mt19937 random(1);
   std::vector<float> a(16 * 16), b(16 * 8), d(16 * 8), expected(16 * 8);
   for (auto* values : {&a, &b, &expected}) {
-    for (float& value : *values) value = static_cast<float>(random() % 17) - 8;  // sums of them are exact
+    for (float& value : *values) value = static_cast<float>(random() % 17) - 8;  // small integers, whose sums are exact
   }
   d = expected;
   for (size_t i = 0; i < 16; ++i) {
@@ -102,7 +104,8 @@ TEST(Fragments, OfBytesAreThoseOfTheManual) {
   EXPECT_EQ(d, expected);
 }
 
-// Lane i of the results of ldmatrix: row i / 4, columns 2 (i % 4) and the next; transposed, rows and columns change.
+// ldmatrix gives lane i the elements in row i / 4, columns 2 (i % 4) and 2 (i % 4) + 1. The transposed variant swaps
+// rows and columns.
 TEST(Fragments, OfLoadedMatricesAreThoseOfTheManual) {
   Machine machine;
   std::vector<uint32_t> plain(32 * 4), transposed(32 * 4);
@@ -137,7 +140,7 @@ class Sums : public ::testing::Test {
   std::mt19937_64 random_{1};
 };
 
-// Small sums are exact in every model, for the addend and the products alike.
+// Sums of small numbers are exact in every model.
 TEST_F(Sums, OfSmallIntegersAreExact) {
   for (const RoundingModel model : emulated::kRoundingModels) {
     EXPECT_EQ(Sum({3, -5, 7}, {2, 2, 0.5F}, 0.25F, model), 6 - 10 + 3.5F + 0.25F);
@@ -146,20 +149,21 @@ TEST_F(Sums, OfSmallIntegersAreExact) {
   }
 }
 
-// The models part at small terms: one of 2^-24 beside 1 rounds, one of 2^-25 is cut by sm_80 (24 bits) before the sum.
+// The models differ in terms that are small beside 1: sm_80 drops bits below 2^-24 of each term before it sums, sm_90
+// bits below 2^-25.
 TEST_F(Sums, AreCutAndRoundedAsTheModelSays) {
   const float tiny = 0x1p-24F, half = 0x1p-12F;
   // 1 + 2^-24 + 2^-24 = 1 + 2^-23 exactly.
   EXPECT_EQ(Sum({1, half, half}, {1, half, half}, 0, RoundingModel::kNearest), 1 + 2 * tiny);
   EXPECT_EQ(Sum({1, half, half}, {1, half, half}, 0, RoundingModel::kSm90), 1 + 2 * tiny);
-  // 1 + 3 2^-25: nearest goes up, truncation down.
+  // 1 + 3 * 2^-25: kNearest rounds up, kSm90 truncates.
   EXPECT_EQ(Sum({1, half, half}, {1, half, half / 2}, 0, RoundingModel::kNearest), 1 + 2 * tiny);
   EXPECT_EQ(Sum({1, half, half}, {1, half, half / 2}, 0, RoundingModel::kSm90), 1);
-  // Four times 2^-25 are 2^-23: kept at 25 bits, lost at 24.
+  // 4 * 2^-25 = 2^-23: kSm90 keeps each term, kSm80 drops it.
   const std::vector<float> a = {1, half, half, half, half}, b = {1, half / 2, half / 2, half / 2, half / 2};
   EXPECT_EQ(Sum(a, b, 0, RoundingModel::kSm90), 1 + 2 * tiny);
   EXPECT_EQ(Sum(a, b, 0, RoundingModel::kSm80), 1);
-  // Towards zero on both sides.
+  // Negative sums are also rounded towards zero.
   EXPECT_EQ(Sum({-1, half, half}, {1, -half, -half / 2}, 0, RoundingModel::kSm90), -1);
   std::set<float> seen;
   for (int i = 0; i < 64; ++i) seen.insert(Sum({1, half}, {1, half / 2}, 0, RoundingModel::kRandom));
@@ -187,7 +191,8 @@ TEST_F(Sums, OfRandomNumbersAreNearTheExactSum) {
   }
 }
 
-// Factors and addends as they were multiplied on an H200; each kind has other exponents, and the last cancels.
+// The inputs of one matrix product that was recorded on an H200. Each of the 8 kinds has its own range of exponents. In
+// the last kind, many products cancel each other.
 struct RecordedTile {
   RecordedTile(uint64_t kind, uint64_t index) : state_(kind * 1000003 + index * 7919 + 1) {
     constexpr int kOfFactors[8][2] = {{-1, 0}, {-10, 10}, {-20, 20}, {0, 0}, {-60, -50}, {-70, -60}, {-1, 1}, {-1, 0}};
@@ -232,7 +237,7 @@ struct RecordedTile {
   uint64_t state_;
 };
 
-// 131,072 sums of mma.m16n8k16 on an H200, as a hash of each kind's bits.
+// Compares 131,072 sums with those of mma.m16n8k16 on an H200. kRecorded has a hash of the bits of each kind.
 TEST_F(Sums, AreThoseOfAnH200) {
   constexpr uint64_t kRecorded[8] = {0x9eed080bd4e12cff, 0xe46c60b0b6833b43, 0x092a59d1580283ad, 0x08859ddf104e3ed2,
                                      0x7507e14680adbad2, 0x36dc5ca10214d089, 0x1cd6ebc3c4400af9, 0x0fb83ff4b9be7a3e};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrices on an emulated device, for tests of single launches.
+// Matrices on an emulated device, for tests of kernels that process rows.
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_ROW_LAUNCHES_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_ROW_LAUNCHES_H_
 
@@ -13,7 +13,7 @@
 
 namespace vitrine::testing {
 
-inline constexpr float kEpsilon = 1e-6F;  // of norms
+inline constexpr float kEpsilon = 1e-6F;  // epsilon of LayerNorms
 
 inline std::vector<float> RandomFloats(size_t count, uint64_t seed, float scale = 1) {
   std::mt19937_64 random(seed);
@@ -35,8 +35,8 @@ inline engine::FoldedMatrix RandomMatrix(int inputs, int outputs, Precision prec
   return matrix;
 }
 
-// A batch of images of one cell each, so that rows of cells are as many as there are. Matrices are columns in the
-// middle of wider rows.
+// A batch of `rows` images with one cell each, so that any number of matrix rows is possible. Each matrix has kBeside
+// unused columns on each side.
 class RowLaunches : public KernelBatch {
  public:
   explicit RowLaunches(int rows, const cuda::emulated::MachineOptions& machine = {})
@@ -48,7 +48,7 @@ class RowLaunches : public KernelBatch {
   cuda::Matrix Allocate(int columns, bool narrow = false) {
     return Empty(engine::RowsOf::kCells, columns, kBeside, narrow);
   }
-  // vitrine_row_statistics.
+  // Returns the mean and scale of each row, computed by the kernel vitrine_row_statistics.
   const cuda::RowStatistics* Describe(const cuda::Matrix& x) {
     auto* const statistics = buffers().Allocate<cuda::RowStatistics>(static_cast<size_t>(rows().cells()));
     Run("vitrine_row_statistics", cuda::StatisticsArguments{batch(), x, kEpsilon, statistics});

@@ -22,7 +22,7 @@ inline bool SameBits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
-// A linear head over the mean of 2 x 2 patches, which takes little time.
+// A fixture with a small, fast model: a linear head on the mean of 2 x 2 patches.
 class SmallCudaModel : public ::testing::Test {
  protected:
   static constexpr int kClasses = 5;
@@ -40,7 +40,7 @@ class SmallCudaModel : public ::testing::Test {
     for (const size_t i : which) views.push_back(View(images_[i]));
     return views;
   }
-  // Runs images in one call, and compares their bits with those of each alone.
+  // Runs the images in one call. Expects for each image the same bits as for the image alone.
   absl::Status RunBatch(const Backend& backend, std::span<const size_t> which) const {
     engine::Workspace workspace;
     std::vector<float> logits(which.size() * kClasses, NAN);
@@ -53,7 +53,7 @@ class SmallCudaModel : public ::testing::Test {
   }
 
  private:
-  // Logits of each image alone, on the emulator.
+  // Returns the logits of each image alone, computed on the emulator.
   std::vector<std::vector<float>> Alone() const {
     const std::vector<const float*> weights(program_.weights().size(), numbers_.data());
     OnDevice device(program_, weights);

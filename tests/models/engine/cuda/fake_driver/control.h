@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings and counters of the fake driver, for the test that loaded it.
+// Settings and counters of the fake CUDA driver (libcuda.cc), for the test that loads it.
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
 
@@ -20,17 +20,17 @@ struct FakeSettings {
   int multiprocessors = 3;
   size_t memory_bytes = size_t{512} << 20;
   size_t pinned_bytes = size_t{512} << 20;
-  int kernel_microseconds = 0;  // added to each kernel
-  int64_t lost_at_launch = 0;   // the n-th launch of a graph loses the device; 0: none
-  // After this many launches of graphs nothing is computed or copied: downloads give zeros. Kernels still take their
-  // microseconds. Negative: never.
+  int kernel_microseconds = 0;  // added to the time of each kernel
+  int64_t lost_at_launch = 0;   // n-th launch of a graph, which loses the device; 0: none
+  // Number of launches of graphs after which kernels and uploads do nothing and downloads return zeros. Kernels still
+  // take kernel_microseconds. Negative: no limit.
   int64_t free_after = -1;
-  // Rounding of sums in products of bf16.
+  // Rounding of the sums in bf16 matrix products.
   cuda::emulated::RoundingModel rounding = cuda::emulated::RoundingModel::kSm90;
-  uint64_t seed = 1;  // of the order among streams and of the kernels' schedule
+  uint64_t seed = 1;  // of the random order of streams and of threads
 };
 
-// Objects that exist on the fake device.
+// Numbers and sizes of the objects that exist on the fake device.
 struct FakeUse {
   size_t device_bytes = 0, pinned_bytes = 0;
   int contexts = 0, modules = 0, streams = 0, events = 0, graphs = 0, graph_execs = 0;
@@ -43,32 +43,32 @@ struct FakeUse {
   }
 };
 
-// Thread-safe.
+// Controls the fake driver. Thread-safe.
 class FakeControl {
  public:
-  // Begins a new driver, as a new process would have; what exists is forgotten. No call may be under way.
+  // Discards all objects and counters, as if the process were new. No driver call may be in progress.
   virtual void Reset(const FakeSettings& settings) = 0;
-  // Lets the n-th call from now return an error; a sticky one is returned by all calls after it too. A call that
-  // releases something releases it all the same, as the driver's do. 0: none.
+  // Makes the n-th call from now return an error; 0: no call. If `sticky`, all later calls return the error too. A call
+  // that releases an object returns the error but still releases the object, like a real driver.
   virtual void Fail(int64_t nth, cuda::driver::Result error, bool sticky) = 0;
-  // Lets the next call of the function with this name return an error.
+  // Makes the next call of the function with this name return an error.
   virtual void FailNext(const std::string& name, cuda::driver::Result error, bool sticky) = 0;
-  // Lets the device stand still until Pause(false).
+  // Pause(true) stops the execution of queued work until Pause(false).
   virtual void Pause(bool pauses) = 0;
-  // Lets the n-th kernel from now run forever: its stream stands still. 0: none.
+  // Makes the n-th kernel from now run forever, so that its stream never continues. 0: no kernel.
   virtual void Hang(int64_t nth) = 0;
 
-  // Calls since Reset: of the function with this name; all for "".
+  // Returns the number of calls of this function since Reset; for "", of all functions.
   virtual int64_t Calls(const std::string& name) const = 0;
   virtual FakeUse use() const = 0;
-  // Calls that a driver forbids, and faults of kernels, one a line.
+  // Returns the invalid calls and the faults of kernels, one per line.
   virtual std::string faults() const = 0;
 
  protected:
   ~FakeControl() = default;
 };
 
-// Name of the library's function of type FakeControl*().
+// Name of the function that the library exports to return its FakeControl*.
 inline constexpr char kFakeControlSymbol[] = "vitrine_fake_driver";
 
 }  // namespace vitrine::testing

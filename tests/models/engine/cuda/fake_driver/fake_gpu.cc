@@ -15,7 +15,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Small allocations are parts of blocks and may be neighbours, as the driver's are.
+// Small allocations are parts of larger blocks and may be adjacent, as in the real driver.
 constexpr size_t kGranularity = 512, kBlockBytes = size_t{64} << 10;
 
 }  // namespace
@@ -30,7 +30,8 @@ FakeGpu& FakeGpu::Get() {
   return gpu;
 }
 
-// Programs set the fake by VITRINE_FAKE_GPU: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10".
+// Reads settings from the environment variable VITRINE_FAKE_GPU, for tests that start a program with the fake driver.
+// Example: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10".
 FakeGpu::FakeGpu() {
   FakeSettings chosen;
   int64_t hang = 0;

@@ -21,7 +21,7 @@
 #include "models/engine/cuda/emulated/machine.h"
 #include "tests/models/engine/cuda/fake_driver/control.h"
 
-// The objects that the driver's handles point to.
+// Objects to which the driver's handles point.
 namespace vitrine::cuda::driver {
 
 struct ContextOfDriver {};
@@ -35,7 +35,7 @@ struct FunctionOfDriver {
 struct EventOfDriver {
   bool timed = false;
   uint64_t recorded = 0, done = 0;
-  std::chrono::steady_clock::time_point at = {};  // of the newest record that is done
+  std::chrono::steady_clock::time_point at = {};  // time of the last completed record
 };
 
 }  // namespace vitrine::cuda::driver
@@ -44,7 +44,7 @@ namespace vitrine::testing {
 
 using cuda::driver::Result;
 
-// Work of a stream.
+// One operation in a stream.
 struct FakeWork {
   enum class Kind { kUpload, kDownload, kKernel, kEvent, kGraphEnd };
   Kind kind = Kind::kEvent;
@@ -70,7 +70,7 @@ struct GraphOfDriver {
 struct GraphExecOfDriver {
   std::vector<vitrine::testing::FakeWork> work;
   int in_flight = 0;
-  StreamHandle stream = nullptr;  // of the last launch
+  StreamHandle stream = nullptr;  // stream of the last launch
 };
 struct StreamOfDriver {
   std::deque<vitrine::testing::FakeWork> queue;
@@ -85,11 +85,12 @@ struct StreamOfDriver {
 
 namespace vitrine::testing {
 
-// The state behind the exported functions. A thread runs the work of the streams, each in order, in a random order
-// among streams: copies happen then, so memory that is changed too early changes results.
+// The state of the fake driver, which the exported functions use. A worker thread executes the operations of each
+// stream in order, and chooses the next stream at random. Copies read memory only when they are executed, so a caller
+// that changes memory too early changes results.
 class FakeGpu : public FakeControl {
  public:
-  // The process's; never destroyed.
+  // Returns the only instance of the process, which is never destroyed.
   static FakeGpu& Get();
 
   void Reset(const FakeSettings& settings) override;
@@ -101,27 +102,27 @@ class FakeGpu : public FakeControl {
   FakeUse use() const override;
   std::string faults() const override;
 
-  // --- for the exported functions, which hold `mutex`
+  // --- for the exported functions, which must hold `mutex`
 
-  // Counts a call. Returns the error that it must return, kSuccess if none; `injected` says if Fail chose it, so that a
-  // call that releases something does so.
+  // Counts a call and returns its error, or kSuccess. Sets `injected` if the error comes from Fail or FailNext: then a
+  // call that releases an object must still release it.
   Result Begin(const char* name, bool needs_context, bool& injected);
-  // Records a forbidden call, and returns `result`.
+  // Adds an invalid call to faults() and returns `result`.
   Result Forbid(Result result, const std::string& why);
-  // Refuses a call that no thread in capture may make.
+  // Returns an error if a stream capture forbids this call in the calling thread.
   Result RefuseInCapture(const char* name);
-  // Keeps an object that is released, so that the address of no other one is a handle that was used before.
+  // Keeps the memory of a released object, so that no later handle has the same address.
   template <class Object>
   void Retire(Object* object) {
     retired_.push_back(std::shared_ptr<Object>(object));
   }
-  // Appends to a stream, or to what it captures.
+  // Appends work to a stream, or to its capture.
   void Add(cuda::driver::StreamHandle stream, FakeWork work);
-  // Waits until all streams are empty, as calls do that synchronize.
+  // Waits until all streams are empty, like a driver call that synchronizes.
   void Synchronize(std::unique_lock<std::mutex>& lock);
   bool IsPinned(const void* memory, size_t bytes) const;
   bool IsOnDevice(cuda::driver::DevicePointer memory, size_t bytes) const;
-  // Allocations wait for a running kernel, which uses the same memory.
+  // Waits while a kernel runs, because a kernel uses the emulator exclusively. Returns 0 if memory is exhausted.
   cuda::driver::DevicePointer AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes);
   size_t free_bytes() const { return settings.memory_bytes - device_total_; }
   void FreeDevice(std::unique_lock<std::mutex>& lock, cuda::driver::DevicePointer memory);
@@ -142,26 +143,26 @@ class FakeGpu : public FakeControl {
  private:
   cuda::driver::DevicePointer AllocateOnMachine(std::unique_lock<std::mutex>& lock, size_t bytes);
   FakeGpu();
-  // Ends what exists.
+  // Discards all objects.
   void Forget();
   void LockMachine();
   void Work();
   void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
 
   std::condition_variable changed_;
-  std::mutex machine_mutex_;               // its holder does not wait for `mutex`
-  std::atomic<int> wait_for_machine_ = 0;  // callers, which kernels let go first
+  std::mutex machine_mutex_;               // a thread that holds it does not wait for `mutex`
+  std::atomic<int> wait_for_machine_ = 0;  // number of callers that must get the machine before the next kernel
   std::unique_ptr<cuda::emulated::Machine> machine_;
   std::map<cuda::driver::DevicePointer, size_t> device_;
   size_t device_total_ = 0;
-  std::map<cuda::driver::DevicePointer, int> blocks_;  // allocations in each
-  cuda::driver::DevicePointer open_block_ = 0;         // that has room left
+  std::map<cuda::driver::DevicePointer, int> blocks_;  // number of allocations in each block
+  cuda::driver::DevicePointer open_block_ = 0;         // the block that new small allocations use
   size_t block_used_ = 0;
   std::mt19937_64 random_;
   std::map<std::string, int64_t> calls_;
   int64_t all_calls_ = 0, kernels_ = 0;
   int64_t fail_at_ = 0, hang_at_ = 0;
-  std::string fail_next_;  // name of a function
+  std::string fail_next_;  // name of the function that FailNext chose
   Result failure_ = cuda::driver::kSuccess;
   bool failure_is_sticky_ = false;
   Result lost_ = cuda::driver::kSuccess;
@@ -171,7 +172,7 @@ class FakeGpu : public FakeControl {
   std::thread worker_;
 };
 
-// The calling thread's context.
+// Current context of the calling thread.
 extern thread_local cuda::driver::ContextHandle current_context;
 
 }  // namespace vitrine::testing

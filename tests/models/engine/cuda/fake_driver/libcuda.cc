@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The functions of a CUDA driver over the emulator: built as libcuda.so.1, so that what ships runs without a GPU. It is
-// stricter than a driver: calls that are slow or undefined there are errors here.
+// The functions of the CUDA driver, implemented with the emulator. This library is built as libcuda.so.1, so that the
+// released programs run without a GPU. It is stricter than a real driver: calls that would be slow or undefined are
+// errors.
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -20,14 +21,14 @@ constexpr unsigned kMostThreads = 1024;
 constexpr size_t kMostSharedBytes = 99u << 10;
 constexpr int kBlocksPerMultiprocessor = 2;
 
-// A call: holds the lock, and the error that it must return.
+// A driver call: holds the lock, and the error that the call must return.
 class Call {
  public:
   explicit Call(const char* name, bool needs_context = true)
       : gpu(FakeGpu::Get()), lock(gpu.mutex), error(gpu.Begin(name, needs_context, injected)) {}
-  // True if the call does nothing but return its error.
+  // Returns true if the call must return `error` without any effect.
   bool fails() const { return error != kSuccess; }
-  // The same for a call that releases something, which it does in spite of an injected error that is not sticky.
+  // Returns true if a call that releases an object must not release it. After an injected error, it does release.
   bool skips_release() const { return error != kSuccess && !injected; }
 
   FakeGpu& gpu;
@@ -211,7 +212,7 @@ EXPORTED Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle modul
   Call call("cuModuleGetFunction");
   if (call.fails()) return call.error;
   if (!Knows(call.gpu.modules, module)) return call.gpu.Forbid(kInvalidHandle, "cuModuleGetFunction of no module");
-  // Code is loaded at the first use, which takes memory.
+  // The real driver loads code at the first use, which allocates memory.
   if (const Result refused = call.gpu.RefuseInCapture("cuModuleGetFunction"); refused != kSuccess) return refused;
   const auto* const kernel = vitrine::cuda::emulated::FindKernel(name);
   if (kernel == nullptr) return kNotFound;
