@@ -46,7 +46,8 @@ TEST(AttentionDistance, OfIdentityIsZero) {
   EXPECT_EQ(Distance(Weights::Identity(17), {4, 4}, 1, 4), 0);
 }
 
-// Every patch attends to its right neighbour, patches at the edge to themselves: p (g - 1) / g.
+// Every patch attends to its right neighbour, and patches at the right edge to themselves. For patches of p pixels in g
+// columns, the mean distance is p (g - 1) / g.
 TEST(AttentionDistance, OfTheRightNeighbour) {
   constexpr int kSide = 8;
   Weights weights(kSide * kSide);
@@ -81,7 +82,7 @@ TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
   Weights weights = Weights::Identity(5);
   EXPECT_EQ(Distance(weights, {2, 2}, 1, 4), 0);
   weights.at(1, 1) = 0;
-  weights.at(1, 0) = 1;  // a sink
+  weights.at(1, 0) = 1;  // all weight on the class token
   weights.at(2, 2) = 0;
   weights.at(2, 1) = 1;
   EXPECT_NEAR(Distance(weights, {2, 2}, 1, 9), 3, 1e-12) << "one step of nine pixels, by one query of three";
@@ -90,7 +91,7 @@ TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
   EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
 }
 
-// In place of 0, kernels give e^-87 to what is far below the largest score.
+// For scores far below the largest, kernels return e^-87 instead of 0. These weights must not count.
 TEST(AttentionDistance, WhatKernelsGiveInPlaceOfZeroIsNoMass) {
   Weights weights(17, 1.6e-38F);
   for (int query = 1; query < 17; ++query) weights.at(query, 0) = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the results that are collected from the arrays of any engine.
+// Tests how results are collected from an engine's arrays.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

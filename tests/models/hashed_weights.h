@@ -13,9 +13,9 @@ namespace vitrine::testing {
 // Returns values in [-1, 1) from an integer hash: equal on every machine, and independent of any generator.
 std::vector<float> HashedValues(size_t count, uint64_t seed);
 
-// Returns hashed values for a weight, of a magnitude at which each value affects results: near 1 for scales of norms
-// and running variances, within 1.5 / sqrt(fan in) for matrices, within a quarter for other weights. `trained` is false
-// for running statistics.
+// Returns hashed values for a weight. They are large enough to affect results: near 1 for scales of norms and running
+// variances, within 1.5 / sqrt(fan in) for matrices, and within 1/4 for other weights. `trained` is false for running
+// statistics.
 std::vector<float> HashedWeight(std::string_view name, std::span<const int64_t> shape, bool trained, uint64_t seed);
 
 }  // namespace vitrine::testing

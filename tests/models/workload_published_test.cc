@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-using Costs = std::array<int64_t, 5>;  // parameters, multiply-adds, bytes, FLOPs of 001 and 003
+using Costs = std::array<int64_t, 5>;  // parameters, MACs, bytes, FLOPs by papers 001 and 003 (conventions.h)
 
 Costs CostsOf(const Workload& workload) {
   const int64_t bytes = std::accumulate(workload.begin(), workload.end(), int64_t{0},

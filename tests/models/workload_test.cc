@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares figures of the papers with counts from the lists of operators. workload_published_test compares every row of
-// the zoo with an independent description.
+// Compares figures of the papers (models/workload/conventions.h) with counts from the lists of operators.
+// workload_published_test compares every row of the zoo with an independent description.
 #include "models/workload/workload.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ TEST(XcitWorkload, TheExecutedFormIsFactored) {
 
 // --- paper 002
 
-// The other parts cost what the formulas of their papers say, for N = 196 and n = 197 tokens, d = 192, e = 96 and
+// The other parts must cost as much as by their papers' formulas, for N = 196 and n = 197 tokens, d = 192, e = 96 and
 // d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
 TEST(XVitWorkload, MultiplyAddsOfOtherParts) {
   const auto macs = [](const char* name) { return Macs(Published(FindVariant(name)->config, 224)); };

@@ -60,7 +60,7 @@ TIMM = [
 
 
 def transformers_vit(model, patch, side, classes, options, **changes):
-    """A model of transformers; its names of sizes are in `options`."""
+    """Returns a case with a small model of transformers. `options` are further arguments of its configuration."""
     size = {"width": 40, "depth": 3, "heads": 5}
     config = {"patch": patch, "mlp_width": 160, "grid_rows": side // patch, "grid_columns": side // patch} | size | changes
     if model == "clip":

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EIT, its ablations and the models that the paper compares it with, in plain PyTorch (sections 2.2 to 2.6 of the
+"""EIT, its ablations and the models to which the paper compares it, in plain PyTorch (sections 2.2 to 2.6 of the
 specification).
 
-If the specification does not say how to treat the class token, it is treated like in EIT^T. Convolutions and the
-operators between them process patch tokens only. A convolution branch returns the class token's LayerNorm values
-unchanged.
-"""
+If the specification does not define the treatment of the class token, this code treats it like in EIT^T. Convolutions and the
+operators between them process patch tokens only. A convolution branch returns the class token's LayerNorm values unchanged. """
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -28,12 +28,12 @@ NO_WEIGHTS = "is empty; download"  # in the message about missing weights of a m
 
 
 def moves(model, name, value):
-    """Returns False for integers, and for a bias that timm adds to a projection."""
+    """Returns True if move() may change the tensor. False for integers, and for a bias that timm adds to a projection."""
     return value.is_floating_point() and not (name == "head.bias" and not model.head.bias.requires_grad)
 
 
 def move(model):
-    """Adds random numbers of both signs to every weight, so that none, such as a LayerScale, hides a fault."""
+    """Adds random numbers of both signs to every weight. Otherwise small weights, such as a LayerScale, could hide a fault."""
     state = {name: value + 0.05 * (torch.rand_like(value) - 0.5) if moves(model, name, value) else value
              for name, value in model.state_dict().items()}
     model.load_state_dict(state)
@@ -117,7 +117,8 @@ def difference(case, model, repository):
 
 
 def verdict(case, repo, folder):
-    """Returns the number of parameters; the verdict, or "" if the import fails; and the message of the failure."""
+    """Returns (number of parameters, verdict, message). The verdict is "" if the import fails; the message then has the
+    reason."""
     with torch.device("meta"):
         model = case.make()
     size, classes = sum(weight.numel() for weight in model.parameters()), case.classes(model)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models that hub_models.py tries, in groups that need the same thing to be served.
+"""The models that hub_models.py tries, grouped by the feature that Vitrine would need to serve them.
 
-A name without a slash is a tag of timm. Models of transformers are random ones of the published sizes, because their
-configurations are on the hub only.
-"""
+A name without a slash is a tag of timm. Models of transformers are made from the published sizes with random weights, because
+their configurations are only on the hub. """
 from transformers import BitImageProcessorPil, DeiTImageProcessorPil, ViTImageProcessorPil
 
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}
@@ -44,7 +43,7 @@ def dinov2_head(size):
     return "Dinov2ForImageClassification", {**dinov2(size)[1], "num_labels": 1000}, cropped()
 
 
-# Class, its configuration and its preprocessing.
+# For each name: the class, its configuration and its preprocessing.
 TRANSFORMERS = {
     "google/vit-base-patch16-224": vit(BASE, 16, 224),
     "google/vit-base-patch16-384": vit(BASE, 16, 384),
@@ -91,7 +90,7 @@ TRANSFORMERS = {
     "hustvl/yolos-tiny": plain("YolosForObjectDetection", **TINY),
 }
 
-# Models, by what they need to be served.
+# SERVED lists the models that Vitrine serves, NEEDS the others by the missing feature.
 SERVED = """
     vit_tiny_patch16_224.augreg_in21k_ft_in1k vit_tiny_patch16_384.augreg_in21k_ft_in1k vit_small_patch16_224.augreg_in21k_ft_in1k
     vit_small_patch16_384.augreg_in21k_ft_in1k vit_small_patch32_224.augreg_in21k_ft_in1k vit_base_patch16_224.augreg2_in21k_ft_in1k

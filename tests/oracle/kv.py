@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The KV transformer's vision classifier in plain PyTorch: the naive form of section 5, written from the paper's code."""
+"""The KV transformer's vision classifier in plain PyTorch: the naive form of the specification's section 5, after the paper's
+code."""
 import math
 
 import torch

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/linear_head.inc: features with scikit-learn's classifiers of them. Needs numpy and scikit-learn:
+"""Records tests/golden/linear_head.inc: features, and the classifiers that scikit-learn fits to them. Needs numpy and
+scikit-learn:
 
     python3 tests/oracle/linear_head.py > tests/golden/linear_head.inc
 """

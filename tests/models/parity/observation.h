@@ -12,10 +12,10 @@
 
 namespace vitrine::testing {
 
-// Runs the model on some of the images in one batch and returns the values that tests/oracle/record.py records, sampled
-// in the same way: "tokens.<block>.<image>", "final.<image>", "class_row.<layer>.<image>", "map.<layer>.<image>",
-// "channels.<layer>.<image>" if `names` has them, and always "logits.<image>". `batch` holds indices into `images`, in
-// batch order.
+// Runs the model on some of the images in one batch. Returns the values that tests/oracle/record.py records, with the
+// same sampling. Always returns "logits.<image>". Returns "tokens.<block>.<image>", "final.<image>",
+// "class_row.<layer>.<image>", "map.<layer>.<image>" and "channels.<layer>.<image>" if `names` has them. `batch` holds
+// indices into `images`, in batch order.
 std::map<std::string, at::Tensor> Observe(const Model& model, const ImageBatch& images, const std::vector<int>& batch,
                                           const std::vector<std::string>& names);
 

@@ -69,7 +69,7 @@ TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
   EXPECT_EQ(large.To({64, 64}, at::kCPU).data_ptr(), largest.data_ptr()) << "one is kept whatever its size";
 }
 
-// For such a grid, LibTorch's own interpolation gives every row the values of the first row.
+// For a grid of one column, LibTorch's own interpolation gives every row the values of the first row.
 TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
   at::Tensor table = Table();
   for (int r = 0; r < 4; ++r) table.slice(0, 1 + r * 4, 1 + r * 4 + 4).fill_(r * r);  // equal values along each row

@@ -146,7 +146,7 @@ TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
   }
 }
 
-// Loading used to draw 1.6 GB of weights only to replace them, which took most of its time.
+// Drawing 1.6 GB of initial weights, which a load replaces, would take most of its time.
 TEST(BlankModel, TouchesNoMemory) {
   v1::ModelConfig config = SmallKvConfig();
   config.mutable_kv()->set_width(2048);

@@ -31,12 +31,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-// Names in one block, for either library.
+// Names of a block's tensors in one library.
 struct BlockNames {
   std::string norm1, proj, norm2, fc1, fc2;
 };
 
-// Computes the forward pass of either library by its own weight names; `qkv` returns q, k and v [tokens, width].
+// Computes the forward pass with weights that have the names of one library. `qkv` returns q, k and v [tokens, width].
 template <typename Qkv>
 at::Tensor VitForward(const Tensors& w, const at::Tensor& image, const std::string& embed, const std::string& token,
                       const std::string& positions, const std::string& norm, const std::string& head, double epsilon,

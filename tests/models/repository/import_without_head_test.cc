@@ -34,7 +34,7 @@ TEST(ImportWithoutHead, IsRecognized) {
   EXPECT_TRUE(LacksHead(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), weights));
 }
 
-// transformers 5 saves a CLIPVisionModel without the prefix "vision_model.", 4 with it.
+// transformers 5 saves a CLIPVisionModel without the prefix "vision_model."; transformers 4 saves it with this prefix.
 TEST(ImportWithoutProjection, NamesTheClassThatHasOne) {
   const v1::ModelConfig config = *ForeignConfig(ForeignSource::kHuggingFace, "clip-vit-base-patch32", 0);
   for (const std::string prefix : {"", "vision_model."}) {

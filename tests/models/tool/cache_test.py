@@ -40,7 +40,7 @@ class Test(unittest.TestCase):
             self.environment.pop(name, None)
 
     def model(self, name, config=None):
-        """A folder as timm's save_for_hf(safe_serialization=True) makes it."""
+        """Returns a folder like those that timm's save_for_hf(safe_serialization=True) makes."""
         folder = self.folder / name
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(WEIGHTS)
@@ -88,7 +88,7 @@ class Folders(Test):
             file.truncate(1000)
         self.assertIn("damaged", self.cache(folder).stderr)
         self.assertEqual(versions(version.parent), ["plants/1", "plants/2", "plants/3"])
-        for source in (self.folder / "cache").glob("*/*/3/source.txt"):  # as an older importer had written it
+        for source in (self.folder / "cache").glob("*/*/3/source.txt"):  # simulates the file of an older importer
             written = source.read_bytes()
             manifest = source.parent / "manifest.textproto"
             source.write_bytes(re.sub(rb"importer \d+", b"importer 0", written))
@@ -100,7 +100,7 @@ class Folders(Test):
         sizes = {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 12, "patch_size": 16, "image_size": [224, 224]}
         done = self.cache(self.model("unknown", {"model_type": "vit", "hidden_size": 193}))
         self.refused(done, "hidden_size 193, num_hidden_layers 12, patch_size 16, image_size 224x224", "vit-tiny-patch16-224")
-        done = self.cache(self.model("named", sizes))  # the names of its tensors are timm's
+        done = self.cache(self.model("named", sizes))  # tensors with the names of timm
         self.refused(done, "vit.embeddings.cls_token")
 
     def test_labels_are_those_of_its_config(self):
@@ -263,7 +263,7 @@ class FromHub(Test):
         self.assertEqual(tokens[f"/{NAME}/resolve/main/model.safetensors"], "Bearer secret")
         self.assertEqual({token for path, token in tokens.items() if path.startswith("/objects/")}, {None})
         self.hub.gated = True
-        self.environment["HF_ENDPOINT"] = self.hub.address.replace("127.0.0.1", "127.1")  # as another host
+        self.environment["HF_ENDPOINT"] = self.hub.address.replace("127.0.0.1", "127.1")  # looks like another host
         shutil.rmtree(self.folder / "cache")
         self.refused(self.cache(self.MODEL), "HF_TOKEN is sent only to an https:// address")
 
@@ -271,7 +271,7 @@ class FromHub(Test):
         self.hub.pause = lambda: time.sleep(0.001)
         draw = random.Random(7)
         for kill in range(KILLS):
-            if kill % 3 == 2:  # near the publication, which changes this folder
+            if kill % 3 == 2:  # kills it near the publication, which changes this folder
                 shutil.rmtree(self.folder / "cache", ignore_errors=True)
             process = subprocess.Popen([BIN / "vitrine-repo", "cache", self.folder / "cache", self.MODEL], env=self.environment,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -291,7 +291,7 @@ class Server(Test):
                                  *flags], env=self.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
 
     def answer(self, process, model):
-        """The label that a started server gives the image; ends the server."""
+        """Returns the label that the started server gives the image, and ends the server."""
         try:
             while not (self.folder / "ports").exists():
                 self.assertIsNone(process.poll(), process.stdout.read() if process.poll() is not None else "")

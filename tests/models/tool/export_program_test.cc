@@ -97,7 +97,7 @@ TEST_F(ExportProgram, AFullDiskChangesNothing) {
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
   const auto export_on_full_disk = [this] {
-    const FileSizeLimit limit(20'000);  // config.json has room, the weights have not
+    const FileSizeLimit limit(20'000);  // enough for config.json, but not for the weights
     const Outcome outcome = Export("imported", "timm");
     EXPECT_EQ(outcome.code, 1);
     EXPECT_THAT(outcome.output, HasSubstr("model.safetensors.new: File too large"));

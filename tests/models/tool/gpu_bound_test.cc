@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a plan's steps, and its bound on a GPU.
+// Tests the work of a plan's steps, and the lower bound of its time on a GPU.
 #include "models/tool/describe/gpu_bound.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,8 @@ int64_t MultiplyAdds(const std::vector<StepWork>& steps) {
   return sum;
 }
 
-// Positions are made on the host. Models whose last block computes class tokens alone execute less than this form.
+// The host computes the positions, so their products do not count. The test omits models whose last block computes only
+// class tokens, because they execute fewer products.
 TEST(GpuBound, CountsTheProductsOfTheExecutedForm) {
   for (const char* variant : {"xcit-n12", "xcit-t12", "xvit-t"}) {
     const absl::StatusOr<Workload> executed = WorkloadOf(FindVariant(variant)->config, kInput, Form::kExecuted);

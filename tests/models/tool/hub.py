@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake hub of models and its storage for large files, with the requests that `vitrine-repo import --pull` makes.
+"""A fake hub of models, and its storage for large files, for tests of `vitrine-repo import --pull`.
 
-The protocol is Hugging Face's: the answer to /ORG/NAME/resolve/REVISION/FILE is the file or, if the file is large, a redirect to
-another host. X-Repo-Commit, X-Linked-Etag and X-Linked-Size describe the file; X-Error-Code is the reason if there is none.
-"""
+The protocol is that of Hugging Face. The answer to /ORG/NAME/resolve/REVISION/FILE is the file or, if the file is large, a
+redirect to another host. X-Repo-Commit, X-Linked-Etag and X-Linked-Size describe the file; if there is no such file,
+X-Error-Code gives the reason. """
 
 import contextlib
 import hashlib
@@ -102,8 +102,8 @@ class _Server(http.server.ThreadingHTTPServer):
 class Hub:
     """Two servers, whose responses may be changed between requests.
 
-    `weights` are the bytes of the file, `sent` those that are sent for it; with `shards`, by name, there is no such file.
-    """
+    `weights` are the bytes of model.safetensors, and `sent` the bytes that the hub sends. If `shards` (bytes by file name) is
+    not empty, the hub has these files instead of model.safetensors. """
 
     def __init__(self, name, weights, arch, certificate=None):
         self.name, self.weights, self.sent = name, weights, weights

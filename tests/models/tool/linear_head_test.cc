@@ -56,7 +56,7 @@ TEST(LinearHead, ProbabilitiesAreTheAccuracyOfImagesThatWereLeftOut) {
   }
 }
 
-// Classifiers of scikit-learn, by tests/oracle/linear_head.py.
+// Classifiers of scikit-learn that tests/oracle/linear_head.py recorded.
 struct Recorded {
   LabelledFeatures features;
   double alpha;
@@ -93,7 +93,7 @@ TEST(LinearHead, PrototypesEqualNearestCentroid) {
   const LinearHead head = FitPrototypes(kRecorded.features).value();
   const std::vector<double>& means = kRecorded.centroids;
   const auto width = static_cast<size_t>(kRecorded.features.width);
-  std::vector<double> weight, bias;  // relative to the last class, since logits may have an equal number added
+  std::vector<double> weight, bias;  // minus those of the last class, because a constant may be added to all logits
   const auto relative = [&](const std::vector<double>& of, size_t i, size_t row) {
     return of[i] - of[of.size() - row + i % row];
   };

@@ -50,7 +50,7 @@ std::string StateOf(const fs::path& root) {
 class PublishProgramFaultTest : public testing::Test {
  protected:
   void SetUp() override {
-    // Two versions with different weights: the repository holds the first; the second is published.
+    // Makes two versions with different weights. The repository holds the first, and the tests publish the second.
     for (const int seed : {1, 2}) {
       ASSERT_EQ(RunProgram(absl::StrCat("create ", source_.string(), " ", kModel,
                                         " --variant kv-pos-mnist-p7-d64-l2 --seed ", seed)),
@@ -110,8 +110,8 @@ class PublishProgramFaultTest : public testing::Test {
   int old_states_ = 0, new_states_ = 0;
 };
 
-// A kill at a system call leaves the files in their state before that call. So one run, stopped at each call, shows the
-// result of a kill at each call. Every state that differs from the previous one is checked.
+// A kill at a system call leaves the files in their state before that call. Therefore one run that is stopped at each
+// call shows the results of kills at all calls. Every state that differs from the previous one is checked.
 TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersion) {
   const fs::path root = FreshRepository();
   int calls = 0;

@@ -26,7 +26,8 @@ NAME = "someone/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 def vit_tiny(classes=1000):
-    """Returns a file of timm's vit_tiny_patch16_224 with small numbers; norms scale by 1, about like trained norms."""
+    """Returns a file of timm's vit_tiny_patch16_224 with small random numbers. The scales of norms are 1, like those of trained
+    norms."""
     width = 192
     shapes = {"cls_token": [1, 1, width], "pos_embed": [1, 197, width], "patch_embed.proj.weight": [width, 3, 16, 16],
               "patch_embed.proj.bias": [width], "norm.weight": [width], "norm.bias": [width],
@@ -97,7 +98,7 @@ class Pull(unittest.TestCase):
         return sorted(path for path in model.iterdir() if path.name.isdigit()) if model.is_dir() else []
 
     def check_whole(self, version):
-        """Every file of the manifest is there with its digest."""
+        """Checks that every file of the manifest exists and has its digest."""
         manifest = (version / "manifest.textproto").read_text()
         files = re.findall(r'files {\n  name: "([^"]+)"\n  sha256: "(\w+)"', manifest)
         self.assertGreaterEqual(len(files), 3)

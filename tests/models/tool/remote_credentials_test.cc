@@ -31,7 +31,7 @@ using testing::StartsWith;
 constexpr char kEmptyListing[] = "<ListBucketResult></ListBucketResult>";
 constexpr absl::Duration kLife = absl::Seconds(60);
 
-// The services of a cloud whose tokens live 60 seconds. Tokens are "token-<unix second of the end>-".
+// The services of a cloud whose tokens are valid for 60 seconds. Tokens are "token-<unix second of the end>-".
 class Cloud {
  public:
   Surroundings surroundings() {
@@ -222,7 +222,7 @@ TEST_F(RemoteCredentials, AreStillUsedWhileTheirServiceIsAway) {
   const auto store = OpenRemote("s3://models", "", surroundings);
   ASSERT_TRUE((*store)->List().ok());
   metadata.away = true;
-  cloud_.now += absl::Seconds(50);  // in the last quarter
+  cloud_.now += absl::Seconds(50);  // in the last quarter of the token's validity
   EXPECT_TRUE((*store)->List().ok());
   cloud_.now += absl::Seconds(11);
   EXPECT_FALSE((*store)->List().ok());
@@ -247,7 +247,7 @@ TEST_F(RemoteCredentials, TheEnvironmentGoesFirst) {
   EXPECT_EQ(FindAwsCredentials(cloud_.surroundings())->key, "ENV");
 }
 
-// A source that is away for an hour gets few requests, and is found again at most 132 s after its return.
+// A source that is unavailable for an hour gets few requests. It is used again at most 132 s after its return.
 TEST(RefreshWait, GrowsToTwoMinutes) {
   absl::Duration time;
   int attempts = 0;

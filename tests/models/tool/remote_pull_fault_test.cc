@@ -117,8 +117,8 @@ class RemotePullFaultTest : public testing::Test {
   std::set<size_t> seen_;  // numbers of versions in the states that were checked
 };
 
-// A kill at a system call leaves the files in their state before that call, so one run, stopped at each call, shows the
-// result of a kill at each call. Every state that differs from the previous one is checked.
+// A kill at a system call leaves the files in their state before that call. Therefore one run that is stopped at each
+// call shows the results of kills at all calls. Every state that differs from the previous one is checked.
 TEST_F(RemotePullFaultTest, AtEverySystemCallEveryVersionIsComplete) {
   const fs::path root = scratch_.path() / "copy";
   fs::create_directory(root);

@@ -61,7 +61,7 @@ class Programs(unittest.TestCase):
         self.environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "AWS_EC2_METADATA_DISABLED": "true"}
 
     def repo(self, *arguments, fails=None):
-        """Runs vitrine-repo; `fails`: words of the expected error."""
+        """Runs vitrine-repo. If the command must fail, `fails` has words of the expected error."""
         done = subprocess.run([BIN / "vitrine-repo", *map(str, arguments)], env=self.environment, text=True, timeout=120,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if fails is None:
@@ -192,7 +192,7 @@ class S3(Programs):
         versions = lambda: json.loads(ask(f"{url}/v2/models/kv-pos-mnist"))["versions"]  # noqa: E731
         wait_for(lambda: versions() == ["2"], "version 2", 15)
 
-        # the child dies: it is started again
+        # a child that dies is started again
         pulls = lambda: subprocess.run(["pgrep", "-P", str(server.pid)], capture_output=True, text=True).stdout.split()  # noqa: E731
         (child,) = pulls()
         os.kill(int(child), signal.SIGKILL)
@@ -207,7 +207,7 @@ class S3(Programs):
         self.stop(server)
         wait_for(lambda: not pathlib.Path(f"/proc/{child}").exists(), "the end of the child", 10)
 
-        server, url = self.serve()  # without the bucket
+        server, url = self.serve()  # while the bucket does not exist
         self.classify(url)
         self.start_moto()  # an empty bucket: nothing is removed
         wait_for(lambda: "no version at all" in log(), "a line about the empty bucket", 30)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 PROGRAM = Path(sys.argv.pop(1)) / "bin" / "vitrine-repo"
 BUNDLED = Path(__file__).resolve().parents[3] / "models/bundled"
 SVG = "{http://www.w3.org/2000/svg}"
-# Every family, each in its visibly different forms: post-norm, codes, three and four layers, split columns.
+# Models of every family, which cover the visibly different forms: post-norm, codes, three and four layers, split columns.
 MODELS = ["vit-ti16", "vit-b16-native", "vit-ti16-post", "vit-c-mini-cifar10", "lsra-mini-cifar10", "cvt-pt-mini-cifar10",
           "eit34-mini-cifar10", "eit34-mini-bn-relu-cifar10", "eit34-mini-gelu-conv-cifar10", "eit34-mini-parallel-cifar10",
           "kv-pos-mnist-p7-d64-l4", "xcit-n12", "xcit-n12-sne-4-layers", "xcit-n12-p-sne", "xcit-n12-f-sne-8-wide-own-codes",

@@ -123,7 +123,7 @@ TEST_F(QuantizeProgram, GoldensOfItsPrecisionStandBesideThoseOfFp32) {
 TEST_F(QuantizeProgram, AnotherPrecisionKeepsThePlanOfTheFirst) {
   ASSERT_EQ(Quantize("int8").exit_code, 0);
   ASSERT_EQ(Quantize("bf16").exit_code, 0);
-  ASSERT_EQ(Quantize("int8").exit_code, 0);  // again: replaced
+  ASSERT_EQ(Quantize("int8").exit_code, 0);  // the second run replaces the plan
   const v1::Manifest manifest = Read(4).manifest;
   EXPECT_EQ(manifest.precisions_size(), 2);
   EXPECT_NE(FindPrecision(manifest, "int8"), nullptr);

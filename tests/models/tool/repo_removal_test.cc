@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests vitrine-repo on a repository with several versions: prune, remove, and what list and verify say of it.
+// Tests `prune`, `remove`, `list` and `verify` of vitrine-repo on a repository with several versions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -113,7 +113,8 @@ TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: servers do not count it among the newest"));
   }
-  // A version labelled stable counts. Traffic and labels of the admin state override those of the serving config.
+  // A version with the label stable counts as one of the newest. Traffic and labels of the admin state override those
+  // of the serving config.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
   for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,

@@ -73,7 +73,7 @@ TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
   EXPECT_NE(tokens.Find(TokenTap::kFinal), nullptr);
 }
 
-// LibTorch reports want of memory in several ways.
+// LibTorch reports a lack of memory in several ways.
 TEST(TorchBackend, WantOfMemoryIsToldFromOtherFaults) {
   const auto is_memory = [](const std::function<void()>& compute) {
     try {
