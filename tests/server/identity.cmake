@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Files, tokens and rules of the identity, without a server.
+# Tests of the files, tokens and access rules for identity, without a server.
 vitrine_test(server_identity_test
   SOURCES identity/access_rules_test.cc identity/audit_log_test.cc identity/authority.cc identity/guarded_file_test.cc
           identity/identity_test.cc

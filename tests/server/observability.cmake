@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Observability: metrics, log lines, traces, the status page.
+# Tests of metrics, log lines, traces and the status page.
 vitrine_test(server_observability_test
   SOURCES observe/connection_observer_test.cc observe/kept_text_test.cc observe/log_test.cc
           observe/request_log_test.cc observe/scrape_test.cc observe/status_page_test.cc

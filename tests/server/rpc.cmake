@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The gRPC protocol and the calls, with fake streams.
+# Tests of the gRPC protocol and its calls, with fake streams.
 vitrine_test(server_rpc_test
   SOURCES wire/rpc/grpc_call_test.cc wire/rpc/grpc_status_test.cc wire/rpc/grpc_wire_test.cc
           wire/rpc/served_calls_test.cc wire/rpc/describing_calls_test.cc

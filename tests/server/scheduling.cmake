@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sharing among callers. Only policies and threads, so these also run under ThreadSanitizer.
+# Tests of sharing among callers. They also run under ThreadSanitizer.
 vitrine_test(server_scheduling_test
   SOURCES serve/scheduling/answer_budget_test.cc serve/scheduling/caller_quotas_test.cc
           serve/scheduling/cost_model_test.cc serve/scheduling/fair_share_test.cc serve/scheduling/late_work_test.cc

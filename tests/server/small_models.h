@@ -16,9 +16,9 @@
 
 namespace vitrine {
 
-// EIT with a few thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
+// Returns an EIT with a few thousand parameters: RGB, native resolution, 4-pixel cells, 4 to 64 tokens, 5 classes.
 v1::ModelConfig SmallNativeConfig();
-// The null model for RGB images of 32x32 pixels, 3 classes.
+// Returns the null model for RGB images of 32x32 pixels and 3 classes.
 v1::ModelConfig NullConfig();
 
 // Returns a model in memory with hashed weights; `change` may modify each weight.

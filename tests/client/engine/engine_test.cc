@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the C API of the engine, through the C++ header over it where that says the same.
+// Tests the engine's C API, where possible through its C++ header.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -225,7 +225,7 @@ TEST_F(EngineTest, AForkedChildIsToldToLoad) {
 TEST_F(EngineTest, ThreadsThatCannotBeStartedAreAnError) {
   const pid_t child = fork();
   if (child == 0) {
-    const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};  // for less than 2,048 stacks
+    const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};  // too little address space for 2,048 thread stacks
     const VitrineEngineOptions options = {sizeof(VitrineEngineOptions), 1024, nullptr};
     _exit(setrlimit(RLIMIT_AS, &limit) != 0 ? 255 : Load(nullptr, Path("small"), &options));
   }

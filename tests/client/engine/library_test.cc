@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests libvitrine_engine.so from outside: what it exports, and the example in C.
+// Tests which symbols libvitrine_engine.so exports, and runs the example in C.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -24,8 +24,8 @@ Evaluation MadeDistributions() {
 }
 
 // Computed with scikit-learn 1.9.1 and scipy 1.17.1: log_loss(y, P, labels=[0, 1, 2]), brier_score_loss(y, P,
-// labels=[0, 1, 2], scale_by_half=False), and ttest_1samp(values, 0).confidence_interval(0.95) over the values per
-// image; the lower bound is clamped to 0.
+// labels=[0, 1, 2], scale_by_half=False), and ttest_1samp(values, 0).confidence_interval(0.95) for the values per
+// image. The lower bound is clamped to 0.
 TEST(Likelihood, MeansAgreeWithScikitLearnAndIntervalsWithScipy) {
   const EvaluationMetrics metrics = ComputeMetrics(MadeDistributions());
   ASSERT_TRUE(metrics.nll.has_value() && metrics.brier.has_value());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Helpers for loads on a real gRPC server in this process, which counts its requests.
+// Helpers for tests of loads on a real gRPC server in this process. The server counts its requests.
 #ifndef VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 #define VITRINE_TESTS_CLIENT_LOAD_COUNTED_LOAD_H_
 

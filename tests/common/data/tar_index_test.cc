@@ -90,8 +90,8 @@ TEST_F(TarFault, ReadsHandwrittenMembers) {
 }
 
 TEST_F(TarFault, IgnoresMembersThatAreNotRegularFiles) {
-  // The members are the label of a volume, a global pax header, a folder and a hard link (both state a size but have no
-  // content), and a folder in the form of an old tar.
+  // The members are a volume label, a global pax header, a folder, a hard link, and a folder as an old tar wrote it.
+  // The first folder and the link state a size but have no content.
   const std::string others = TarMemberBytes("label", "", 'V') + TarMemberBytes("g", "11 k=value\n", 'g') +
                              TarMemberBytes("d", "", '5', "00000007777") + TarMemberBytes("l", "", '1', "00000007777") +
                              TarMemberBytes("old/", "", '\0');

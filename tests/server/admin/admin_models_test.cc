@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators' changes with real models in a real repository: versions are verified, warmed up and run on their goldens.
+// Tests operators' changes with real models in a repository. Versions are verified, warmed up and run on their goldens.
 #include <gmock/gmock.h>
 
 #include "server/observe/metrics.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rollbacks and unloading by operators, and their record in the state file.
+// Tests rollbacks and unloading by operators, and their record in the state file.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -69,7 +69,7 @@ TEST_F(AdminServiceTest, ARollbackNotesThatTheClassesDiffer) {
   EXPECT_THAT(same->notes(), IsEmpty());
 }
 
-// Even a slow load of the replacement must not send all requests to a canary or an old version.
+// While the replacement loads slowly, no canary or old version may get all requests.
 TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
   files_.Add("m", 4);
   for (const bool pinned : {true, false}) {

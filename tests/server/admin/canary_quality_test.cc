@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decisions of the canary guard about good and bad canaries, with the default settings. The clock is simulated: 50
-// requests per second, a tenth of them to the canary.
+// Tests the decisions of the canary guard about good and bad canaries, with the default settings. The clock is
+// simulated: 50 requests per second, a tenth of them to the canary.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -33,14 +33,14 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version: right for the easiest share `skill` of the images; the other answers are wrong in a
-// way that depends on `seed`.
+// Simulated answers of a version. They are right for the easiest images, whose share is `skill`. The other answers are
+// wrong in a way that depends on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
   double overconfidence = 0;      // added to every confidence
   std::vector<int> classes = {};  // reported class for class i; empty: i
-  bool is_random = false;         // always the same class
+  bool is_random = false;         // as with random weights: always the same class
   absl::Duration compute = absl::Milliseconds(10);
 
   Answer Of(const SeenImage& image, std::mt19937_64& random) const {
@@ -140,7 +140,7 @@ TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
       {.skill = 0.83, .seed = 7, .overconfidence = 0.05},
       {.skill = 0.78, .seed = 8, .overconfidence = -0.05},
   };
-  // An hour of each.
+  // Simulates an hour with each canary.
   for (const Behaviour& canary : harmless) {
     for (int hour = 0; hour < 10; ++hour) {
       ASSERT_EQ(SecondsUntilPutAway(canary, {}, 360), 360) << canary.seed << ": " << Reason();
@@ -174,7 +174,7 @@ TEST(ClassDistance, IsWithoutWhatChanceAdds) {
   EXPECT_NEAR(Compare(answers(300, 5, 0), answers(300, 5, 5)).classes.value, 1, 0.02) << "no class in common";
 }
 
-// A version without a calibration calls no answer unsure, however it answers.
+// A version without a calibration marks no answer as unsure, so its share is not compared.
 TEST(ShareOfUnsure, IsComparedOnlyBetweenCalibratedVersions) {
   const auto answers = [](int images, std::optional<bool> unsure) {
     AnswerRecord record;

@@ -82,7 +82,8 @@ TEST(AuditLog, EveryByteIsWritten) {
               ::testing::HasSubstr(R"("caller":"a\u001f ~\u007f\u00fc\ufffd","peer":)"));
 }
 
-// protobuf passes on overlong forms of a message that it refuses; the record of the refusal has them.
+// A rejected request may contain an overlong UTF-8 form that protobuf accepts. The record must then have the arguments
+// as text.
 TEST(AuditLog, ArgumentsThatAreNotUtf8AreText) {
   v1::RollbackModelRequest request;
   request.set_model("\xc0\xa8");

@@ -38,7 +38,7 @@ TEST(TokenTable, AByteOrderMarkAndLineEndsOfWindowsAreNoPartOfALine) {
   EXPECT_EQ(table->NameOf(kSecret), "ci");
 }
 
-// A hashed password in the file does not make it a valid token.
+// Tokens that are too short are never valid, even if the file contains their digests.
 TEST(TokenTable, AShortTokenIsNeverRight) {
   const auto table = TokenTable::Parse(TokenLine("ci", "hunter2") + TokenLine("ops", std::string(31, 'x')));
   ASSERT_TRUE(table.ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Child processes that crash, even while the crash handler runs.
+// Tests child processes that crash, even while the crash handler runs.
 #include "server/process/crash_stack.h"
 
 #include <gmock/gmock.h>
@@ -87,7 +87,7 @@ TEST(PrintStackOnCrash, SaysWhichSignalAndTheNamesOfTheFunctions) {
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread [0-9]+; addresses: 0x.*crash: #[0-9]+ ");
 }
 
-// clang's UBSan would read the memory before the function, and crash there.
+// clang's UBSan would read the memory before the called function, and crash there.
 #ifdef __clang__
 [[clang::no_sanitize("function")]]
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draining on a clock that only the test advances.
+// Tests draining with a clock that only the test advances.
 #include "server/serve/request/drain.h"
 
 #include <gmock/gmock.h>

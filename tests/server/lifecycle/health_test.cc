@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Health of the server and of each model, with fake versions.
+// Tests the health status of the server and of each model, with fake versions.
 #include "server/wire/rpc/health.h"
 
 #include <gmock/gmock.h>

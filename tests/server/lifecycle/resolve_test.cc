@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults that a server takes from its machine, and validation of its configuration.
+// Tests the defaults that a server takes from its machine, and the validation of its configuration.
 #include "server/resolve.h"
 
 #include <gmock/gmock.h>

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// A socket as systemd's, at a path or "@NAME".
+// A datagram socket like that of systemd, at a path or at the abstract address "@NAME".
 class Listener {
  public:
   explicit Listener(const std::string& name) : socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {

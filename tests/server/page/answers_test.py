@@ -19,7 +19,8 @@ from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_s
 
 class Answers(PageCase):
     def test_first_minute(self):
-        """The first sample must be answered without a click. Times are printed and have no limit, since the machine may be busy."""
+        """The page shows the answer to the first sample without a click. The test prints times but does not limit them, because
+        the machine may be busy."""
         page = self.open()
         times = page.evaluate("""() => ["first-contentful-paint", "answered"].map(
                                      (name) => Math.round(performance.getEntriesByName(name)[0].startTime))""")
@@ -37,7 +38,7 @@ class Answers(PageCase):
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
     def test_the_address_of_an_upload_asks_for_an_image(self):
-        """The link to the page of an uploaded image does not contain the image."""
+        """The link to a page with an uploaded image does not contain the image."""
         page = self.open(f"#models={EIT}&kind=class", wait=False)
         page.locator("#hint").filter(has_text="Choose a picture to see the answers.").wait_for()
         self.assertTrue(page.locator("#hint").is_visible())
@@ -141,7 +142,7 @@ class Answers(PageCase):
         for model in (EIT, XCIT):
             answer = ask(self.server, model, FROG.read_bytes())
             self.assertEqual(self.predictions(page, model), self.expected(answer))
-            # Expects bars whose share of the full length is the probability. Bars of all models have the same scale.
+            # The length of a bar, relative to the full length, must be the probability. Bars of all models have the same scale.
             bars = page.locator(f'[data-model="{model}"] .bar').evaluate_all(
                 """(bars) => Promise.all(bars.map(async (bar) => {
                        await Promise.all(bar.firstChild.getAnimations().map((animation) => animation.finished));

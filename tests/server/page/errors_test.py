@@ -56,7 +56,7 @@ class Errors(PageCase):
         self.assertTrue(page.locator("#trouble").is_hidden())
 
     def test_a_file_that_is_not_an_image_after_a_damaged_image(self):
-        """The error is that of the last file, and there is no image to click on."""
+        """The page shows the error of the last file, and no image that can be clicked."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
         folder = pathlib.Path(self.server.folder)
         (folder / "cut.jpg").write_bytes(FROG.read_bytes()[:2000])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests narrow screens, keyboard use, links, dark and light mode, content security policy, size and accessibility."""
+"""Tests narrow screens, keyboard use, links, dark and light mode, content security policy, page size and accessibility."""
 
 import re
 

@@ -90,7 +90,7 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_image(self):
-        """At a few hundred kB/s the upload takes long, and it must not look as if the server did not answer."""
+        """At a few hundred kB/s the upload takes long. The page must show its progress, not a missing answer."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
         page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # the height of a laptop's screen, and the tallest image

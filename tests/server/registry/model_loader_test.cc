@@ -161,7 +161,7 @@ TEST_F(ModelLoaderTest, TheErrorNamesACorruptFile) {
   }
 }
 
-// Tests that the memory to read the files counts, even if the manifest's parameters need less.
+// Tests that the memory for reading the files counts, even if the manifest's parameters need less.
 TEST_F(ModelLoaderTest, AFileLargerThanTheMemoryLimitIsNotRead) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);

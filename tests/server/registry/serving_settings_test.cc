@@ -94,7 +94,7 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsThePreviousSettingsAndGivesTheFault)
   EXPECT_TRUE(settings->fault().ok());
 }
 
-// Changes only the mode of a file. Of its times, only the ctime changes.
+// Changes only the mode of a file, which changes its ctime but not its mtime.
 TEST_F(ServingSettingsTest, TheStampOfAFileChangesWithItsMode) {
   files_.Write("serving", "");
   const std::filesystem::path path = files_.folder() / "serving";

@@ -119,8 +119,8 @@ TEST(Traffic, AnIdKeepsItsVersionWhenTheShareGrows) {
 }
 
 TEST(Traffic, PointsOfIdsNeverChange) {
-  // Compares with fixed values. Replicas, restarts and releases must agree, because clients may rely on the version of
-  // an id.
+  // Replicas, restarts and releases must choose the same version for an id, because clients may rely on it. Therefore
+  // the test also compares with fixed values.
   EXPECT_EQ(PointOfId("m", "a"), PointOfId("m", "a"));
   EXPECT_NE(PointOfId("m", "a"), PointOfId("n", "a"));
   EXPECT_NE(PointOfId("ma", "b"), PointOfId("m", "ab"));

@@ -130,11 +130,11 @@ TEST(VersionPolicy, TheLastReadyVersionStays) {
   EXPECT_THAT(
       Settle({Facts(1), Facts(2, State::kReady)}, Plan("version_policy { latest: 1 }", "put_away { version: 2 }"), {1}),
       ElementsAre(2));
-  // Names a version that does not exist in the policy.
+  // The policy names a version that does not exist.
   EXPECT_THAT(
       Settle({Facts(1, State::kReady), Facts(2, State::kReady)}, Plan("version_policy { specific { versions: 9 } }")),
       ElementsAre(2));
-  // Wants neither version. The one that was not rolled back stays.
+  // The policy wants neither version. The version that was not rolled back stays.
   EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2, State::kReady)},
                      Plan("version_policy { specific { versions: 9 } }", "put_away { version: 2 }")),
               ElementsAre(1));

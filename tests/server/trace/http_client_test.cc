@@ -45,7 +45,7 @@ TEST(HttpClient, ReadsEveryFormOfABody) {
       kOk, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1;x=y\r\nk\r\n0\r\n\r\n",
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: "
       "2\r\n\r\nok",
-      "HTTP/1.0 200 OK\r\n\r\nok",  // until the end
+      "HTTP/1.0 200 OK\r\n\r\nok",  // the body ends with the connection
   };
   for (const auto pace : {ScriptedServer::Pace::kAtOnce, ScriptedServer::Pace::kByteByByte}) {
     for (const std::string& answer : answers) {
@@ -61,7 +61,7 @@ TEST(HttpClient, KeepsItsConnectionWhileTheServerDoes) {
   ScriptedServer server({{kOk, kOk}, {"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"}, {kOk}});
   HttpClient client = ClientOf(server);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok()) << i;
-  server.AwaitClosed(1);  // a connection that closes during a request would make that request fail
+  server.AwaitClosed(1);  // otherwise the next request could fail, because the connection closes during it
   for (int i = 2; i < 4; ++i) EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok()) << i;
   EXPECT_EQ(server.requests().size(), 4U);
 }

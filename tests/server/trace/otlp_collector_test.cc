@@ -63,7 +63,7 @@ TEST(OtlpCollector, AnswersOfOtherTypesAreNotRead) {
   EXPECT_FALSE(broken.may_pass) << "it may have taken them";
 }
 
-// https://opentelemetry.io/docs/specs/otlp/#failures-1
+// The OTLP specification lists the retryable codes: https://opentelemetry.io/docs/specs/otlp/#failures-1
 TEST(OtlpCollector, WhatMayPassIsOtlps) {
   for (const int code : {429, 502, 503, 504}) {
     EXPECT_TRUE(Sent(Answer(code)).may_pass) << code;

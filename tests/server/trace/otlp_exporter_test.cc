@@ -195,7 +195,7 @@ TEST_F(OtlpExporterTest, AnEndInterruptsTheWaitForAnotherTry) {
   FakeSink sink([](int, OtlpResponse&) { return Away(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);
-  sink.AwaitCalls(4);  // the next attempt is four seconds later
+  sink.AwaitCalls(4);  // the exporter now waits four seconds for the next attempt
   exporter->Stop(absl::Seconds(60));
   EXPECT_EQ(sink.Calls(), 4);
   EXPECT_EQ(counters_.failed, SpanQueue::kBatch);

@@ -23,7 +23,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-// The service's clock began an hour ago; the wall clock in 1970.
+// The request arrives an hour after the start of the service's clock, which is kWall behind the wall clock.
 const absl::Time kArrival = absl::UnixEpoch() + absl::Hours(1);
 constexpr absl::Duration kWall = absl::Hours(24);
 
@@ -53,7 +53,7 @@ ScopeSpans SpansOf(const RequestTrace& trace) {
   return spans;
 }
 
-// Numbers as text.
+// Returns the attributes by key. Numbers become text.
 template <typename Message>
 std::map<std::string, std::string> AttributesOf(const Message& message) {
   std::map<std::string, std::string> attributes;

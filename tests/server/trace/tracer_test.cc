@@ -43,7 +43,7 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
   EXPECT_NE(first->trace_id, second->trace_id);
 }
 
-// Sampling is decided once per call: another decision per image would start separate traces.
+// Sampling is decided once per call, because separate decisions per image would start separate traces.
 TEST_F(TracerTest, AImageIsTracedWhereItsCallIs) {
   Tracer tracer(1, queue_, counters_);
   EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);

@@ -102,7 +102,7 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesDoNotChangeTheLogits) {
   }
 }
 
-// Uses images that, in the order of their grids, would put requests with overlays first.
+// If answers followed the order of the grids, requests with overlays would be answered first.
 TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};

@@ -119,9 +119,9 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
-// Uses half of the executor for urgent requests, which are answered at once. A LOW request of 100 ms waits when another
-// arrives. While these 200 ms are computed, urgent requests take 200 ms more, which makes 400 ms. With a patience of
-// 100 ms they take only 50 ms more, which makes 250 ms.
+// Uses half of the executor for urgent requests, which are answered at once. A LOW request of 100 ms waits when a
+// second one arrives. While both are computed for 200 ms, urgent requests take 200 ms more, which makes 400 ms. With a
+// patience of 100 ms they take only 50 ms more, which makes 250 ms.
 TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);

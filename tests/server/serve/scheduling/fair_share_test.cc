@@ -89,7 +89,7 @@ TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
   EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of other callers' work come first";
-  // Allows for one more request of each of the 500 callers, until the turn of 2 ms ends.
+  // Leaves time for a second request of each of the 500 callers, which may run before the request of 2 ms ends.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));
@@ -114,7 +114,7 @@ TEST(CallerTable, PruneVisitsTwoEntriesInTurn) {
   EXPECT_FALSE(busy[busy.Find("new")]);
 }
 
-// Tests that callers with more work in the past, and none now, do not take the separate entries.
+// Tests that callers whose work is done do not use the separate entries, even if they had more work.
 TEST(PlaceLedger, TheBusiestCallersHaveSeparateEntries) {
   PlaceLedger ledger;
   const absl::Time begin = absl::UnixEpoch(), now = begin + absl::Minutes(1);

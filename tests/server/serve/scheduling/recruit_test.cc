@@ -129,7 +129,7 @@ TEST(HelpersWorth, ForOneImageFollowsItsPredictedTime) {
   EXPECT_EQ(MembersWorth(337, 24, 24), 2);
 }
 
-// Tests batches by the time of a group of images, because members wait for each other after each group.
+// In a batch, the time of one group of images counts, because members wait for each other after each group.
 TEST(HelpersWorth, ForABatchFollowsTheTimeOfAGroup) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";

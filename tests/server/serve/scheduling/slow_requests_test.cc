@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that threads for slow requests and threads for quick ones take only their own.
+// Tests that threads for slow requests take only slow requests, and threads for quick requests only quick ones.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -60,7 +60,7 @@ TEST_F(SlowRequestsTest, ARequestWakesTheThreadThatTakesIt) {
   for (const auto& [work, pixels] : {std::pair{BatchKind::kSlow, kSlow}, {BatchKind::kQuick, 100}}) {
     int taken = 0;
     std::thread thread([&, work = work] { taken = Next(work); });
-    Submit(work == BatchKind::kSlow ? 100 : kSlow);  // of the other work
+    Submit(work == BatchKind::kSlow ? 100 : kSlow);  // a request of the other kind
     Submit(pixels);
     thread.join();
     EXPECT_EQ(taken, pixels);
@@ -68,7 +68,7 @@ TEST_F(SlowRequestsTest, ARequestWakesTheThreadThatTakesIt) {
   }
 }
 
-// An executor helps no other while its second thread runs a slow request: both use the same core.
+// An executor does not join a team while its second thread runs a slow request, because both threads use the same core.
 TEST(SlowRequests, ExecutorsHelpOnlyWhileTheirSecondThreadsWait) {
   Scheduler scheduler({.executors = 2, .slow_apart = true}, SteadyClock(), /*sweep=*/false);
   std::vector<std::thread> threads;
