@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cases of RFC 9113, section 6: each type of frame but WINDOW_UPDATE."""
+"""Cases of RFC 9113, section 6: each type of frame except WINDOW_UPDATE."""
 
 from case import *
 

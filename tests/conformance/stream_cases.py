@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RFC 9113, section 5: states of streams, identifiers, concurrency, priority, errors, extensions."""
+"""Cases of RFC 9113, section 5: states of streams, identifiers, concurrency, priority, errors, extensions."""
 
 from case import *
 
 SELF = (101).to_bytes(4, "big") + b"\x10"
 
 
-# Idle.
+# State idle.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("RST_STREAM", (RST_STREAM, 0, 1, b"\0\0\0\x08")),
                      ("WINDOW_UPDATE", (WINDOW_UPDATE, 0, 1, b"\0\0\0\x64")), ("CONTINUATION", (CONTINUATION, END_HEADERS, 1, b"\x82"))]:
@@ -29,7 +29,7 @@ def _(c):
     return Goaway(PROTOCOL_ERROR)
 
 
-# Half-closed (remote): the request is complete, the answer is not.
+# State half-closed (remote): the request is complete, the answer is not.
 
 for _name, _sent in [("DATA", (DATA, 0, 1, b"test")), ("empty DATA", (DATA, END_STREAM, 1, b""))]:
     @case("9113 5.1", f"half-closed (remote): {_name}")
@@ -74,9 +74,9 @@ def _(c):
     return Alive()
 
 
-# Closed by the client's RST_STREAM, after which the client sends more frames. Frames after a reset by the server may be
-# ignored, because the client may have sent them before it received the reset. Frames after the client's own reset are
-# wrong, and RFC 9113 allows a connection error.
+# State closed, after the client's RST_STREAM. The client then sends more frames. Frames after a reset by the server may be
+# ignored, because the client may have sent them before it received the reset. Frames after the client's own reset are wrong,
+# and RFC 9113 allows a connection error.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("empty DATA", (DATA, 0, 1, b""))]:
     @case("9113 5.1", f"closed by the client's reset: {_name}")
@@ -127,7 +127,7 @@ def _(c):
     return Alive()
 
 
-# Closed by END_STREAM of client and server.
+# State closed, after END_STREAM by client and server.
 
 for _name, _sent in [("DATA", (DATA, END_STREAM, 1, b"test")), ("empty DATA", (DATA, 0, 1, b""))]:
     @case("9113 5.1", f"closed: {_name}")

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Alerts and recording rules as files: promtool's checks and unit tests, annotations, runbooks.
+"""Tests the files of alerts and recording rules: promtool's checks and unit tests, annotations, runbooks.
 
-PROMTOOL names the program, default promtool. VITRINE_BIN is the folder of our programs, which the test of the commands
-in runbooks needs; without VITRINE_BIN it is skipped.
-"""
+The environment variable PROMTOOL names the program (default: promtool). VITRINE_BIN is the folder of our programs. Without it,
+the test of the commands in runbooks is skipped. """
 
 import os
 import pathlib
@@ -203,7 +202,7 @@ def subcommand(words):
     verbs = {"vitrine": 2, "vitrine-repo": 1, "vitrine-train": 1}.get(words[0], 0)
     found = []
     for word in words[1:1 + verbs]:
-        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # others have none
+        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # others have no subcommands
             break
         found.append(word)
     return found

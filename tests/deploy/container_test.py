@@ -25,7 +25,7 @@ def examine(check: str, root: pathlib.Path) -> subprocess.CompletedProcess:
 
 
 class Image(unittest.TestCase):
-    """The root file system of an image, made of this build."""
+    """The root file system of an image, made from this build."""
 
     @classmethod
     def assemble(cls, *arguments: object) -> None:
@@ -43,13 +43,13 @@ class Image(unittest.TestCase):
         return self.root / path
 
     def loader(self, *folders: object) -> "list[object]":
-        """Starts programs with the image's libraries, and those of other folders after them."""
+        """Returns a command that starts a program with the image's libraries, and after them those of `folders`."""
         path = ":".join(map(str, [self.inside("usr/lib/x86_64-linux-gnu"), *folders]))
         return [self.inside("lib64/ld-linux-x86-64.so.2"), "--inhibit-cache", "--library-path", path]
 
 
 class ServerImage(Image):
-    """The server's root file system. Its library for GPUs has no kernels here; script/build cuda makes those."""
+    """The server's root file system. Its library for GPUs has no kernels, which `script/build cuda` compiles."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -57,7 +57,7 @@ class ServerImage(Image):
                      "--loaded", BUILD / "lib/libvitrine_cuda.so", "--compiled-in", SOURCE / "script/pins/cuda-compiler.txt")
 
     def check(self, *folders: object) -> subprocess.CompletedProcess:
-        """Starts nothing but opens the device and the ports."""
+        """Runs the server with --check, which opens the device and the ports but does not serve."""
         return run(*self.loader(*folders), self.inside("usr/bin/vitrine-server"), "--repository", SOURCE / "models/bundled",
                    "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--device", "cuda:0", "--check", env={})
 
@@ -69,13 +69,13 @@ class ServerImage(Image):
         self.assertIn("there is no NVIDIA driver on this machine", said.stderr)
 
     def test_opens_the_device_of_a_driver_that_is_mounted(self) -> None:
-        """The fake driver needs libraries of the system."""
+        """The second folder has the system libraries that the fake driver needs."""
         said = self.check(BUILD / "tests/cuda", "/usr/lib/x86_64-linux-gnu")
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("the configuration is valid", said.stdout + said.stderr)
 
     def test_drivers_are_mounted_where_the_loader_looks(self) -> None:
-        """NVIDIA's container toolkit takes the folder of Debian's libraries where this file is."""
+        """If this file exists, NVIDIA's container toolkit mounts the driver into Debian's folder of libraries."""
         self.assertTrue(self.inside("etc/debian_version").read_text())
 
     def test_holds_no_library_of_nvidia_and_names_the_compiler(self) -> None:
@@ -89,7 +89,7 @@ class ServerImage(Image):
             self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_is_not_large(self) -> None:
-        """docs/concepts/other-servers.md compares its size; kernels for GPUs take less than 8 MB more."""
+        """docs/concepts/other-servers.md states the size. Kernels for GPUs would add less than 8 MB."""
         self.assertLess(sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()), 70e6)
 
 
@@ -246,7 +246,7 @@ class Dockerfile(unittest.TestCase):
                   for stage in self.stages[1:] for first in [stage.split("\n")[0]] if " AS " in first}
         for name in ("server", "trainer", "client", "gpu-check"):
             base, image = stages[name]
-            while base != "scratch":  # with what it inherits
+            while base != "scratch":  # adds the stages that it is based on
                 base, inherited = stages[base]
                 image = inherited + image
             with self.subTest(name):
@@ -278,7 +278,7 @@ class Compose(unittest.TestCase):
             files = [word for name in names[:last] for word in ("-f", COMPOSE / name)]
             checked = run(*tools[0], *files, "config")
             self.assertEqual(checked.returncode, 0, checked.stderr)
-        for gpu in "01":  # each server has its own
+        for gpu in "01":  # each server has its own GPU
             self.assertRegex(checked.stdout, rf"device_ids:\s+- '{gpu}'")
         self.assertEqual(checked.stdout.count("device_ids:"), 2)
 

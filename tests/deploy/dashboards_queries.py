@@ -20,7 +20,7 @@ def selectors(expression):
 
 
 def family(metric):
-    """Returns the histogram's name in the documents for one of its series."""
+    """Returns the documented name of the metric to which a series of a histogram belongs."""
     return re.sub(r"_(bucket|sum|count)$", "", metric)
 
 

@@ -171,7 +171,7 @@ class Scene:
         wait_for("the server to be ready", 60, is_ready)
 
     def _start_trainer(self):
-        """Starts a training that lasts longer than the scene on any machine, since its series end with it."""
+        """Starts a training that lasts longer than the scene on any machine, because its metrics disappear when it ends."""
         process = self._start("trainer", self.programs / "vitrine-train", "run", "task-sort", "--work",
                               self.folder / "work", "--metrics", "127.0.0.1:0", "--threads", "1",
                               "--loader-threads", "1", "--set", "epochs=1000", "--set", "evaluate_every_steps=20",
@@ -179,7 +179,8 @@ class Scene:
         self.trainer_metrics = self._published("trainer", process, r"metrics on http://([\d.:]+)/")[1]
 
     def _start_prometheus(self):
-        """Returns the project's configuration with this test's addresses, one scrape and one evaluation per second."""
+        """Starts Prometheus with the project's configuration, but with this test's addresses and one scrape and evaluation per
+        second."""
         port = free_port()
         source = ROOT / "deploy/prometheus"
         configuration = yaml.safe_load((source / "prometheus.yml").read_text())
@@ -201,8 +202,8 @@ class Scene:
         self._published("prometheus", process, "Server is ready to receive web requests")
 
     def load(self, seconds):
-        """Sends requests for at least so long: to both models with both methods, too many at once, invalid ones, and
-        half a call."""
+        """Sends requests for at least `seconds`: to both models with both methods, too many at once, invalid requests, and an
+        incomplete call."""
         vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
         (self.folder / "no.png").write_text("no picture")
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}
@@ -227,7 +228,7 @@ class Scene:
         watch.send_signal(signal.SIGTERM)
 
     def ask(self, path, **parameters):
-        """Returns `data` of Prometheus' answer. SceneError with Prometheus' message if it rejects the query."""
+        """Returns `data` of Prometheus' answer. Raises SceneError with Prometheus' message if Prometheus rejects the query."""
         try:
             return json.loads(get(self.prometheus + path, **parameters))["data"]
         except urllib.error.HTTPError as error:

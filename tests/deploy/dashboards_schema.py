@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads every dashboard into the types of Grafana's own SDK (PyPI: grafana-foundation-sdk) and writes it again.
 
-Exit code 1 if the SDK refuses a dashboard, does not know one of its fields, or reads a value as another.
-"""
+Exit code 1: the SDK rejects a dashboard, lacks one of its fields, or changes a value. """
 
 import json
 import sys

@@ -3,8 +3,7 @@
 """Tests the dashboard files: made by the generator, with layout and descriptions, and with queries for existing
 metrics.
 
-Tests that need a running server are in dashboards_live.py.
-"""
+Tests that need a running server are in dashboards_live_test.py. """
 
 import re
 import subprocess

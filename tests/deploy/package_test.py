@@ -32,7 +32,7 @@ class Packages(unittest.TestCase):
         cls.packages = pack(cls.folder.name)
 
     def listing(self, name: str) -> "dict[str, str]":
-        """The files of a package and their mode and owner."""
+        """Returns the files of a package with their mode and owner."""
         lines = subprocess.run(["dpkg-deb", "-c", self.packages[name]], check=True, capture_output=True, text=True).stdout.splitlines()
         return {line.split(maxsplit=5)[5].removeprefix("."): " ".join(line.split()[:2]) for line in lines}
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of deploy/proxies: nginx and HAProxy in front of real servers, as far as they are installed.
+"""Tests the examples of deploy/proxies: nginx and HAProxy, if installed, in front of real servers.
 
 Exit code 77: neither is installed, so nothing was tested.
-VITRINE_PROXY_SECONDS: the servers are restarted for so long, in turn (default: each once).
-"""
+VITRINE_PROXY_SECONDS: time during which the servers are restarted in turn (default: each once). """
 import os
 import pathlib
 import shutil
@@ -58,7 +57,7 @@ class Server:
         return said.returncode == 0
 
     def has_served(self):
-        """Whether this process, unlike one before it, has answered a request."""
+        """Returns True if the current process of this server has answered a request."""
         with self.log.open("rb") as log:
             log.seek(self.begin)
             return b" code=OK " in log.read()
@@ -74,7 +73,7 @@ class Server:
 
 
 class Behind:
-    """Tests behind either proxy, which all tests of a class share."""
+    """Tests for both proxies. All tests of a class share one proxy."""
 
     @classmethod
     def setUpClass(cls):
@@ -103,7 +102,7 @@ class Behind:
 
     @classmethod
     def example(cls, name):
-        """The example with the ports and files of this test, and with its second server."""
+        """Returns the example's text with the ports and files of this test, and with its second server."""
         text = (SOURCE / "deploy/proxies" / name).read_text().replace("/etc/vitrine", str(cls.folder))
         text = text.replace("# server", "server").replace("/tmp/vitrine-nginx", str(cls.folder / "nginx"))
         for port, free in cls.ports.items():

@@ -59,7 +59,7 @@ def deb(folder: pathlib.Path, name: str, fields: str = "", text: str = "x\n", si
 
 
 class Case(unittest.TestCase):
-    """A release of stand-ins, of a repository with this checkout's pins."""
+    """A release of stand-in packages, made in a repository with this checkout's pins."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -122,7 +122,7 @@ class Bill(Case):
         self.assertIn({"name": "vitrine:debian-depends", "value": "libc6 (>= 2.36)"}, parts[server]["properties"])
 
     def test_names_the_package_that_provides_a_virtual_one(self) -> None:
-        deb(self.folder, "vitrine-server", "Depends: awk, nowhere-to-be-had | awk\n")  # mawk or gawk: no Debian is without one
+        deb(self.folder, "vitrine-server", "Depends: awk, nowhere-to-be-had | awk\n")  # every Debian has mawk or gawk
         needs = next(one["dependsOn"] for one in self.make()["dependencies"] if one["ref"].startswith("vitrine-server"))
         self.assertRegex(" ".join(needs), r"^pkg:deb/debian/(mawk|gawk|original-awk)@\S+$")
 
@@ -178,7 +178,7 @@ class Images(Case):
             (self.tools / tool).symlink_to(shutil.which(tool))
 
     def builder(self) -> None:
-        """Records its arguments, and names a digest as buildah does."""
+        """Makes a fake buildah that records its arguments and writes a digest."""
         path = self.tools / "buildah"
         path.write_text(f'#!/bin/sh\necho "$*" >>{self.root.parent}/said\n'
                         f'while [ $# -gt 0 ]; do [ "$1" != --digestfile ] || printf {DIGEST} >"$2"; shift; done\n')
@@ -252,7 +252,7 @@ class Release(Case):
 
 
 class Same(Case):
-    """Two builds are the same byte by byte."""
+    """Tests that two builds give the same bytes."""
 
     def twice(self, text: str, size: int) -> "list[pathlib.Path]":
         folders = [self.folder / "one", self.folder / "two"]

@@ -61,17 +61,18 @@ class Unit(unittest.TestCase):
     def test_a_lost_device_restarts_and_a_wrong_configuration_does_not(self) -> None:
         self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
         self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
-        # A device that is away for minutes would reach a limit, and the service would stay down.
+        # With a limit, the service would stay down if a device is unavailable for minutes.
         self.assertEqual(settings("vitrine.service", "StartLimitIntervalSec"), ["0"])
-        # systemd ignores the code of a command before the start, which would be tried again and again.
+        # RestartPreventExitStatus does not apply to ExecStartPre, so systemd would repeat a failing command forever.
         self.assertEqual(settings("vitrine.service", "ExecStartPre"), [])
 
 
 class Upgrade(unittest.TestCase):
-    """The package's postinst, with stand-ins for systemd and the server."""
+    """Tests the package's postinst, with stand-ins for systemd and the server."""
 
     def run_it(self, version: str, checked: int) -> "tuple[str, str]":
-        """Returns what the script asked systemd for, and its errors, after a check that ends with this code."""
+        """Returns the systemctl commands of the script, and its errors. The check of the settings ends with the code
+        `checked`."""
         with tempfile.TemporaryDirectory() as folder:
             text = (SOURCE / "deploy/debian/postinst").read_text()
             for path in ("/var/lib/vitrine", "/run/systemd/system", SERVER):
@@ -99,7 +100,7 @@ class Upgrade(unittest.TestCase):
 
 
 class Notifications(unittest.TestCase):
-    """The server as systemd would start it, with the installed settings but another repository and free ports."""
+    """Tests the server as systemd would start it, with the installed settings but another repository and free ports."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

@@ -167,8 +167,8 @@ class Table : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Returns the methods of Admin and of all services that reflection lists. This server needs no credentials, since
-// reflection is off if a server does.
+// Returns the methods of Admin and of all services that reflection lists. The server requires no credentials, because
+// reflection would be off otherwise.
 std::vector<std::string> RegisteredMethods() {
   const ScratchFolder folder;
   RunningServer running(folder.path());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-server --device cuda:0 over the fake driver: the CPU's answers for mixed sizes and attention, a swap and a
-// drain under load, and the exit code of a lost device.
+// Tests vitrine-server --device cuda:0 with the fake driver. Answers for mixed sizes and attention must be those of the
+// CPU. Also tests a replaced version and a drain under load, and the exit code after a lost device.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class CudaServer : public ::testing::Test {
   }
 
   std::filesystem::path Repository() const { return folder_.path() / "repository"; }
-  // Starts a server; `settings` are of the fake driver.
+  // Starts a server. `settings` are for the fake driver.
   std::unique_ptr<ChildServer> Start(const std::string& device, const std::string& settings = "",
                                      const std::vector<std::string>& flags = {}) const {
     setenv("VITRINE_FAKE_GPU", settings.c_str(), 1);
@@ -56,7 +56,7 @@ class CudaServer : public ::testing::Test {
     std::vector<std::string> arguments = {"--repository",    Repository(),  "--listen",         "127.0.0.1:0",
                                           "--metrics",       "127.0.0.1:0", "--device",         device,
                                           "--poll-interval", "200ms",       "--probe-interval", "1s"};
-    // Memory for more takes the emulator long.
+    // The emulator needs long to allocate memory for larger batches.
     if (device != "cpu") {
       arguments.insert(arguments.end(), {"--device-batch-images", "16", "--device-batch-tokens", "1024"});
     }
@@ -83,7 +83,7 @@ class CudaServer : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// Returns the value of a metric without labels; a failure if there is none.
+// Returns the value of a metric without labels. Fails the test if there is no such metric.
 double MetricOf(const std::string& scrape, const std::string& name) {
   const size_t at = scrape.find(absl::StrCat("\n", name, " "));
   EXPECT_NE(at, std::string::npos) << name;
@@ -198,7 +198,7 @@ TEST_F(CudaServer, JoinsTheImagesOfManyCallers) {
   }
   std::string after;
   const auto grown = [&](const std::string& name) { return MetricOf(after, name) - MetricOf(before, name); };
-  // A scrape may be a text of a moment ago.
+  // The server may return a scrape that it made a moment ago.
   EXPECT_TRUE(Eventually([&] {
     after = Get(*server, "/metrics");
     return grown("vitrine_device_images_total") >= 80;

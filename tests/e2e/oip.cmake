@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# The Open Inference Protocol, and images over HTTP, over real connections.
+# Tests of the Open Inference Protocol and of images over HTTP, with real connections.
 vitrine_test(oip_e2e_test
   SOURCES http_classify_test.cc oip_test.cc ../faults/raw_http2.cc ../server/identity/authority.cc
           ../../client/commands/token_command.cc ROOMS server LIBRARIES e2e_testing
           nlohmann_json::nlohmann_json SANITIZE asan)
 
-# Real clients of the Open Inference Protocol, installed by script/test-environment, with the real server.
+# Tests of the real server with real clients of the Open Inference Protocol, which script/test-environment installs.
 vitrine_script_test(oip_clients_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server descriptor_sets)
@@ -18,12 +18,12 @@ vitrine_script_test(perf_analyzer_http_test
   COMMAND ${CMAKE_COMMAND} -E env PERF_ANALYZER_PROTOCOL=http
           ${CMAKE_SOURCE_DIR}/script/perf-analyzer ${CMAKE_BINARY_DIR} ${few_requests}
   PROGRAMS vitrine-server)
-# Spans of real calls, received by a fake collector made of OpenTelemetry's own messages.
+# Tests of the spans of real calls. A fake collector with OpenTelemetry's own messages receives them.
 vitrine_script_test(tracing_test
   COMMAND ${CMAKE_SOURCE_DIR}/script/test-oip-clients ${CMAKE_BINARY_DIR} tracing_test
   PROGRAMS vitrine-server vitrine)
 
-# The examples for Node and the browser.
+# Tests of the examples for Node and the browser.
 vitrine_script_test(javascript_test
   COMMAND python3 ${CMAKE_CURRENT_SOURCE_DIR}/python/javascript_test.py ${CMAKE_BINARY_DIR}
   PROGRAMS vitrine-server)

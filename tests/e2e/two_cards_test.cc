@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A server for each of two cards, over the fake driver, and a client that spreads its requests over both: a card that
-// is lost under load ends its own server alone, costs no answer, and serves again once a supervisor restarts it.
+// Tests two servers, one per card of the fake driver, and a client that distributes its requests over both. A card that
+// is lost under load ends only its own server, and no request fails. The card serves again after a supervisor has
+// restarted its server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -38,7 +39,7 @@ class TwoCards : public ::testing::Test {
     unsetenv("VITRINE_FAKE_GPU");
   }
 
-  // Starts the server of a card as deploy/systemd does. `settings` are of the fake driver.
+  // Starts the server of a card as deploy/systemd does. `settings` are for the fake driver.
   std::unique_ptr<ChildServer> Start(int card, const std::string& listen, const std::string& settings = "") const {
     setenv("VITRINE_FAKE_GPU", absl::StrCat("devices=2", settings).c_str(), 1);
     const std::filesystem::path output = folder_.path() / absl::StrCat(card);
@@ -52,7 +53,7 @@ class TwoCards : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// Calls of several threads and of a stream until they are told to end. Counts answers by card, and failures.
+// Sends calls from several threads and a stream until its end. Counts failures, and the answers of each card.
 class Load {
  public:
   explicit Load(Client& client) : client_(client) {
@@ -83,7 +84,7 @@ class Load {
   void Call() {
     while (!ending_) Count(client_.Classify(request_));
   }
-  // One stream stays with one server while that serves.
+  // A stream stays with one server as long as this server serves.
   void Stream() {
     size_t sent = 0;
     const absl::Status status = client_.ClassifyMany(
@@ -104,13 +105,13 @@ class Load {
   std::atomic<int> failures_ = 0;
   std::atomic<size_t> streamed_ = 0;
   std::atomic<bool> ending_ = false;
-  std::vector<std::jthread> threads_;  // last: ends before the counters
+  std::vector<std::jthread> threads_;  // last member, because the threads use the counters
 };
 
 TEST_F(TwoCards, OneLostUnderLoadCostsNoAnswerAndComesBack) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
-  // Only now: its goldens and probes are launches too.
+  // This server starts last, because its goldens and probes also count as launches.
   std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", ",lost=25");
   const std::string bad_address = bad->AwaitReady(absl::Minutes(1));
   ClientOptions options;

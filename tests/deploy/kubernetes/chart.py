@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 CHART = ROOT / "deploy" / "helm" / "vitrine"
 EXAMPLES = ROOT / "deploy" / "helm" / "examples"
 PAGE = ROOT / "docs" / "operations" / "helm.md"
-KUBERNETES = "--kube-version=1.35"  # helm template asks no cluster
+KUBERNETES = "--kube-version=1.35"  # helm template contacts no cluster, so it needs the version
 HEAD = "| value | type | default | meaning |\n|---|---|---|---|\n"
 
 
@@ -31,7 +31,7 @@ def template(*arguments: str, release: str = "vitrine", chart: pathlib.Path = CH
 
 
 def refusal(*arguments: str, chart: pathlib.Path = CHART, release: str = "vitrine") -> str:
-    """Returns what helm says about values that the chart must refuse; empty if it accepts them."""
+    """Returns helm's error for values that the chart must refuse; empty if helm accepts them."""
     said = helm("template", release, str(chart), KUBERNETES, *arguments)
     return said.stderr if said.returncode else ""
 
@@ -89,7 +89,7 @@ def table() -> str:
 
 
 def updated(page: str) -> str:
-    """Returns the page with the table anew."""
+    """Returns the page with its table replaced by the current one."""
     begin = page.index(HEAD)
     end = page.index("\n\n", begin) + 1
     return page[:begin] + table() + page[end:]

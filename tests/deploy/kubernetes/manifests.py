@@ -47,7 +47,7 @@ def render(folder: pathlib.Path) -> list[Document]:
 
 @functools.cache
 def all_documents() -> dict[str, list[Document]]:
-    """By folder; the chart's by "helm/NAME" of the file with its values."""
+    """Returns the documents by folder. Those of the chart have the key "helm/NAME", where NAME is the file with the values."""
     return {**{name_of(folder): render(folder) for folder in kustomizations("Kustomization")}, **chart.examples()}
 
 

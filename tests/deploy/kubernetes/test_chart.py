@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Helm chart: what it refuses, and that it is the same as the kustomizations. Other tests check its pods and objects."""
+"""Tests which values the Helm chart refuses, and that it renders the same objects as the kustomizations. Other tests check its
+pods and objects."""
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import manifests
 from test_monitoring import NO_PROMTOOL, promtool_says
 from test_schema import faults_of
 
-# Objects of the kustomizations that the chart has not: they are for trainers and for the namespace as a whole.
+# Objects of the kustomizations that the chart does not have, because they are for trainers or for the whole namespace.
 NOT_THE_SERVERS = {"PodMonitor/vitrine-trainer", "NetworkPolicy/default-deny", "NetworkPolicy/vitrine-client",
                    "NetworkPolicy/vitrine-trainer"}
 OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart"}
@@ -140,7 +141,7 @@ class Values(unittest.TestCase):
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
 
     def test_flags_that_args_may_not_repeat(self):
-        """They are those of the pods: every flag that an example renders, except its own args."""
+        """`args` may not have a flag that the chart renders itself in any example."""
         text = chart.CHART.joinpath("templates/_helpers.tpl").read_text()
         refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
         rendered = {argument.partition("=")[0] for name in manifests.all_documents() if name.startswith("helm/")
@@ -154,7 +155,8 @@ class Values(unittest.TestCase):
         self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
     def test_certificates_and_tokens(self):
-        """With both, a caller needs only one of them; without tokens there is no policy unless one is given."""
+        """With certificates and tokens, a caller needs only one of them. By default, there is a policy only if there are
+        tokens."""
         def flags(*arguments):
             pod = next(one for one in chart.template(IMAGE, "--set=identity.tlsSecret=t,identity.clientCaSecret=c", *arguments)
                        if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
@@ -164,7 +166,7 @@ class Values(unittest.TestCase):
                          ["optional", "/etc/vitrine-tokens/tokens", "/etc/vitrine-policy/policy.textproto"])
 
     def test_other_values(self):
-        """Values that no example sets reach their field."""
+        """Values that no example sets are rendered into the right fields."""
         documents = chart.template(IMAGE, "--set=image.tag=next,pullSecrets[0].name=regcred,nodeSelector.pool=vision",
                                    "--set=tolerations[0].key=pool,replicas=1,networkPolicy.enabled=false",
                                    "--set=monitoring.serviceMonitor=true,monitoring.labels.release=stack",
@@ -185,7 +187,7 @@ class Values(unittest.TestCase):
 
 class Traffic(unittest.TestCase):
     def test_canary(self):
-        """The weights are 100 % together, the second Service is that of the other release, and no pod is of both."""
+        """The weights add up to 100 %, the second Service belongs to the other release, and no pod belongs to both."""
         for kind in ("HTTPRoute", "GRPCRoute"):
             backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
             self.assertEqual(sum(one["weight"] for one in backends), 100)
@@ -228,7 +230,7 @@ class ScaleToZero(unittest.TestCase):
         target = self.route["spec"]["target"]
         service = next(one for one in manifests.documents("helm/keda", "Service") if one["metadata"]["name"] == target["service"])
         port = next(one for one in service["spec"]["ports"] if one["name"] == target["portName"])
-        # Without it, the interceptor would speak HTTP/1.1 to the server.
+        # Without this field, the interceptor would send HTTP/1.1 to the server.
         self.assertEqual(port["appProtocol"], "kubernetes.io/h2c")
         self.assertEqual(self.spec["scaleTargetRef"]["name"], manifests.documents("helm/keda", "Deployment")[0]["metadata"]["name"])
 
@@ -251,7 +253,8 @@ class ScaleToZero(unittest.TestCase):
 
 class Notes(unittest.TestCase):
     def notes(self, example, *arguments):
-        """Returns the text that helm install prints. Helm template prints none, so a copy of the chart has it in an object."""
+        """Returns the text that `helm install` prints. `helm template` does not print it, so a copy of the chart has it in an
+        object."""
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder, "vitrine")
             shutil.copytree(chart.CHART, copy)
@@ -290,7 +293,7 @@ class Package(unittest.TestCase):
                 self.assertIn(f"lacks files/{link}", chart.refusal(f"--values={chart.EXAMPLES / example}.yaml", chart=copy))
 
     def test_the_archive_of_a_release(self):
-        """It differs from the folder in the registry alone, and is the same in every umask and folder."""
+        """The archive differs from the folder only in the registry, and does not depend on the umask and the path."""
         archives = []
         for umask in (0o022, 0o077):
             with tempfile.TemporaryDirectory() as folder:

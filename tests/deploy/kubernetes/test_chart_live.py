@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Helm chart reads from the cluster, with a stand-in for the API server."""
+"""Tests what the Helm chart reads from the cluster, with a fake API server."""
 import http.server
 import json
 import pathlib
@@ -40,7 +40,7 @@ class Api(http.server.BaseHTTPRequestHandler):
 
 
 class Replicas(unittest.TestCase):
-    """A release that was "fixed" keeps its servers when an autoscaler takes over."""
+    """A release with a fixed number of servers keeps this number when an autoscaler takes over."""
 
     def replicas(self, mode, deployments):
         handler = type("Handler", (Api,), {"deployments": deployments})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that are in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
+"""Tests that values in several places agree: probes and ports, times, selectors and labels, budgets and replicas."""
 import os
 import pathlib
 import re
@@ -147,7 +147,7 @@ class References(unittest.TestCase):
 
 class Guide(unittest.TestCase):
     def test_images_of_the_users_registry(self):
-        """The guide's overlay names the user's images of server and models, for each overlay that it may stand on."""
+        """The guide's overlay names the user's images of server and models, with each overlay that can be its base."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         block = next(one for one in re.findall(r"(?ms)^```yaml\n(.*?)^```", guide) if "volumes/0/image" in one)
         for name in ("cpu", "gpu", "gpu-mig"):
@@ -186,7 +186,7 @@ class Numbers(unittest.TestCase):
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
     def test_first_metric_of_the_autoscaler_follows_the_load(self):
-        """The time in the queue would not: it is near zero below the capacity and unbounded above it."""
+        """The time in the queue would not follow it: this time is near zero below the capacity and unbounded above it."""
         first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
         self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
                          ("vitrine_lanes_busy_ratio", 0.65))
@@ -223,7 +223,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual([one for one in merge if one.startswith("/runs")], shards)
 
     def test_table_of_the_guide(self):
-        """docs/operations/kubernetes.md says how large each pod is."""
+        """docs/operations/kubernetes.md states the size of each pod."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", guide, re.M))
         for pod in manifests.pods():

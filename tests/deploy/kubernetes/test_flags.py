@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flags in manifests, compose file and image exist in the built programs."""
+"""Tests that the flags in manifests, compose files and images exist in the built programs."""
 import json
 import re
 import shlex
@@ -31,7 +31,7 @@ def from_compose():
         for name, service in yaml.safe_load(file.read_text()).get("services", {}).items():
             build = service.get("build")
             target = build.get("target", "server") if isinstance(build, dict) else None
-            if name.startswith("server"):  # also where another file builds its image
+            if name.startswith("server"):  # also if another compose file has its `build`
                 target = "server"
             for key in ("entrypoint", "command"):
                 value = service.get(key, [])

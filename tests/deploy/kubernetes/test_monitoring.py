@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scraping, the rules, and the metrics of the autoscaler."""
+"""Tests scraping, the rules, and the metrics of the autoscaler."""
 import os
 import pathlib
 import re
@@ -33,7 +33,8 @@ def query(name):
 
 
 def promtool_says(query, series, samples):
-    """Runs real PromQL on made-up series. Returns the complaints if the samples, values by labels, are others."""
+    """Runs a query on made-up series with promtool. Returns promtool's error if the result is not `samples` (values by
+    labels)."""
     test = {"rule_files": [], "evaluation_interval": "15s", "tests": [{"interval": "15s", "input_series": series, "promql_expr_test": [
         {"expr": query, "eval_time": "5m", "exp_samples": [{"labels": labels, "value": value} for labels, value in samples.items()]}]}]}
     with tempfile.NamedTemporaryFile("w", suffix=".yml") as file:
@@ -77,7 +78,7 @@ class Monitoring(unittest.TestCase):
         self.assertLessEqual(known, names)
 
     def test_metrics_are_documented(self):
-        """The adapter's query and the scaler's metric name what docs/reference/metrics.md lists."""
+        """The adapter's query and the scaler use only metrics that docs/reference/metrics.md lists."""
         metrics = (manifests.ROOT / "docs/reference/metrics.md").read_text()
         documented = set(re.findall(r"`(vitrine_[a-z0-9_]+)`", metrics))
         used = {name for rule in adapter_rules().values()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every pod is restricted, has resources that can be exclusive, and mounts read-only what it only reads."""
+"""Tests that every pod is restricted, can get exclusive resources, and mounts read-only what it only reads."""
 import re
 import unittest
 
@@ -121,7 +121,7 @@ class Pods(unittest.TestCase):
                         self.assertIn("sizeLimit", volume["emptyDir"])
 
     def test_no_volume_is_shared_by_nodes(self):
-        """No claim is ReadWriteMany. So all pods with claims, except the chart's, require the node of the others."""
+        """No claim is ReadWriteMany. Therefore all pods with claims, except those of the chart, must run on the same node."""
         for folder in manifests.all_documents():
             self.assertNotIn("ReadWriteMany", str(manifests.documents(folder)), folder)
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"vitrine.claims": "true"}}}
@@ -153,7 +153,7 @@ class Pods(unittest.TestCase):
 
     def test_who_may_write(self):
         """The server and its clients never write to the repository; trainers never write to data sets. A server's copy of a
-        remote repository belongs to the pod alone."""
+        remote repository is used by its pod only."""
         found = 0
         for pod in manifests.pods():
             volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kubernetes would accept every object: checks its own schemas strictly, and the used fields of custom resources."""
+"""Tests that Kubernetes would accept every object, with strict Kubernetes schemas and with the fields of custom resources that
+we use."""
 import functools
 import json
 import re
@@ -29,7 +30,7 @@ def faults(document):
     if own is not None:
         yield from custom_resources.faults(document.get("spec"), own, "spec")
         yield from (f"no field {name}" for name in document if name not in ("apiVersion", "kind", "metadata", "spec"))
-        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}  # as any object's
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}  # for the metadata
     for version in VERSIONS:
         try:
             kubernetes_validate.validate(document, version, strict=True)

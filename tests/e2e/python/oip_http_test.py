@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests a real vitrine-server over HTTP with the real tritonclient, and with bodies that tritonclient never sends. Run
-by
+"""Tests a real vitrine-server over HTTP with the real tritonclient, and with bodies that tritonclient never sends. Run by
 script/test-oip-clients."""
 
 import base64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The server's OpenAPI document is valid, and real answers match it."""
+"""Tests that the server's OpenAPI document is valid, and that real answers match it."""
 import base64
 import http.client
 import json
