@@ -26,8 +26,8 @@ class ColouredSquares final : public Dataset {
   const uint64_t seed_;
 };
 
-extern const ColouredSquares kTrainSquares;  // 96 of them
-extern const ColouredSquares kTestSquares;   // 48
+extern const ColouredSquares kTrainSquares;  // 96 images
+extern const ColouredSquares kTestSquares;   // 48 images
 
 // Writes the images as FOLDER/<class>/<index>.png, one split of an image folder.
 void WriteImageFolder(const ColouredSquares& squares, const std::filesystem::path& folder);

@@ -61,7 +61,7 @@ TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
   }
 }
 
-// The protocols that papers report lie side by side: averaged and raw weights, last and best on the test split.
+// The result also has the scores by other papers' protocols: averaged and raw weights, last and best on the test split.
 TEST_F(WorkFolder, OtherProtocolsAreBesideTheResult) {
   const Outcome run = Trainer(
       absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 3 --set ema_decay=0.9 ", "--set evaluate_every=1"));

@@ -82,7 +82,7 @@ TEST(Resume, AStateIsNotContinuedWithOtherImagesOfTheSameNames) {
   EXPECT_THAT(std::string(mixed.status().message()), HasSubstr("other data"));
 }
 
-// Options of a resumed run, with the lines that it says.
+// Options of a resumed run, and the lines that the run prints.
 struct Said {
   Said() {
     options.resume = true;
@@ -127,7 +127,7 @@ TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
   }
 }
 
-// The next state would replace a state that only cannot be read now.
+// If the run started, its first state would replace one that may be readable later.
 TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
   ScratchFolder folder;
   StopAfter stop(13);
@@ -136,7 +136,7 @@ TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
   const auto size = std::filesystem::file_size(state);
   std::filesystem::permissions(state, std::filesystem::perms::none);
   std::filesystem::permissions(folder.path(), std::filesystem::perms::all);
-  const bool is_root = geteuid() == 0;  // who may read every file
+  const bool is_root = geteuid() == 0;  // root can read every file
   if (is_root) {
     ASSERT_EQ(seteuid(65534), 0);
   }

@@ -64,7 +64,7 @@ TEST(RunResult, SaysWhenTheBestModelWasReached) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_validation_share(0.25);
   recipe.set_evaluate_every(1);
-  recipe.mutable_optimizer()->set_lr(1e-8);  // the first of equal scores is the best
+  recipe.mutable_optimizer()->set_lr(1e-8);  // so small that all scores are equal; the first counts as the best
   const nlohmann::json json = ResultOf(recipe, 1);
   EXPECT_EQ(json["model"], "best");
   EXPECT_EQ(json["best"], nlohmann::json::parse(R"({"epochs":1.0,"steps":4})"));

@@ -114,7 +114,7 @@ TEST(LearningRate, FallsAtMilestones) {
   EXPECT_DOUBLE_EQ(LearningRate(recipe, plan, 24), 1);
 }
 
-// Rates, and fastai's momenta, of the programs that the recipes follow.
+// Learning rates (and fastai's momenta) that were recorded from the programs whose recipes we reproduce.
 const std::map<std::string, std::vector<double>>& Goldens() {
   static const std::map<std::string, std::vector<double>> goldens = {
 #include "tests/golden/schedules.inc"
@@ -134,7 +134,8 @@ void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::stri
 }
 
 TEST(LearningRate, IsThatOfEitsReleasedLog) {
-  // The log is of ImageNet at 1e-3 for 512 images, with steps of 1,024. One of our steps stands for an epoch's.
+  // The log is of a training on ImageNet with the rate 1e-3 per 512 images and steps of 1,024 images. It has one rate
+  // per epoch, so this test compares one step per epoch.
   v1::Recipe recipe = *FindRecipe("xcit-imagenet");
   recipe.set_epochs(300);
   recipe.set_batch(128);

@@ -115,7 +115,7 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
 }
 
 TEST_F(Start, AFrozenBodyStaysAsItWas) {
-  Set("model_overrides.eit.convolution=BN_RELU");  // has statistics
+  Set("model_overrides.eit.convolution=BN_RELU");  // BatchNorm has running statistics
   recipe_.mutable_start()->set_version(
       PublishUntrained(folder_.path() / "statistics", *ConfigOf(recipe_), kFewSquares.labels()));
   Set("start.freeze_body=true");

@@ -97,8 +97,7 @@ TEST(TrainingRows, EveryFieldThatChangesTheWeightsChangesThem) {
   recipe.mutable_optimizer()->set_kind(v1::Optimizer::ADAMW);
   ExpectEveryField(recipe, *recipe.mutable_schedule(), {"kind", "milestones", "gamma"});
   ExpectEveryField(recipe, *recipe.mutable_optimizer(), {"kind", "momentum", "nesterov"});
-  // The step is that of the position. The card has rows of its own for the other fields, or they do not change the
-  // weights.
+  // These fields have their own rows on the model card, or do not change the weights.
   ExpectEveryField(recipe, recipe,
                    {"name", "base", "model", "description", "batch", "epochs", "ema_decay", "bf16", "seed", "storage",
                     "evaluation_sizes", "evaluation_crop", "evaluate_every", "evaluate_every_steps", "corrupt_limit",

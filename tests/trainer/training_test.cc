@@ -209,7 +209,7 @@ TEST(Train, HeldOutSamplesAreMeasuredAtTheEndIfNotBefore) {
   EXPECT_EQ(listener.scores[0].step, 16);
 }
 
-// Otherwise the test split would choose the state, as if it were held out.
+// Without held-out images, the test split would select the best state.
 TEST(Train, AShareThatHoldsOutNoImageIsRefused) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_evaluate_every(1);

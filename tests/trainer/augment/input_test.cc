@@ -24,7 +24,8 @@ class DrawInputTest : public ::testing::Test {
   const Image image_ = *ColouredSquares(4, 3).image(1);
 };
 
-// Recipes that do not use the settings below draw the same numbers as before these existed, so that old runs repeat.
+// Recipes without recolouring draw the same random numbers as in releases without recolouring, so that old runs can be
+// repeated.
 TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
   const v1::Recipe recipe = SmallRecipe();
   for (int sample = 0; sample < 100; ++sample) {

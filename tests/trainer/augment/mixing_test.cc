@@ -49,7 +49,7 @@ float Target(const TrainingBatch& batch, int64_t image, int64_t label) {
   return batch.targets[image][label].item<float>();
 }
 
-// Target of an unmixed image at its label.
+// Returns the target of an unmixed image at its label.
 double On() {
   return 1 - kSmoothing + kSmoothing / kClasses;
 }
@@ -99,8 +99,8 @@ TEST(MixBatch, CutMixExchangesARectangleAndCountsItsArea) {
   EXPECT_TRUE(clipped);
   EXPECT_TRUE(whole);
   // 1 - lambda is uniform. A rectangle of side r = sqrt(1 - lambda) around a uniform centre keeps r (1 - r / 4) of each
-  // side after clipping. So it covers E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, less what rounding to whole
-  // pixels takes.
+  // side after clipping. Therefore it covers E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, except for rounding
+  // to whole pixels.
   EXPECT_NEAR(mean_cut, 0.5 - 0.2 + 1 / 48.0, 0.05);
 }
 

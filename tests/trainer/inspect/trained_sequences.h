@@ -9,17 +9,18 @@
 
 namespace vitrine::testing {
 
-// Trains the recipe in the folder: one epoch in batches of 32, by Adam at a rate of 1e-3, unless `text` says otherwise.
+// Trains in the folder for one epoch in batches of 32, with Adam at a rate of 1e-3. `text` adds fields to this recipe
+// or replaces them.
 void TrainIn(const ScratchFolder& folder, const std::string& text, const std::string& data = "");
 
 // Trains as TrainIn in a folder of its own and opens the run. On an error, fails the test with its status.
 SequenceRun RunOf(const std::string& text, const std::string& data = "");
 
-// Four steps on six digits; `attention` is "qkv", "kv" or "kv-pos".
+// Returns a recipe with four steps on six digits. `attention` is "qkv", "kv" or "kv-pos".
 std::string DigitsText(const std::string& attention);
-// Four steps on words of numbers, by the same attentions.
+// Returns a recipe with four steps on the words of numbers. `attention` is as for DigitsText.
 std::string NumbersText(const std::string& attention);
-// Four steps of translation from digits to words, with --data generated:numbers.
+// Returns a recipe with four steps of translation from digits to words. It needs --data generated:numbers.
 std::string TranslationText();
 
 }  // namespace vitrine::testing

@@ -81,7 +81,7 @@ TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
   }
 }
 
-// Norm, positions, head and scale are independent of each other.
+// Tests the combinations of norms, positions and heads.
 TEST(SequenceModels, EveryPlaceCombinesWithEveryOther) {
   for (const auto norm : {SequenceConfig::POST, SequenceConfig::PRE, SequenceConfig::PRE_NORMALISED}) {
     for (const auto positions :

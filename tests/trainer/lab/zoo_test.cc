@@ -29,7 +29,8 @@ TEST(SequenceZoo, EveryRowHasExactlyItsParameters) {
   EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
 }
 
-// The groups of fastai: everything but norms, biases and, since no recipe with groups has one, the table of positions.
+// Returns true if the parameter is decayed, as in fastai: all except norms and biases. The table of positions is not
+// decayed either.
 bool IsDecayed(const NamedTensor& parameter) {
   if (parameter.name.ends_with("map_pos.weight")) return true;
   return parameter.tensor.dim() >= 2 && !parameter.name.ends_with("positions.table");
@@ -37,7 +38,7 @@ bool IsDecayed(const NamedTensor& parameter) {
 
 TEST(SequenceZoo, WeightDecayActsOnMatricesAndEmbeddingsButNotOnPositions) {
   for (const SequenceRow& row : SequenceZoo()) {
-    if (row.parameters > 2'000'000) continue;  // the same layers
+    if (row.parameters > 2'000'000) continue;  // larger rows have the same kinds of layers
     const auto model = MakeSequenceModel(row.config);
     ASSERT_TRUE(model.ok()) << row.name;
     for (const NamedTensor& each : (*model)->Parameters()) {
@@ -46,7 +47,8 @@ TEST(SequenceZoo, WeightDecayActsOnMatricesAndEmbeddingsButNotOnPositions) {
   }
 }
 
-// Returns V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with KV+Pos.
+// Returns V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with KV+Pos,
+// for V characters, length T, width d, L blocks, h heads and m = 20 channels of positions.
 int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, int64_t depth, int64_t length) {
   const int64_t v = 65;
   const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);

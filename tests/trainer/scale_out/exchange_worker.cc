@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of the tests. Joins the other ranks as the environment says, does JOB, and prints the result. Exit code 1:
-// Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result.
-//   exchange_worker JOB ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]
+// One rank of the tests. Joins the other ranks that the environment describes, does JOB, and prints the result. Exit
+// code 1: Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result. exchange_worker JOB
+// ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -21,7 +21,8 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-// Returns small whole numbers in all forms that a caller may pass. Their sums are exact in every tested type.
+// Returns tensors of small whole numbers with all layouts and sizes that a caller may pass. Their sums are exact in
+// every tested type.
 Tensors Numbers(int rank, bool large) {
   const auto values = [rank](int64_t count, int64_t which, at::ScalarType type) {
     return (at::arange(count, at::kLong) * 7 + which * 13 + rank * 31).remainder(41).sub(20).to(type);
@@ -32,7 +33,7 @@ Tensors Numbers(int rank, bool large) {
     all.push_back(values(1000, type == at::kLong, type));
   }
   all.push_back(values(60, 1, at::kFloat).view({5, 12}).t());                 // not contiguous
-  all.push_back(values(60, 2, at::kFloat).view({3, 4, 5})[1]);                // within another
+  all.push_back(values(60, 2, at::kFloat).view({3, 4, 5})[1]);                // a view of another tensor
   all.push_back(values(1, 3, at::kFloat).view({}));                           // no dimension
   all.push_back(at::empty({0, 4}));                                           // no element
   all.push_back(values(9, 4, at::kFloat).requires_grad_(true));               // a parameter

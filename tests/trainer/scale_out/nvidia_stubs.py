@@ -9,7 +9,7 @@ import sys
 
 ROOTS = ["libtorch_python.so"]
 NVIDIA = r"(?:__)?(?:cu|nv|nccl)\w*"
-# No other library requests versions of its symbols, which a stub cannot have.
+# The stub that defines all symbols. PyTorch requests versioned symbols of other libraries, and a stub cannot have them.
 HOLDER = "libnccl.so.2"
 
 

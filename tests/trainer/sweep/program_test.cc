@@ -137,7 +137,7 @@ TEST_F(SweepProgram, TheBestSettingIsPublishedWithoutAnotherTraining) {
                                    HasSubstr("models/won/1\n")));
   EXPECT_THAT(folder_.Read("models/won/1/recipe.textproto"), HasSubstr(first ? "lr: 0.001" : "lr: 0.01"));
   const std::string result = folder_.Read("work/cells/" + best + "/result.json");
-  // Again: nothing is trained, and the same version is found.
+  // The second sweep trains nothing and finds the published version.
   const Outcome again = Run(command);
   EXPECT_EQ(again.exit_code, 0) << again.error;
   EXPECT_THAT(again.error, HasSubstr("published already: won/1"));
@@ -161,7 +161,7 @@ TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
   ASSERT_EQ(with_data("data").exit_code, 0) << folder_.Read("error");
   std::filesystem::copy(folder_.path() / "data", folder_.path() / "moved", std::filesystem::copy_options::recursive);
   EXPECT_THAT(with_data("moved").error, HasSubstr("1 of them finished before"));
-  // The training split is the same.
+  // Changes only the test split.
   std::filesystem::remove_all(folder_.path() / "moved/test");
   WriteImageFolder(ColouredSquares(30, 3), folder_.path() / "moved" / "test");
   const Outcome other = with_data("moved");

@@ -42,7 +42,7 @@ SweepGrid Grid() {
 }
 
 // Point p with seed s has the score 0.8 + p gain + (s - 2) / 50, so the mean is 0.8 + p gain and the deviation 0.02.
-// `wobble` is the size of what a point adds to its seeds' offsets.
+// `wobble` scales a further offset that depends on the point and the seed.
 std::vector<std::optional<CellResult>> Results(const SweepGrid& grid, double gain = 0.01, double wobble = 0) {
   std::vector<std::optional<CellResult>> results;
   for (const SweepCell& cell : grid.cells) {

@@ -153,7 +153,7 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   }
 }
 
-// A disk that is full may take a state and no rows.
+// On a full disk, a state may be saved without its rows.
 TEST(History, AMeanOverLostStepsIsEmpty) {
   ScratchFolder folder;
   Feed(0, 6, **HistoryWriter::Open(folder.path()));

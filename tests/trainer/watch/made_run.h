@@ -11,8 +11,7 @@
 
 namespace vitrine {
 
-// Number of steps of a made-up run, 4 per epoch, that is reported to an observer. Every number is a function of the
-// step.
+// Size of a made-up run that is reported to an observer. Every reported number is a function of the step.
 inline constexpr int64_t kMadeSteps = 12;
 inline constexpr int64_t kMadeStepsPerEpoch = 4;
 

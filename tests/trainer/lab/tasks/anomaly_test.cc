@@ -86,7 +86,7 @@ TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
     places.insert(place);
   }
   EXPECT_EQ(anomalies.size(), 48u);  // each vector is the anomaly once per epoch
-  EXPECT_EQ(places.size(), 5u);      // anywhere
+  EXPECT_EQ(places.size(), 5u);      // anomalies are at every position
 }
 
 TEST_F(AnomalyTaskTest, TrainingSetsChangeWithTheEpochAndNothingElse) {
