@@ -6,10 +6,10 @@ Relies on the project's clang-format: binary operators are between spaces, but `
 
 import re
 
-# Lines that do nothing at run time.
+# Lines that have no effect at run time.
 WITHOUT_BEHAVIOUR = re.compile(r"^\s*(#|using\b|namespace\b|template\b|static_assert\b|friend\b|typedef\b)|\boperator\b")
-# Statements that only write the log, name a thread for a debugger, reserve memory, prefetch, or assert. People read the
-# log, the others change only the speed, and release builds do not contain assert.
+# Statements that only write the log, name a thread for a debugger, reserve memory, prefetch, or assert. Tests do not check log
+# lines, the other statements change only the speed, and release builds do not contain assert.
 LOG_OR_HINT = re.compile(r"^\s*(if \(.*\) )?(spdlog::|vitrine::Log\(|Log\(LogLevel|pthread_setname_np\(|assert\(|__builtin_prefetch\(|"
                          r"[\w.\->\[\]*()]+(\.|->)(reserve|shrink_to_fit)\()")
 

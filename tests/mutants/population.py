@@ -40,7 +40,7 @@ class Equivalent:
 
 
 def read_equivalents(text):
-    """Parses entries of four lines: a path, "- before", "+ after", "why: reason". Ignores empty lines and # lines."""
+    """Parses entries with the four lines PATH, "- BEFORE", "+ AFTER" and "why: REASON". Ignores empty lines and # lines."""
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     entries = []
     for start in range(0, len(lines), 4):

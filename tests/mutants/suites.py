@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suites that test a file: suites.txt."""
+"""Reads suites.txt, which lists the test suites of each file."""
 
 import pathlib
 

@@ -21,8 +21,8 @@ KILLED, TIMEOUT, SURVIVED, UNBUILT = "killed", "timeout", "survived", "does not 
 # A test program counts as hung after this multiple of its run time without a fault.
 PATIENCE = 5
 SHORTEST_LIMIT = 30  # seconds
-# Limit of the address space for faults that allocate endlessly. The emulator of GPUs reserves 9 GB for each device, and
-# uses little of it: cuda_driver_test has 29 GB at most.
+# Limit of the address space for faults that allocate endlessly. The emulator of GPUs reserves 9 GB of addresses per device but
+# uses little of this memory. cuda_driver_test needs at most 29 GB.
 ADDRESS_SPACE = 48 << 30
 FAILED = re.compile(r"\[  FAILED  \] (\w[\w/]*\.\w[\w/]*)")
 

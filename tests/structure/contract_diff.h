@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // Returns a sentence for each change from `accepted` to `now` that breaks programs built against `accepted`. Such
-// changes are: a removed message, field, enum value, service or method; a field with another number, type, label,
+// changes are a removed message, field, enum value, service or method, and a field with another number, type, label,
 // presence or oneof. A removed field whose number and name are reserved breaks nothing. Additions break nothing.
 std::vector<std::string> BreakingChanges(const google::protobuf::FileDescriptorSet& accepted,
                                          const google::protobuf::FileDescriptorSet& now);
