@@ -62,7 +62,8 @@ TEST_F(ControlGroupTest, Version2UsesTheLowestLimitOfTheGroupAndItsParents) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// Simulates `docker run --cpus 0.5 --memory 256m` with version 2, in which a container sees its own group as the root.
+// Simulates `docker run --cpus 0.5 --memory 256m` with control groups of version 2, in which a container sees its own
+// group as the root.
 TEST_F(ControlGroupTest, InANamespaceTheMountPointIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");

@@ -173,7 +173,7 @@ def programs_of_images() -> "dict[str, list[str]]":
 
 
 class Carried(unittest.TestCase):
-    """An image has the programs that it starts and the libraries that these need, but no other libraries."""
+    """Tests that an image has the programs that it starts and the libraries that these need, but no other libraries."""
 
     def test_images_have_the_programs_that_they_start(self) -> None:
         images = programs_of_images()

@@ -53,7 +53,7 @@ class TwoCards : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// Sends calls from several threads and a stream until its end. Counts failures, and the answers of each card.
+// Sends calls from several threads and a stream until End is called. Counts failures, and the answers of each card.
 class Load {
  public:
   explicit Load(Client& client) : client_(client) {

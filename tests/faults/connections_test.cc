@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that clients that stall do not delay the end of the server, and which limits of connections it applies.
+// Tests that stalled clients do not delay the end of the server, and tests the limits on connections.
 #include <gtest/gtest.h>
 
 #include "absl/time/clock.h"

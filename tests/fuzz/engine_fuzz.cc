@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the engine's C API: one call with up to three images and a request, then every function for the answers. An
-// input is a number of images; for each image its kind, height, width, channels and size (two bytes) and its bytes; the
-// rest is the request. With 255 images, the rest is the name of a model to load. Each call must return OK, or a code
-// with a sentence.
+// input starts with the number of images. Each image has its kind, height, width, channels, size (two bytes) and bytes.
+// The rest of the input is the request. With 255 images, the rest is the name of a model to load. Each call must return
+// OK, or a code with a sentence.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

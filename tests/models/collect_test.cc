@@ -162,7 +162,7 @@ TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
   EXPECT_NEAR(maps[0].values[0], AttentionDistance(product, {2, 3}, 0, 4, false), 1e-5);
 }
 
-// Two images of 1x2 and 2x1 cells after a class token; a value encodes its token and channel.
+// The images have 1x2 and 2x1 cells after a class token. A value encodes its token and channel.
 TEST(CollectFeature, TakesTheTokensOfItsImage) {
   TokenTap tap;
   tap.Put(TokenTap::kFinal,

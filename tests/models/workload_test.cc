@@ -40,8 +40,8 @@ TEST(XcitWorkload, TheExecutedFormIsFactored) {
 
 // --- paper 002
 
-// The other parts must cost as much as by their papers' formulas, for N = 196 and n = 197 tokens, d = 192, e = 96 and
-// d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
+// The costs of the other parts must equal the formulas of their papers, for N = 196 and n = 197 tokens, d = 192, e = 96
+// and d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
 TEST(XVitWorkload, MultiplyAddsOfOtherParts) {
   const auto macs = [](const char* name) { return Macs(Published(FindVariant(name)->config, 224)); };
   const int64_t whole = macs("xvit-t");

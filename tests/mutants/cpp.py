@@ -13,7 +13,7 @@ WITHOUT_BEHAVIOUR = re.compile(r"^\s*(#|using\b|namespace\b|template\b|static_as
 LOG_OR_HINT = re.compile(r"^\s*(if \(.*\) )?(spdlog::|vitrine::Log\(|Log\(LogLevel|pthread_setname_np\(|assert\(|__builtin_prefetch\(|"
                          r"[\w.\->\[\]*()]+(\.|->)(reserve|shrink_to_fit)\()")
 
-# Text for people, which is not mutated: error messages and the alignment of table columns.
+# Error messages and the alignment of table columns, which are not mutated.
 ERROR = re.compile(r"\b(?:\w+Error|Refused?|[Ww]rong|Fail)\(")
 COLUMN = re.compile(r'\{"_*", (?:true|false)\}')
 

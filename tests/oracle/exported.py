@@ -46,7 +46,7 @@ def worst(model, arch, version):
 
 
 def plain(config):
-    """Returns a configuration whose lists, as JSON has them, are tuples, as timm has them."""
+    """Returns a configuration in which the lists of JSON are replaced by tuples, which timm uses."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the digest that a training's result stores: which sources it covers, and which changes of them it detects.
+"""Tests the digest of sources that a training's result stores: the sources that it covers, and the changes that it detects.
 
 The covered sources are those that determine the result of a training.
 

@@ -212,7 +212,7 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
               AllOf(HasSubstr("| continued from | squares/1, weights "), HasSubstr("include its own"),
                     HasSubstr("| teacher | squares/1"), HasSubstr("moving average of training, decay 0.9")));
 
-  // The newest version has changed by now; the recipe still means the first one.
+  // There is a newer version now, but the recipe still names the first one.
   recipe.mutable_start()->set_replace_head(true);
   const auto transferred = Further(recipe, folder_.path() / "transferred", repository_);
   ASSERT_TRUE(transferred.ok()) << transferred.status();

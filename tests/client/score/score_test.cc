@@ -136,12 +136,12 @@ TEST_F(Scoring, AChunkThatTheIndexDoesNotListIsDoneAgain) {
   Asked asked;
   SmallServer server(Methods(asked.Counting(PlainAnswer)));
   ScoreIndex index = RunWell(Command(server, "out"));
-  index.chunks.resize(2);  // as if it had been killed between the third chunk and its index
+  index.chunks.resize(2);  // as after a kill between the third chunk and its entry in the index
   ASSERT_TRUE(WriteScoreIndex(folder_.Path("out"), index).ok());
   folder_.Write("out/chunk-0000000016.jsonl", "{\"index\":16}\n");
   folder_.Write("out/chunk-0000000024.classes.npy.new", "torn");
   ScoreCommand command = Command(server, "out");
-  command.chunk = 5;  // may change
+  command.chunk = 5;  // the size of chunks may change
   RunWell(command);
   ExpectEachOnce("out");
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/chunk-0000000024.jsonl")) << "it is in no chunk now";
@@ -154,7 +154,7 @@ TEST_F(Scoring, AContinuedRunStaysWithItsVersion) {
   const v1::ModelVersion old = Described();
   v1::ModelVersion replacement = Described(std::string(64, 'e'));
   replacement.set_version(4);
-  SmallServer::Methods methods = Methods(asked.Counting(PlainAnswer), replacement);  // the newest comes first
+  SmallServer::Methods methods = Methods(asked.Counting(PlainAnswer), replacement);  // the newest is listed first
   *methods.models.add_versions() = old;
   {
     SmallServer first(Methods(PlainAnswer));
@@ -249,13 +249,13 @@ TEST_F(Scoring, ImagesThatAreAllMissingAreNoRows) {
 
 TEST_F(Scoring, MissingImagesAreRowsAsSoonAsAnotherCanBeRead) {
   std::string list;
-  for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // more than make a source seem gone
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // before any image that can be read
   folder_.Write("data/list.txt", absl::StrCat(list, "100.png\n101.png\n"));
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
   command.source = folder_.Path("data/list.txt");
   EXPECT_EQ(CountScores(RunWell(command)).unreadable, 20);
-  // Only missing images are left after a kill.
+  // After a kill, only missing images have no result yet.
   folder_.Write("data/end.txt",
                 absl::StrCat("100.png\n101.png\n102.png\n103.png\n104.png\n105.png\n106.png\n107.png\n", list));
   command.source = folder_.Path("data/end.txt");

@@ -186,7 +186,7 @@ class Numbers(unittest.TestCase):
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
     def test_first_metric_of_the_autoscaler_follows_the_load(self):
-        """The time in the queue would not follow it: this time is near zero below the capacity and unbounded above it."""
+        """The time in the queue would not follow the load. It is near zero below the capacity and unbounded above it."""
         first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
         self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
                          ("vitrine_lanes_busy_ratio", 0.65))

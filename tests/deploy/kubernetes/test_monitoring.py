@@ -99,7 +99,7 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query_of_busy_lanes(self):
-        """The pods are one at 40 %, an idle one, and one of another deployment."""
+        """There are three pods: one at 40 %, an idle one, and one of another deployment."""
         self.check_query("vitrine_lanes_busy_ratio",
                          [{"series": f'vitrine_lanes_busy_ratio{{namespace="vitrine",pod="{pod}",instance="{pod}:8501"}}',
                            "values": f"{value}+0x20"} for pod, value in (("a", 0.4), ("b", 0), ("z", 1))], {"a": 0.4, "b": 0})

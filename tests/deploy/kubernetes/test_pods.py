@@ -8,7 +8,7 @@ import yaml
 import manifests
 
 SERVER = "/usr/bin/vitrine-server"
-# Kinds that the security standard "restricted" admits and the manifests use; it admits images since Kubernetes 1.33.
+# Kinds that the security standard "restricted" admits and the manifests use; it admits the kind "image" since Kubernetes 1.33.
 VOLUMES = {"configMap", "emptyDir", "image", "persistentVolumeClaim", "secret"}
 
 

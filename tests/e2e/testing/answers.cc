@@ -44,7 +44,7 @@ void CheckPredictions(const v1::ClassifyResponse& answer, int classes) {
   EXPECT_LE(probability, 1 + 1e-5);
 }
 
-// Rows of a softmax sum to 1. A map on the grid sums to less, since it omits the class key.
+// Rows of a softmax sum to 1. A map on the grid sums to less, because it omits the class token.
 void CheckMap(const v1::AttentionMap& map, const v1::ClassifyResponse& answer) {
   SCOPED_TRACE(v1::AttentionKind_Name(map.kind()));
   const std::vector<float> values = Floats(map.values());

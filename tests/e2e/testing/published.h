@@ -19,7 +19,7 @@ namespace vitrine::testing {
 v1::ModelConfig MixedConfig();  // EIT, RGB, native: 4 to 64 cells of 4 pixels; 7 classes; has class-token rows
 v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores and weights
 v1::ModelConfig NullModelConfig();
-// EIT, native; takes more than 0.1 s for SlowImage() on one core.
+// Returns an EIT with native resolution that takes more than 0.1 s for SlowImage() on one core.
 v1::ModelConfig SlowConfig();
 // Like SlowConfig(), but four times as slow, so that a test can act during the computation on any machine.
 v1::ModelConfig VerySlowConfig();

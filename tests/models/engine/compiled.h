@@ -15,7 +15,7 @@
 
 namespace vitrine::testing {
 
-// A small form of a family; some families have a fixed image size.
+// A small model of a family.
 struct EngineForm {
   std::string name;
   v1::ModelConfig config;

@@ -101,7 +101,7 @@ TEST(SizeOf, CountsMapsAndValues) {
   EXPECT_EQ(distance.values_per_map, 6);
 }
 
-// A ViT that captures one image, in a batch with another image size.
+// A ViT that captures the attention of one image, in a batch with an image of another size.
 class Captured : public ::testing::Test {
  protected:
   Captured()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares layers with derivatives written by hand with LibTorch's derivatives of the plain formulas.
+// Compares our handwritten derivatives of layers with LibTorch's derivatives of the plain formulas.
 #include <ATen/TensorOperators.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of vitrine-repo as a program, except `import`.
+# Tests of vitrine-repo as a program, without the command `import`.
 vitrine_test(repo_program_test SOURCES ../tool/repo_program_test.cc ../tool/repo_removal_test.cc ROOMS repository models
   PROGRAMS vitrine-repo vitrine_torch)
 vitrine_test(gpu_bound_test SOURCES ../tool/gpu_bound_test.cc ROOMS describe models)

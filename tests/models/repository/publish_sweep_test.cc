@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a publisher that cleans up while a second publisher is active and no lock protects the second one: because it
-// has just published, or because the file system does not share locks between machines.
+// Tests a publisher that cleans up while no lock protects a second, active publisher. Reasons are that the second one
+// has just published, or that the file system does not share locks between machines.
 #include <gmock/gmock.h>
 #include <sys/file.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine-repo export`: the library's tensors and names come back, and can be imported again.
+// Tests that `vitrine-repo export` returns the library's tensors and names, and that these can be imported again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ class ExportProgram : public ImportProgram {
   nlohmann::json Json(const std::string& name) const {
     return nlohmann::json::parse(std::ifstream(folder_.path() / "out" / name));
   }
-  // Publishes a checkpoint of a library, exports it, and expects the library's tensors, then the same version again.
+  // Imports a checkpoint of a library and exports it. Expects the library's tensors, and the same version after another
+  // import.
   void ExpectGivenBack(const std::string& library, const std::string& arch, const Tensors& tensors,
                        const std::string& more = "") {
     Write("weights.safetensors", tensors);

@@ -192,7 +192,7 @@ class S3(Programs):
         versions = lambda: json.loads(ask(f"{url}/v2/models/kv-pos-mnist"))["versions"]  # noqa: E731
         wait_for(lambda: versions() == ["2"], "version 2", 15)
 
-        # a child that dies is started again
+        # The server restarts a child that dies.
         pulls = lambda: subprocess.run(["pgrep", "-P", str(server.pid)], capture_output=True, text=True).stdout.split()  # noqa: E731
         (child,) = pulls()
         os.kill(int(child), signal.SIGKILL)

@@ -25,7 +25,7 @@ TEST(Ticker, AnInfinitePeriodIsOneCall) {
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
     while (calls < 1) std::this_thread::yield();
-    // Enough time for a wrong second call; a slow machine can only hide the fault, not cause a failure.
+    // Leaves time for a wrong second call. On a slow machine, the test may miss this fault but cannot fail without it.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(calls, 1);

@@ -92,8 +92,8 @@ TEST_F(ModelLoaderTest, VersionsOfAModelShareCostAndMetrics) {
   EXPECT_NE((*first)->weights_sha256, (*second)->weights_sha256);
 }
 
-// Tests that the goldens check the precision too. A precision that is not in the manifest is refused, and the error
-// names the remedy.
+// Tests that the goldens are also checked in the requested precision. A precision that is not in the manifest is
+// refused, and the error names the remedy.
 TEST_F(ModelLoaderTest, AVersionIsComputedInTheRequestedPrecision) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   Precision wanted = Precision::kInt8;

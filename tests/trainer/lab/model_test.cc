@@ -81,7 +81,7 @@ TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
   }
 }
 
-// Tests the combinations of norms, positions and heads.
+// Tests all combinations of norms, positions and heads.
 TEST(SequenceModels, EveryPlaceCombinesWithEveryOther) {
   for (const auto norm : {SequenceConfig::POST, SequenceConfig::PRE, SequenceConfig::PRE_NORMALISED}) {
     for (const auto positions :

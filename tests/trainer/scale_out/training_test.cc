@@ -110,7 +110,7 @@ TEST(ParallelTraining, ALostWorkerLeavesAStateToContinueFrom) {
 TEST(ParallelTraining, ProcessesThatDoNotResumeFromOneStateAreRefused) {
   const ScratchFolder one, other;
   {
-    // as many samples per step as the two processes together
+    // A batch of 32 has as many samples per step as the two processes together.
     Process alone({kWorker, one.path().string(), "anew", "32", "5"}, {});
     ASSERT_EQ(alone.Wait(), 0) << alone.output();
   }

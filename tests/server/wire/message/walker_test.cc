@@ -62,7 +62,7 @@ TEST(MessageWalker, ReturnsTheBytesOfEachField) {
   EXPECT_FALSE(walker.is_malformed());
 }
 
-// Compares which messages are accepted with protobuf's parser, at the limits of the format.
+// Tests at the limits of the format that the walker accepts the same messages as protobuf's parser.
 TEST(MessageWalker, AcceptsTheSameMessagesAsProtobuf) {
   std::vector<std::string> messages = {
       "",

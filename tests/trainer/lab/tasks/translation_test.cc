@@ -104,7 +104,8 @@ TEST(TranslationTaskTest, TranslatesInBothDirections) {
   EXPECT_NE(there->data_digest(), back->data_digest());
 }
 
-// Padding changes neither the loss nor the counts. A share of a batch weighs words like the whole batch.
+// Padding changes neither the loss nor the counts. If a batch is divided into shares, each word has the same weight as
+// in the whole batch.
 TEST(TranslationTaskTest, PaddingDoesNotCount) {
   const ScratchFolder folder;
   WriteCorpus(folder);
