@@ -19,11 +19,11 @@
 
 namespace vitrine {
 
-// Adds --licence; `otherwise`: description of the default.
+// Adds --licence. `otherwise` describes the default in the help.
 void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
-// Each function adds to `app` one command of vitrine-repo whose flags have their own file. `options` must outlive the
-// parsing.
+// Each function adds one command of vitrine-repo to `app`. The functions are in files of their own, such as
+// cache_flags.cc. `options` must outlive the parsing.
 CLI::App* AddCacheCommand(CLI::App& app, CacheOptions& options);
 CLI::App* AddCalibrateCommand(CLI::App& app, CalibrateOptions& options);
 CLI::App* AddExportCommand(CLI::App& app, ExportOptions& options);

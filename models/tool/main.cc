@@ -155,7 +155,7 @@ Command AddZoo(CLI::App& app, Flags& flags) {
   return {zoo, [&flags] { return ZooCommand(flags.repository, flags.output()); }};
 }
 
-// Without a repository, a model is a variant of the zoo, and an unknown one is a wrong command line.
+// Returns a usage error if there is no repository and the model is not a variant of the zoo.
 absl::Status CheckVariant(const std::string& model, const std::string& repository) {
   return repository.empty() ? WrongCommandLine(FindVariant(model)).status() : absl::OkStatus();
 }

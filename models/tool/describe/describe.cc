@@ -211,8 +211,8 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Draws the published form for one image, whatever the batch size: in the executed form, equal blocks would look
-// different.
+// Draws the published form, because in the executed form equal blocks would look different. Draws it for one image,
+// whatever the batch size.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};
   Graph graph;

@@ -18,14 +18,14 @@ struct DescribeOptions {
   std::string precision = "fp32";  // precision of the measured steps, for operators that support it
   std::string device;              // name of a GPU whose bound is computed; empty: none
   bool every_layer = false;        // one line per operator instead of per distinct operator
-  bool paper = false;              // add the review's operator tables, as printed and as corrected
+  bool paper = false;              // add the operator tables of paper 003, as printed and as corrected
   std::string out;                 // folder for roofline.svg and program.svg; empty: none
   OutputFormat format = OutputFormat::kTable;
 };
 
-// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity; with
-// `measure`, the fused steps of the CPU engine, each timed on one core and compared to the roofline's bound, and the
-// total time. With a device, prints the bound of each step of the plan on that GPU instead; nothing is measured.
+// `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity. With
+// `measure`, also times the fused steps of the CPU engine on one core, compares each with the roofline's bound, and
+// prints the total time. With a device, prints instead the bound of each step on that GPU, and measures nothing.
 // INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
 // operator, UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);

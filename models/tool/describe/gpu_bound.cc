@@ -13,7 +13,8 @@
 namespace vitrine {
 namespace {
 
-// NVIDIA's data sheets: H100 SXM5, L4, and the Ada whitepaper for the RTX 4090. PCIe 5.0 and 4.0 with 16 lanes.
+// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The buses are PCIe 5.0 and 4.0
+// with 16 lanes.
 constexpr Gpu kGpus[] = {
     {.name = "h100",
      .model = "NVIDIA H100 SXM5",

@@ -32,7 +32,7 @@ std::span<const Gpu> Gpus();
 // Returns null if the name is unknown.
 const Gpu* FindGpu(std::string_view name);
 
-// Work of a step of the plan for a batch of equal images.
+// Work of a step of the engine's execution plan, for a batch of equal images.
 struct StepWork {
   std::string name;  // "blocks.*.attention.qkv" if there are several equal ones
   Precision precision = Precision::kFp32;
@@ -40,12 +40,13 @@ struct StepWork {
   int64_t bytes = 0;  // rows read and written once, in fp32; weights read once; maps of a stem
   int count = 1;
 
-  // Returns the minimum seconds per step: the longer of products at peak rate and bytes at memory bandwidth.
+  // Returns the minimum seconds per step: the time of the products at peak rate or of the bytes at memory bandwidth,
+  // whichever is longer.
   double BoundOn(const Gpu& gpu) const;
 };
 
-// Returns the work of each step of the plan that a device runs, in order; with `every`, equal steps separately.
-// UNIMPLEMENTED names an operator without a step.
+// Returns the work of each step of the plan that a device runs, in order. Lists equal steps separately if `every`,
+// otherwise once. UNIMPLEMENTED names an operator without a step.
 absl::StatusOr<std::vector<StepWork>> WorkOnGpu(const program::Program& program, int channels,
                                                 const WorkloadInput& input, Precision precision, bool every);
 

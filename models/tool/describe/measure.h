@@ -30,13 +30,13 @@ struct Measurement {
   bool Disagree() const { return SumOfSteps() > 2 * whole; }
 };
 
-// Returns the minimum seconds by the roofline of a core, with L2 bandwidth as the slope.
+// Returns the minimum seconds of a step by the roofline of a core, whose slope is the L2 bandwidth.
 double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks);
 
 engine::CorePeaks PeaksOfThisCore();
 
-// Compiles the program and measures the core's peaks, the pass over `input.images` random images of `channels`, and
-// each of its steps, in rounds until the shortest times are stable (steady.h). `weights` are in program order.
+// Compiles the program. Measures the core's peaks, the pass over `input.images` random images of `channels` channels,
+// and each step of the pass, in rounds until the shortest times are stable (steady.h). `weights` are in program order.
 // UNIMPLEMENTED names an operator without a step.
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
                                            int channels, const WorkloadInput& input, Precision precision);

@@ -23,10 +23,10 @@ struct ScalingOptions {
 };
 
 // `vitrine-repo scaling`: measures the time and the peak memory of forward passes at several input sizes on one core,
-// and prints them, with the exponents by which they grow with the number of tokens. The memory excludes weights and
-// input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does. INVALID_ARGUMENT if
-// the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not installed, UNIMPLEMENTED as
-// PeakBytesOf.
+// and prints them. Also prints the exponents with which they grow as powers of the number of tokens. The memory
+// excludes weights and input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does.
+// INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not installed,
+// UNIMPLEMENTED as for PeakBytesOf.
 absl::Status ScalingCommand(const ScalingOptions& options);
 
 // Returns the slope of the logarithms of the points by least squares: y grows with x to this power. Requires positive

@@ -23,8 +23,8 @@ struct Subject {
 };
 
 // Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. Without `weights`, the result has no
-// weights. A variant gets arbitrary weights of the magnitude of trained ones, as the time of a step does not depend on
-// values.
+// weights. A variant gets arbitrary weights of the magnitude of trained ones, because the time of a step does not
+// depend on values.
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model

@@ -69,8 +69,8 @@ Cell Printed(std::string_view digits) {
   return Cell::Number(std::stod(text), text);
 }
 
-// Returns a printed count, for instance "4.108" with `unit` 1e6. Rounded, since binary fractions cannot represent the
-// digits exactly.
+// Returns a printed count, for instance "4.108" with `unit` 1e6. The count is rounded, since binary fractions cannot
+// represent the digits exactly.
 Cell PrintedCount(std::string_view digits, double unit) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);

@@ -15,7 +15,7 @@ struct CalibrateOptions {
   std::string format = "table";
 };
 
-// Publishes a version with the weights, goldens and files of another version, and the calibration from the file.
+// Publishes a version with the weights, goldens and files of another version, and the calibration from the file `from`.
 // FAILED_PRECONDITION if the file belongs to other weights or has no threshold; then nothing is published.
 absl::Status CalibrateCommand(const CalibrateOptions& options);
 

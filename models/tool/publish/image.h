@@ -20,7 +20,7 @@ absl::StatusOr<FloatArray> ImageInput(std::string_view image, const v1::Preproce
 absl::StatusOr<FloatArray> InputOf(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing);
 
 // Describes the images of a data set for a manifest, which must not contain local paths: "cifar10 test, 2000 images".
-// `data`: FORMAT:PATH.
+// `data` is FORMAT:PATH.
 std::string DataInWords(const std::string& data, const std::string& split, int64_t images);
 
 }  // namespace vitrine

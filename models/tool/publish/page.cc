@@ -59,7 +59,7 @@ void AppendProvenance(const v1::Provenance& provenance, std::vector<std::vector<
   add("recipe", provenance.recipe());
   add("data", provenance.data());
   add("data digest", provenance.data_digest());
-  const bool trained = provenance.epochs() > 0;  // false of imports, whose training is unknown
+  const bool trained = provenance.epochs() > 0;  // false for imports, whose training is unknown
   if (trained || provenance.seed() != 0) add("seed", absl::StrCat(provenance.seed()));
   if (trained) {
     add("epochs", absl::StrFormat("%.4g", provenance.epochs()));

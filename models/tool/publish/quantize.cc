@@ -67,10 +67,10 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std
                    " labels begin with \"", EscapedText(model.front()), "\"; use images of the model's classes"));
 }
 
-// Measures errors of a version on images of a data set, in one precision against another.
+// Measures, on images of a data set, the accuracy of a version in a precision and the errors of its logits.
 class ErrorMeasurement {
  public:
-  // The arguments passed by reference must outlive it.
+  // The arguments passed by reference must outlive the object.
   ErrorMeasurement(const WeightedModel& model, const Dataset& data, std::vector<int32_t> classes, cpu::CpuPath path,
                    ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
@@ -83,7 +83,7 @@ class ErrorMeasurement {
     return indices;
   }
 
-  // Decodes the images once, so that the error names all that are corrupt before anything is computed.
+  // Decodes the images once, so that the error names all corrupt images before anything is computed.
   absl::Status CheckImages(std::span<const int64_t> indices) const {
     std::vector<absl::Status> decoded(indices.size());
     const auto decode = [&](int64_t i) -> absl::Status {

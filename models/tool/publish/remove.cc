@@ -21,7 +21,7 @@ std::string NameOf(const VersionId& id) {
   return absl::StrCat(id.model, "/", id.version);
 }
 
-// Asks for confirmation on the terminal, if there is one.
+// Asks for confirmation on the terminal. Returns an error if stdin is not a terminal.
 absl::Status Confirm(size_t versions) {
   if (isatty(STDIN_FILENO) == 0) {
     return absl::FailedPreconditionError(

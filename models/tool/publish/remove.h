@@ -20,8 +20,8 @@ struct RemoveOptions {
 };
 
 // Removes a version, or all versions of a model. FAILED_PRECONDITION if a server's file names one of them, or stdin is
-// no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. Nothing is removed
-// then.
+// no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. In these cases, nothing
+// is removed.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
 // Keeps the newest valid versions of each model, as many as `keep` or the version policy says (the larger number), and

@@ -50,7 +50,7 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every) {
   std::map<std::string, size_t> known;
   for (const Operator& op : workload) {
     const std::string shared = OverBlocks(op.name);
-    // A block that owns weights shared with other blocks differs from those blocks.
+    // The key has the parameter count, because a block that owns shared weights differs from blocks that reuse them.
     const std::string key = absl::StrCat(every ? op.name : shared, " ", ShapeInWords(op), " ", op.parameters);
     const auto [at, fresh] = known.emplace(key, layers.size());
     if (fresh) {

@@ -22,7 +22,7 @@ struct Layer {
 // Replaces the number after "blocks" or "class_blocks": "blocks.3.norm" becomes "blocks.*.norm".
 std::string OverBlocks(const std::string& name);
 
-// Returns the label of a point: "norm" for "blocks.*.norm", "class norm" for "class_blocks.*.norm".
+// Returns the label of a point on the roofline: "norm" for "blocks.*.norm", "class norm" for "class_blocks.*.norm".
 std::string LabelOf(const std::string& name);
 
 // Formats 4 significant digits with a unit prefix: "1.258 G", "640 ".

@@ -50,7 +50,7 @@ struct GraphPlan {
   double height = 0;
 };
 
-// Texts of a panel's header: "blocks.0 to blocks.11", "x 12" and the note below.
+// Return the texts of a panel's header: the title "blocks.0 to blocks.11", the depth "x 12", and the note below them.
 std::string GraphPanelTitle(const GraphPanel& panel);
 std::string GraphPanelDepth(const GraphPanel& panel);  // empty for a single block
 std::string GraphPanelNote(const GraphPanel& panel);

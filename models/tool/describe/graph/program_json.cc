@@ -53,7 +53,7 @@ struct SettingsOf {
 
   Json operator()(const ir::Custom& custom) const { return {{"function", custom.function}}; }
 
-  // For kinds without settings.
+  // Returns an empty object for kinds without settings.
   template <class Other>
   Json operator()(const Other&) const {
     return Json::object();

@@ -179,7 +179,7 @@ struct Summary {
   }
 };
 
-// Returns the outputs of timm's head, which CLIP's projection is; 0 for a model without a head.
+// Returns the number of outputs of timm's head, 0 for a model without a head. timm's head of CLIP is the projection.
 int HeadOutputs(const v1::ModelConfig& config) {
   return config.classes() == 0 ? config.vit().projection() : config.classes();
 }

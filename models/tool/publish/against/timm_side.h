@@ -19,8 +19,8 @@ namespace vitrine {
 class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
-  // timm's model `arch` with `classes` classes. FAILED_PRECONDITION says if the interpreter cannot run, lacks timm, or
-  // timm rejects the model or the weights.
+  // timm's model `arch` with `classes` classes. FAILED_PRECONDITION if the interpreter cannot run or lacks timm, or if
+  // timm rejects the model or the weights; the message says which.
   static absl::StatusOr<std::unique_ptr<TimmProcess>> Start(const std::string& python, const std::string& arch,
                                                             int classes, std::string_view weights);
   // Ends the interpreter.

@@ -50,7 +50,8 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   return WriteSafetensors(content);
 }
 
-// Writes all files before the first one gets its name, so that a full disk leaves the folder as it was, or absent.
+// Writes all files under temporary names before the first one gets its name, so that a full disk leaves the folder as
+// it was, or absent.
 absl::Status WriteTogether(const std::filesystem::path& out, const std::map<std::string, std::string>& files) {
   std::error_code error;
   const bool is_new = !std::filesystem::exists(out, error);

@@ -18,11 +18,11 @@ struct ExportOptions {
 // Writes a version as a folder that timm (`timm.create_model("local-dir:OUT", pretrained=True)`) or transformers
 // (`AutoModelForImageClassification.from_pretrained("OUT")`) loads: model.safetensors with the library's names and
 // layout, config.json with sizes, labels, licence and preprocessing, and transformers' preprocessor_config.json. Keeps
-// the stored types. Prints the line that loads it; on stderr, prints the parts of the preprocessing that the library
-// cannot express.
+// the stored types. Prints the line of Python that loads the folder; on stderr, prints the parts of the preprocessing
+// that the library cannot express.
 //
-// FAILED_PRECONDITION if the library has no such model, or if the weights would not be imported to the same bits; then
-// nothing is written.
+// FAILED_PRECONDITION if the library has no such model, or if an import of the written weights would not give the same
+// bits; then nothing is written.
 absl::Status ExportCommand(const ExportOptions& options);
 
 }  // namespace vitrine

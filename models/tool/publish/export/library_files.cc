@@ -103,7 +103,7 @@ std::string AsText(const Json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-// Returns the double with the shortest decimal that is the same float: 0.485, not 0.48500001430511475.
+// Returns the double with the fewest decimal digits that gives the same float: 0.485, not 0.48500001430511475.
 double Shortest(float value) {
   char text[32];
   const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
@@ -166,7 +166,8 @@ std::string TimmName(const v1::ModelConfig& config) {
   return found;
 }
 
-// Returns true for patches, a class token and a head: a ViT that the libraries' general classes describe by its sizes.
+// Returns true for a ViT that has no parts but patches, class token, blocks and head. The libraries have a general
+// class for such models, with their sizes as arguments.
 bool IsPlain(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
   return config.classes() > 0 && !vit.distilled() && vit.registers() == 0 && vit.layer_scale() == 0 &&
@@ -208,7 +209,7 @@ Json TimmArguments(const v1::ModelConfig& config) {
   return json;
 }
 
-// Returns the outputs of timm's head, which CLIP's projection is.
+// Returns the number of outputs of timm's head. timm's head of CLIP is the projection.
 int HeadOutputs(const v1::ModelConfig& config) {
   return config.classes() == 0 ? config.vit().projection() : config.classes();
 }
@@ -254,7 +255,7 @@ Json TransformersConfig(const v1::ModelConfig& config, const std::vector<std::st
           {"label2id", std::move(numbers)}};
 }
 
-// Returns the image processor: one that stretches, or one that scales the shorter side and crops.
+// Returns the settings of an image processor that stretches, or of one that scales the shorter side and crops.
 Json TransformersPreprocessing(const v1::ModelConfig& config, std::vector<std::string>& notes) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   const Size size = InputSize(config);

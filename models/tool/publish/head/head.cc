@@ -83,7 +83,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelled(const std::string& spec) {
       EscapedText(data->labels()[static_cast<size_t>(fewest - images.begin())]), "\"; each class needs at least 2"));
 }
 
-// Computes the features of all images. After the first image that cannot be decoded, only decodes, to list the others.
+// Computes the features of all images. After the first corrupt image, only decodes the remaining images, to list all
+// corrupt ones.
 absl::StatusOr<LabelledFeatures> FeaturesOf(const Dataset& data, const WeightedModel& model) {
   constexpr int64_t kBatch = 64;  // images in memory at once
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());

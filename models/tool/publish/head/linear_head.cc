@@ -39,8 +39,8 @@ absl::StatusOr<Centred> Centre(LabelledFeatures& features) {
   return absl::FailedPreconditionError("the features of all images are equal; use images that differ");
 }
 
-// Converts weights [classes, width] and biases [1, classes] for centred features to a scaled head for features as they
-// are. Each row of `left_out` has the logits [classes] of an image by a head that was fitted without that image.
+// Converts weights [classes, width] and biases [1, classes] for centred features to a scaled head for the original
+// features. Each row of `left_out` has the logits [classes] of an image by a head that was fitted without that image.
 LinearHead Finish(const Centred& c, const std::vector<int32_t>& labels, const cv::Mat& weight, const cv::Mat& bias,
                   cv::Mat left_out) {
   LinearHead head;
@@ -50,7 +50,7 @@ LinearHead Finish(const Centred& c, const std::vector<int32_t>& labels, const cv
     const auto top = std::max_element(row.begin<double>(), row.end<double>()) - row.begin<double>();
     if (top == labels[static_cast<size_t>(i)]) ++head.correct;
   }
-  // FitTemperature's range is for logits near 1.
+  // Scales the logits to a root mean square of 1, because FitTemperature searches only a limited range around 1.
   const double unit = cv::norm(left_out) / std::sqrt(static_cast<double>(left_out.total()));
   left_out.convertTo(left_out, CV_32F, 1 / unit);
   constexpr int kSample = 4096;  // images that suffice for one factor

@@ -48,7 +48,7 @@ struct Source {
   std::string Repository() const { return absl::StrCat("source-", ShortDigest(absl::StrCat(pull, folder.string()))); }
 };
 
-// Returns a text as a model name: other characters become "_".
+// Returns `text` as a valid model name: invalid characters become "_".
 std::string AsName(std::string text) {
   for (char& c : text) {
     if (!absl::ascii_isalnum(c) && c != '-' && c != '_' && c != '.') c = '_';
@@ -154,8 +154,8 @@ std::optional<Last> LastImport(const fs::path& root) {
               .in_words = version->manifest.provenance().origin().url()};
 }
 
-// Waits until no other process imports from the source. Without locks, in some file systems, two processes may publish
-// two equal versions.
+// Waits until no other process imports from the source. On a file system without locks, two processes may publish two
+// equal versions.
 FileDescriptor LockSource(const fs::path& root) {
   constexpr absl::Duration kPause = absl::Milliseconds(200);
   for (bool is_told = false;; is_told = true) {
@@ -166,7 +166,7 @@ FileDescriptor LockSource(const fs::path& root) {
   }
 }
 
-// Returns the newest version of the source, after an import into its repository if that lacks it.
+// Returns the newest version of the source. Imports it first if the repository of the source lacks it.
 absl::StatusOr<VersionId> Update(const Source& source, const fs::path& cache) {
   const fs::path root = cache / source.Repository();
   std::error_code error;

@@ -23,7 +23,7 @@ absl::Status NoArray(const char* fault) {
       fault, "; write it with numpy.save(file, numpy.ascontiguousarray(vectors, \"float32\")), a row per class"));
 }
 
-// Returns the text behind 'name': in the header, which is a dictionary of Python.
+// Returns the text after `'name':` in the header, which is a Python dictionary.
 std::string_view Behind(std::string_view header, std::string_view name) {
   const size_t at = header.find(name);
   if (at == std::string_view::npos) return "";

@@ -28,11 +28,11 @@ double LogitScaleOf(const TensorMap& tensors);
 // or not finite.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
 
-// INVALID_ARGUMENT: options.zero_shot is set for a model without a projection.
+// Returns INVALID_ARGUMENT if options.zero_shot is set and the model has no projection.
 absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config);
 
-// Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign`: the tensors of
-// the file, of which one may be the scale. Returns a sentence part for the provenance, or errors of CosineHead.
+// Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign` has the tensors
+// of the weights file, of which one may be the scale. Returns a phrase for the provenance, or errors of CosineHead.
 absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
                                           v1::ModelConfig& config, TensorMap& tensors);
 

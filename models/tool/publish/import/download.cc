@@ -140,7 +140,8 @@ class Part {
     return absl::OkStatus();
   }
 
-  // A server without range support sends the whole file again.
+  // Checks the status and range of a new response. A server without range support sends the whole file with status 200;
+  // the download then starts again.
   absl::Status BeginAnswer(const FetchReply& head) {
     answer_status_ = head.status;
     answer_range_ = head.Header("content-range");

@@ -24,7 +24,7 @@ struct Download {
 
 // Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it if its digest is correct. So
 // if the process dies, `file` is complete or missing, and the next call continues. Reconnects after a broken connection
-// that made progress. Sends no request if the file exists with the correct digest.
+// that transferred data. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; the same command continues later. DATA_LOSS: digest mismatch (names both
 // digests and removes the bytes), too many bytes, or the wrong range. ABORTED: another process is downloading the file.

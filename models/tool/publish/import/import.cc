@@ -71,7 +71,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, ImportInput given)
   return draft;
 }
 
-// Sets the architecture and preprocessing that the command line leaves open, and prints where it comes from.
+// Sets architecture and preprocessing if the command line does not, and prints the files of the preprocessing.
 absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options) {
   RETURN_IF_ERROR(TakeArchitecture(files, options));
   ASSIGN_OR_RETURN(const std::vector<std::string> taken, TakePreprocessing(files, options));

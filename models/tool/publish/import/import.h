@@ -16,7 +16,7 @@ namespace vitrine {
 struct ImportOptions {
   std::string repository = {};  // created if missing
   std::string model = {};       // name to publish under
-  // "timm", "huggingface" or "openclip", and the model's name there. Empty: as config.json says.
+  // "timm", "huggingface" or "openclip", and the model's name in that library. Empty: as in config.json.
   std::string source = {};
   std::string arch = {};
   std::string weights = {};  // a safetensors file, a shard, an index of shards, or a folder; empty with `pull`
@@ -53,8 +53,8 @@ struct ImportOptions {
   std::string native = {};
 };
 
-// File of a version that lists what determines its content: the digests of the files from which it was imported, their
-// licence, the weights' URL, and the number of the importer.
+// File of a version that lists everything that determines the version's content: the digests of the files from which it
+// was imported, their licence, the weights' URL, and the number of the importer.
 inline constexpr char kSourceFile[] = "source.txt";
 
 // Returns "" if `text` is a range of patches as in `native`; otherwise the error.
@@ -70,7 +70,7 @@ struct Imported {
 
 // Publishes weights trained elsewhere, with their model, preprocessing and labels. Goldens are computed by our own
 // forward pass. INVALID_ARGUMENT or FAILED_PRECONDITION names the cause (a pickle, a tensor, the number of labels);
-// then nothing is published. ALREADY_EXISTS: the version would be that of `asked.known`; its weights were not
+// then nothing is published. ALREADY_EXISTS: the text of kSourceFile would equal `asked.known`; the weights were not
 // downloaded.
 absl::StatusOr<Imported> Import(const ImportOptions& asked);
 

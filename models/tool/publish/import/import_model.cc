@@ -75,7 +75,7 @@ absl::Status TakeImageNet(const std::string& head_bias, ImportInput& given) {
       "to it, or give them in a file with --labels"));
 }
 
-// Checks the most common mismatch, with a clearer message than a wrong tensor shape gives.
+// Checks that there are as many labels as classes. The message is clearer than the later error about a tensor's shape.
 absl::Status CheckLabels(const ImportInput& given, const std::string& head_bias) {
   const auto labels = static_cast<int64_t>(given.labels.size());
   const int64_t classes = ClassesOf(given.tensors, head_bias).value_or(labels);
@@ -85,7 +85,7 @@ absl::Status CheckLabels(const ImportInput& given, const std::string& head_bias)
                                                     "\"); --labels needs one label per line"));
 }
 
-// Sets the number of classes from the labels. A model without a head takes none.
+// Sets the number of classes from the labels. For a model without a head, removes the labels.
 absl::Status TakeClasses(const std::string& head_bias, ImportInput& given, v1::ModelConfig& config) {
   if (config.classes() == 0) {
     given.labels.clear();
@@ -109,7 +109,8 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
       absl::StrCat("\"", std::string(text), "\" is not a range of patches, as in --native 36-1024"));
 }
 
-// Makes a cell as large as a patch. Position tables are interpolated to other grids; XCiT's encoding is a formula.
+// Sets native resolution, with a cell as large as a patch. The weights need no change: position tables are interpolated
+// to other grids, and XCiT computes its positions.
 absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 
-// Reads members of a model's JSON files, which may have any type.
+// The functions read members of a model's JSON files. A member may have any type.
 namespace vitrine {
 
 // Returns the member as text; "" if it is missing or no text.
@@ -45,7 +45,7 @@ inline Side SideIn(const nlohmann::json& object, const char* member) {
   return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
 }
 
-// Returns true for the config.json of a model without a head, of timm or transformers.
+// Returns true if a config.json of timm or transformers describes a model without a head.
 inline bool SaysNoClasses(const nlohmann::json& config) {
   if (NumberIn(config, "num_classes") == 0) return true;
   const auto found = config.find("architectures");
@@ -53,7 +53,8 @@ inline bool SaysNoClasses(const nlohmann::json& config) {
   return found->at(0).get<std::string>().ends_with("Model");
 }
 
-// Returns the object that describes the image model in a config.json of transformers: of CLIP, a member of it.
+// Returns the object that describes the image model in a config.json of transformers: for CLIP, the member
+// vision_config; otherwise the whole config.
 inline const nlohmann::json& VisionOf(const nlohmann::json& config) {
   const auto found = config.find("vision_config");
   return found != config.end() && found->is_object() ? *found : config;

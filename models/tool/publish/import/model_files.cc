@@ -184,7 +184,7 @@ class Reader {
       SetStatistics(options_.std, "std", {1, 1, 1});
     }
     if (const std::optional<double> resample = NumberIn(json, "resample"); resample.has_value()) {
-      // Pillow's numbers
+      // Pillow's numbers of the filters
       RETURN_IF_ERROR(TakeInterpolation(*resample == 2   ? "bilinear"
                                         : *resample == 3 ? "bicubic"
                                                          : absl::StrCat("resample ", *resample)));

@@ -25,7 +25,7 @@ struct PullRequest {
   std::string sha256 = {};
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
-  // Called with the model's JSON files and the origin of the weights, with the licence, before the weights are
+  // Called with the model's JSON files and the origin of the weights, which has the licence, before the weights are
   // downloaded. Its error ends the pull.
   std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
@@ -33,7 +33,8 @@ struct PullRequest {
 // Returns the hub's address: $VITRINE_PULL_FROM, otherwise $HF_ENDPOINT, otherwise kPullFrom.
 std::string DefaultPullFrom();
 
-// Returns the header with $HF_TOKEN if it is safe to send to this hub, over HTTPS or to this machine; otherwise none.
+// Returns the header with $HF_TOKEN if the hub may get the token, because its address is https:// or this machine;
+// otherwise no header.
 std::map<std::string, std::string> LoginTo(const std::string& base);
 
 struct Pulled {

@@ -51,7 +51,7 @@ absl::StatusOr<TensorMap> TensorsIn(const fs::path& folder) {
   return tensors;
 }
 
-// Requests the headers of the weights at `url`, or of the shards if it is an index of them.
+// Requests the header of the weights file at `url`. If `url` is an index, requests the headers of its shards.
 absl::StatusOr<TensorMap> TensorsOnHub(const std::string& url, const std::map<std::string, std::string>& login) {
   std::vector<std::string> names = {kForeignWeightsFile};
   if (url.ends_with(kForeignIndexFile)) {
@@ -84,7 +84,7 @@ absl::StatusOr<TensorMap> TensorsOnHub(const std::string& url, const std::map<st
   return tensors;
 }
 
-// Makes the checks of an import, except of the weights' values.
+// Makes the checks of an import, except those of the weights' values.
 absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surveyed& model) {
   ImportOptions options;
   RETURN_IF_ERROR(TakeArchitecture(files, options));

@@ -15,10 +15,11 @@ struct SurveyOptions {
   bool json = false;  // one JSON array instead of a table
 };
 
-// Prints for each model whether an import would serve it, and if not, why. Reads config.json, preprocessor_config.json
-// and the headers of model.safetensors or its shards, without downloading the weights. The checks are those of an
-// import: architecture, preprocessing, labels, size of the files, names, types and shapes of tensors. An import may
-// still fail because of the values of the weights. Returns an error only if the arguments name no model.
+// Prints for each model whether it can be imported and served, and if not, why. Reads config.json,
+// preprocessor_config.json and the headers of model.safetensors or its shards, without downloading the weights. The
+// checks are those of an import: architecture, preprocessing, labels, size of the files, names, types and shapes of
+// tensors. An import may still fail because of the values of the weights. Returns an error only if the arguments name
+// no model.
 absl::Status SurveyCommand(const SurveyOptions& options);
 
 }  // namespace vitrine

@@ -14,15 +14,16 @@ namespace vitrine {
 // Settings of one profile of ~/.aws/credentials and ~/.aws/config; the first file takes precedence.
 using AwsProfile = std::map<std::string, std::string>;
 
-// Reads a profile. The paths are $AWS_SHARED_CREDENTIALS_FILE and $AWS_CONFIG_FILE if set. Empty if it does not exist.
+// Reads a profile. The paths are $AWS_SHARED_CREDENTIALS_FILE and $AWS_CONFIG_FILE if set. Returns an empty profile if
+// it does not exist.
 AwsProfile ReadAwsProfile(const std::string& name, const Surroundings& surroundings);
 // Returns $AWS_PROFILE if set, otherwise "default".
 std::string AwsProfileName(const Surroundings& surroundings);
 // Returns the first that is set of $AWS_REGION, $AWS_DEFAULT_REGION and the profile's region; otherwise us-east-1.
 std::string AwsRegion(const Surroundings& surroundings);
 
-// The sources of credentials. After NOT_FOUND, which means that a source is not configured, FindAwsCredentials tries
-// the next one. It returns any other error.
+// The sources of credentials, one per function. NOT_FOUND means that the source is not configured; FindAwsCredentials
+// then tries the next one. It returns any other error.
 
 // $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
 absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);
@@ -42,8 +43,8 @@ absl::StatusOr<AwsCredentials> AssumeRoleWithToken(const Surroundings& surroundi
 absl::StatusOr<AwsCredentials> AssumeRole(const Surroundings& surroundings, const AwsCredentials& as,
                                           const AwsProfile& profile);
 
-// Tries these sources in the order of AWS's own programs, which is the order above. FAILED_PRECONDITION names them if
-// none is configured.
+// Tries AwsFromEnvironment to AwsFromInstance in the order of their declarations, which is that of AWS's own programs.
+// FAILED_PRECONDITION names the sources if none is configured.
 absl::StatusOr<AwsCredentials> FindAwsCredentials(const Surroundings& surroundings);
 
 }  // namespace vitrine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials of a container's and an instance's role, from services at link-local addresses.
+// Gets the credentials of a container's or an instance's role from services at link-local addresses.
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/ascii.h"
@@ -45,7 +45,7 @@ absl::StatusOr<AwsCredentials> AwsFromContainer(const Surroundings& surroundings
   if (relative.empty() && full.empty()) return absl::NotFoundError("no AWS_CONTAINER_CREDENTIALS_..._URI is set");
   FetchRequest request = {.url = relative.empty() ? full : absl::StrCat("http://169.254.170.2", relative)};
   std::string token = surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN");
-  // Pod Identity renews the token in the file.
+  // Pod Identity renews the token in the file, so the file is read each time.
   const std::string file = surroundings.variable("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE");
   if (!file.empty()) {
     const absl::StatusOr<std::string> read = ReadSecretFile(file);

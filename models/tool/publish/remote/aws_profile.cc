@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostSources = 5;  // a chain of source_profile; more is a circle
+constexpr int kMostSources = 5;  // longest chain of source_profile; a longer one is a circle
 
 // Adds the settings of a section of an INI file that `profile` does not have yet.
 void AddSection(const std::string& text, absl::string_view section, AwsProfile& profile) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Roles that AWS's Security Token Service gives.
+// Gets the credentials of roles from AWS's Security Token Service (STS).
 #include <utility>
 #include <vector>
 
@@ -30,7 +30,7 @@ std::string StsUrl(const Surroundings& surroundings, const std::string& region) 
   return absl::StrCat("https://sts.", region, ".amazonaws.com", absl::StartsWith(region, "cn-") ? ".cn/" : "/");
 }
 
-// Sends an action, signed if `as` is not null.
+// Sends an action to STS, signed with the credentials `as` unless they are null.
 absl::StatusOr<AwsCredentials> AskSts(const Surroundings& surroundings, const AwsCredentials* as,
                                       const std::vector<std::pair<std::string, std::string>>& parameters) {
   const std::string region = AwsRegion(surroundings);

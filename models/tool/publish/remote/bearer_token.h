@@ -21,7 +21,7 @@ struct BearerToken {
 // FAILED_PRECONDITION: a reply without a token.
 absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const FetchRequest& request);
 
-// Returns a string of a JSON object; empty if it is missing.
+// Returns the string member `name` of a JSON object; empty if it is missing.
 std::string JsonField(const std::string& json, const char* name);
 
 // Returns a token for Google Cloud Storage, in the order of Google's own programs: from the file of

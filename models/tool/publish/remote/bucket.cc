@@ -89,7 +89,7 @@ class Bucket : public RemoteStore {
     const std::string url = UrlOf(id, file.name());
     const absl::Status put = Put({.url = url, .upload = from}, file.sha256());
     if (!absl::IsAlreadyExists(put)) return put;
-    // An earlier push was interrupted after this file, or another push is at work.
+    // An earlier push was interrupted after this file, or another push is running.
     Sha256Stream digest;
     ASSIGN_OR_RETURN(const FetchReply reply, Send({.url = url, .sink = [&](const FetchReply&, std::string_view bytes) {
                                                      digest.Update(bytes);
@@ -124,7 +124,7 @@ class Bucket : public RemoteStore {
     return ErrorOfReply(request.url, reply);
   }
 
-  // Sends the request with credentials. Repeats it with new ones if they were refused, and after status 429 or 5xx.
+  // Sends the request with credentials. Repeats it after status 429 or 5xx, and with new credentials after a refusal.
   absl::StatusOr<FetchReply> Send(FetchRequest request, const std::string& sha256 = Sha256Hex("")) {
     // A redirect would send the credentials to another address, with a signature that is not valid there.
     request.follow = false;

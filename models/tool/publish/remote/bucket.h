@@ -24,7 +24,7 @@ struct BucketOptions {
 };
 
 // Returns the repository with <prefix><model>/<version>/<file> as keys. Each PUT has create_headers, so that it
-// replaces no key.
+// replaces no object.
 std::unique_ptr<RemoteStore> OpenBucket(BucketOptions options, Transport ask);
 
 }  // namespace vitrine

@@ -132,7 +132,7 @@ class Refresh {
   }
 
  private:
-  // Checks a folder that was never pulled: `remove` would delete its versions that the source lacks.
+  // Checks that a folder that was never pulled has only versions of the source, because `remove` deletes others.
   absl::Status CheckNothingElse() {
     if (!fs::exists(root_)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));

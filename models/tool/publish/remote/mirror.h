@@ -21,15 +21,15 @@ struct PullOptions {
 };
 
 // Fetches every version that `folder` lacks, or of which a file is missing or has another size; newest versions first.
-// A version appears as a whole, by a rename: after a kill at any time every version in the folder is complete, and the
-// next call continues each download. Versions never change, so a version that is there is not compared with the source.
-// With `remove`, versions that the source lacks are removed after all others were fetched. FAILED_PRECONDITION, and
-// none is removed, if the source has no version, or if a folder that was never pulled has versions that the source
-// lacks. If the source has no version, a warning is printed on stderr.
+// A version appears as a whole, by a rename. So even after a kill, every version in the folder is complete, and the
+// next call continues each download. Versions never change, so a complete version in the folder is not compared with
+// the source. With `remove`, versions that the source lacks are removed after all others were fetched.
+// FAILED_PRECONDITION, and none is removed, if the source has no version, or if a folder that was never pulled has
+// versions that the source lacks. If the source has no version, a warning is printed on stderr.
 //
-// An error of one version does not prevent others, except UNAVAILABLE, which ends the refresh. Returns the errors of
-// all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the
-// disk. Other errors are those of RemoteStore.
+// After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh.
+// Returns the errors of all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED:
+// most_bytes, or the disk. Other errors are those of RemoteStore.
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 
 // Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, and
@@ -37,7 +37,8 @@ absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 absl::Status PullCommand(const PullOptions& options);
 
 // Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes, and
-// changed by up to a tenth by `chance` from 0 to 1, so that many servers do not call at once.
+// changed by up to a tenth depending on `chance`, a random number from 0 to 1, so that many servers do not call at
+// once.
 absl::Duration RefreshWait(absl::Duration interval, int failures, double chance);
 
 }  // namespace vitrine

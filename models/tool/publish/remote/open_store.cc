@@ -22,7 +22,7 @@
 namespace vitrine {
 namespace {
 
-// "s3://models/prod" in parts.
+// Parts of an address like "s3://models/prod".
 struct Address {
   std::string scheme, host, path;
 };
@@ -41,7 +41,7 @@ std::string S3Base(const std::string& bucket, const std::string& endpoint, const
   if (!endpoint.empty()) return absl::StrCat(endpoint, "/", bucket);
   const std::string domain =
       absl::StrCat("s3.", region, ".amazonaws.com", absl::StartsWith(region, "cn-") ? ".cn" : "");
-  // A certificate's wildcard matches no dots.
+  // The wildcard in the service's certificate does not match a name with dots.
   if (absl::StrContains(bucket, '.')) return absl::StrCat("https://", domain, "/", bucket);
   return absl::StrCat("https://", bucket, ".", domain);
 }
@@ -78,7 +78,7 @@ void AuthorizeByToken(Find find, const Surroundings& surroundings, BucketOptions
   options.forget = [token] { token->Forget(); };
 }
 
-// Google's XML API lists as S3 does.
+// Uses Google's XML API, which lists objects as S3 does.
 std::unique_ptr<RemoteStore> OpenGoogle(const Address& address, const std::string& endpoint,
                                         const Surroundings& surroundings) {
   BucketOptions options = {

@@ -29,7 +29,7 @@ class RemoteStore {
   virtual absl::StatusOr<std::vector<VersionId>> List() = 0;
   // Returns the text of a version's manifest.
   virtual absl::StatusOr<std::string> ReadManifest(const VersionId& id) = 0;
-  // Describes the download of a listed file to `into`. The store must outlive it.
+  // Describes the download of a listed file to `into`. The store must outlive the result.
   virtual Download DownloadOf(const VersionId& id, const v1::FileDigest& file, std::filesystem::path into) = 0;
 
   // Stores a file of a version that has no manifest yet. Succeeds if the same bytes are there already; ALREADY_EXISTS

@@ -27,7 +27,7 @@ struct Surroundings {
 // Returns a file of credentials, at most a megabyte. NOT_FOUND names the path.
 absl::StatusOr<std::string> ReadSecretFile(const std::string& path);
 
-// A credential with a field `absl::Time expires`, which is fetched when it is first needed and again before it expires.
+// A credential with a member `absl::Time expires`. It is fetched when first needed, and again before it expires.
 template <typename Credential>
 class Renewed {
  public:

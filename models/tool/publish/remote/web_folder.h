@@ -12,7 +12,7 @@ namespace vitrine {
 // Name of the list of versions in a folder behind a web server: the output of `vitrine-repo list DIR --format json`.
 inline constexpr char kIndexFile[] = "index.json";
 
-// Returns the repository of a web server. It is only read, without credentials.
+// Returns the repository of a web server, which can only be read. Sends no credentials.
 std::unique_ptr<RemoteStore> OpenWebFolder(std::string url, Transport ask);
 
 }  // namespace vitrine
