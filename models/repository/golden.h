@@ -32,8 +32,8 @@ struct GoldenRun {
   // Runs only the encoded images and the smallest input, which tests the preprocessing and a batch of several sizes at
   // less cost. The other goldens must still be well-formed.
   bool few = false;
-  // Called on the calling thread before and after one golden runs alone on a warm model, to measure a first estimate of
-  // the latency per image.
+  // Called on the calling thread before and after one golden runs alone, when the model is warm. So the caller can
+  // measure a first estimate of the latency per image.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
@@ -41,8 +41,8 @@ struct GoldenRun {
 // Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
 // results with the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance
 // for device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the
-// tolerance; also if an image cannot be decoded, if there is no golden image, or no tolerance for this device and
-// precision. Returns errors of `forward`.
+// tolerance. It is also returned if an image cannot be decoded, or if there is no golden image or no tolerance for this
+// device and precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});

@@ -84,11 +84,11 @@ absl::StatusOr<FileDescriptor> OpenOrCreateRoot(const std::filesystem::path& roo
   return OpenFolder(root);
 }
 
-// Sets `created` if the folder did not exist.
+// Opens the model's folder. Creates it and sets `created` if it did not exist.
 absl::StatusOr<FileDescriptor> OpenOrCreateModel(const FileDescriptor& root, const std::string& model, bool& created) {
   created = mkdirat(root.get(), model.c_str(), 0777) == 0;
   if (!created && errno != EEXIST) return FileError(errno, "the model's folder");
-  // Also syncs an existing folder: its creator may have died before syncing.
+  // Also syncs an existing folder, because its creator may have died before syncing.
   RETURN_IF_ERROR(SyncToDisk(root, "the repository"));
   return OpenBeneath(root, model);
 }
@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
       absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
-// Returns one above all entries named like a version, complete or not, and above all numbers used before.
+// Returns a number above all used numbers and above all entries named like a version, complete or not.
 absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
@@ -151,7 +151,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
   struct statvfs disk;
-  // Some file systems do not report free space; then publishing fails if the disk is full.
+  // Some file systems do not report free space. On these, only publishing itself detects a full disk.
   if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
   const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (free >= static_cast<double>(bytes)) return absl::OkStatus();
@@ -215,7 +215,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
                                                            Quoted(root.native()), ": ", made.status().message()));
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
-  // The number is recorded first: once the version is removed, only this file records it.
+  // The number is recorded first, because once the version is removed, only this file records it.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));

@@ -65,8 +65,8 @@ absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id,
 
 // Checks that Publish could write a version of about `expected_bytes` now; call it before long work. Creates missing
 // folders of the repository and the model, and writes and removes a temporary folder, as Publish does.
-// INVALID_ARGUMENT: the name; PERMISSION_DENIED: a read-only file system or missing rights; RESOURCE_EXHAUSTED: disk
-// full, with free and needed bytes; other errors of Publish.
+// INVALID_ARGUMENT: the name is invalid; PERMISSION_DENIED: a read-only file system or missing rights;
+// RESOURCE_EXHAUSTED: disk full, with free and needed bytes; other errors of Publish.
 absl::Status CheckPublishable(const std::filesystem::path& root, const std::string& model, int64_t expected_bytes = 0);
 
 }  // namespace vitrine

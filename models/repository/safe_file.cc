@@ -44,7 +44,7 @@ absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const s
     FileDescriptor file(static_cast<int>(syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof(how))));
     if (file.valid()) return file;
     if (errno == EINTR || errno == EAGAIN) continue;  // EAGAIN: a concurrent rename disturbed the lookup
-    // EPERM comes from sandboxes that do not know the call.
+    // Sandboxes that do not support openat2 return EPERM.
     if (errno == ENOSYS || errno == EPERM) return OpenBeneathByComponents(folder, path);
     return FileError(errno, Quoted(path));
   }

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the error if no model is named: lists the models, or explains why there are none.
+// Returns the error for a missing model name. It lists the models, or explains why there are none.
 absl::Status WhichModel(const std::string& repository, const std::vector<VersionId>& all) {
   std::set<std::string> models;
   for (const VersionId& id : all) models.insert(id.model);

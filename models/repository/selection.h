@@ -21,8 +21,8 @@ struct Selection {
 // INVALID_ARGUMENT: the model name is invalid, or no version follows the "@".
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
-// Returns the one version that `which` selects; the newest if it names no version. NOT_FOUND says how to list what
-// exists. INVALID_ARGUMENT if `which` is empty and there are models; the message names them.
+// Returns the one version that `which` selects; the newest if it names no version. NOT_FOUND says how to list the
+// existing versions. INVALID_ARGUMENT if `which` is empty and there are models; the message names them.
 absl::StatusOr<VersionId> FindOneVersion(const std::string& repository, const std::string& which);
 
 // Returns the NOT_FOUND error for a model without versions.

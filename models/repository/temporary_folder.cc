@@ -39,7 +39,7 @@ FileDescriptor OpenEntry(const FileDescriptor& parent, const std::string& name) 
   return FileDescriptor(openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-// Ignores errors: a later publisher removes the rest.
+// Removes the folder and its files. Ignores errors, because a later publisher removes the rest.
 void RemoveFolder(const FileDescriptor& parent, const std::string& name, const FileDescriptor& folder) {
   std::vector<std::string> files;
   ForEachEntry(folder, [&](const std::string& file) { files.push_back(file); }).IgnoreError();
@@ -62,9 +62,9 @@ bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
          fresh_state.st_mtime - folder_state.st_mtime > kAbandonedAfterSeconds;
 }
 
-// Removes temporary folders of dead processes: those unlocked and a day older than `fresh`. The age is checked because
-// some network file systems do not show locks of other machines. Renames each folder first: the rename fails if its
-// owner has just renamed it to a version.
+// Removes temporary folders of dead processes: folders that are unlocked and a day older than `fresh`. The age is
+// checked because some network file systems do not show locks of other machines. Renames each folder first: the rename
+// fails if its owner has just renamed it to a version.
 void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {
@@ -86,8 +86,8 @@ absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what) {
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const FileDescriptor& parent) {
-  // Between mkdir and flock the new folder looks abandoned; the lock on the parent blocks the Sweep of other
-  // publishers.
+  // Between mkdir and flock the new folder looks abandoned. So a lock on the parent keeps other publishers from running
+  // Sweep meanwhile.
   const FileDescriptor guard(openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!guard.valid()) return FileError(errno, "the model's folder");
   const bool locks = Lock(guard, LOCK_EX);
@@ -151,7 +151,7 @@ absl::Status TemporaryFolder::Sync() {
 absl::Status TemporaryFolder::MoveTo(const std::string& name) {
   const int from = parent_.get();
   long result = syscall(SYS_renameat2, from, name_.c_str(), from, name.c_str(), RENAME_NOREPLACE);
-  // Some network file systems lack the flag. A plain rename replaces at most an empty folder, which is no version.
+  // Some network file systems lack the flag RENAME_NOREPLACE. A plain rename replaces at most an empty folder.
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = renameat(from, name_.c_str(), from, name.c_str());
   if (result != 0) {
     if (errno == EEXIST || errno == ENOTEMPTY) return absl::AlreadyExistsError(absl::StrCat(name, " exists"));

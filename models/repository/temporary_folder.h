@@ -14,9 +14,9 @@ namespace vitrine {
 
 // A folder `.tmp-...` that gets its real name once it is complete, and is removed otherwise.
 //
-// Its process holds a flock on it, which the kernel drops when the process ends. So an unlocked temporary folder
-// belongs to a dead process, or to a process on another machine whose locks are not visible. Create removes unlocked
-// folders in which no file has been created for a day. Thread-compatible.
+// The process that creates the folder holds a flock on it, which the kernel releases when the process ends. So an
+// unlocked temporary folder belongs to a dead process, or to a process on another machine whose locks are not visible.
+// Create removes unlocked folders in which no file has been created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
   // `parent` must outlive the result. Waits while other publishers run Create, which takes a short time.
@@ -32,14 +32,14 @@ class TemporaryFolder {
   absl::Status Link(const FileDescriptor& from, const std::string& name);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically renames folder `name` of the parent to this temporary folder's path, replacing it; the destructor then
-  // removes its content. This folder must be empty, and `name` may contain only files. NOT_FOUND if `name` does not
-  // exist.
+  // Atomically moves the folder `name` of the parent to the path of this temporary folder, which it replaces. The
+  // destructor then removes the moved folder. This folder must be empty, and `name` may contain only files. NOT_FOUND
+  // if `name` does not exist.
   absl::Status TakeIn(const std::string& name);
   // Syncs the folder's list of files to disk.
   absl::Status Sync();
   // Atomically renames the folder within its parent. ALREADY_EXISTS if the name is taken; call again with another name.
-  // NOT_FOUND if another process removed this folder as abandoned, after a day.
+  // NOT_FOUND if another process removed this folder, which may happen after a day (see Create).
   absl::Status MoveTo(const std::string& name);
 
  private:

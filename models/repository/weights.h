@@ -35,8 +35,8 @@ absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safeten
 
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// Returns NamedWeights as they are stored: in bf16 or fp32. With `bf16`, also rounds the weights in `model`, so that
-// goldens match the published weights.
+// Returns NamedWeights, rounded to bf16 if `bf16`. In that case, also rounds the weights in `model`, so that goldens
+// match the published weights.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -84,7 +84,7 @@ bool IsEmpty(const fs::path& root) {
   return fs::is_empty(root, error);
 }
 
-// Returns the address of the remote repository that `root` is a complete copy of, if it has no version; otherwise "".
+// If `root` is the complete copy of a remote repository without versions, returns its address; otherwise "".
 std::string EmptySource(const fs::path& root) {
   std::ifstream file(root / kPullFolder / kRefreshedFile);
   std::string line;

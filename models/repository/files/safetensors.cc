@@ -35,8 +35,8 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Computes bytes from dtype and shape. If a side is zero, the product of the others must still not overflow, because
-// strides are products of sides.
+// Computes bytes from dtype and shape. If a dimension is zero, the product of the others must still not overflow,
+// because strides are products of dimensions.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;
@@ -73,7 +73,7 @@ absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t d
   return absl::OkStatus();
 }
 
-// Checks one tensor independently of the other tensors: DeclaredBytes and the file's length.
+// Checks the dtype, shape and offsets of one tensor, independently of the other tensors.
 absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   const std::optional<Dtype> dtype = DtypeOf(tensor.dtype);
   if (!dtype.has_value()) {

@@ -21,7 +21,7 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Copies the next `count` bytes of a file to `into`. Never called for more bytes than the file has.
+// Copies the next `count` bytes of a file to `into`. Is never called for more bytes than the file has.
 using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
 // Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. Accepts F32, F16, BF16, I64

@@ -38,20 +38,19 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
 std::vector<std::string> ForeignArchs(ForeignSource source);
 
 // Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes. Only
-// renames, reshapes, permutes and joins; keeps the stored types. `config` is ForeignConfig's, or another config of the
-// same family with layers that the source has.
+// renames, reshapes, permutes and joins; keeps the stored types. `config` comes from ForeignConfig, or is another
+// config of the same family whose layers the source has.
 //
-// FAILED_PRECONDITION names the first tensor, by its source name, that is missing, has another shape (expected and
-// found), is not floating-point, is not finite, or has no counterpart in the model, and the names of ForeignConfig
-// whose models the tensors fit instead. Ignores BatchNorm's "num_batches_tracked" and a projection's bias of zeros
-// (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not affect the outputs. Tensors
-// without data are checked by names, shapes and types, and have none in the result. INVALID_ARGUMENT if the source
-// lacks the family or models of that form. Thread-safe.
+// FAILED_PRECONDITION names the first tensor (by its source name) that is missing, has another shape, is not
+// floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shapes,
+// and the names of ForeignConfig whose models the tensors fit. Ignores BatchNorm's "num_batches_tracked" and a
+// projection's bias of zeros (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not
+// affect the outputs. Tensors without data are checked by names, shapes and types, and have no data in the result.
+// INVALID_ARGUMENT if the source has no models of the family or with the options of `config`. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
-// the source. Requires that `tensors` fit the config. INVALID_ARGUMENT if the source lacks the family or models of that
-// form. Thread-safe.
+// the source. Requires that `tensors` fit the config. INVALID_ARGUMENT as in RenameForeign. Thread-safe.
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Weights under the names of their source, without the wrappers that training adds.
@@ -64,28 +63,28 @@ struct UnwrappedWeights {
 
 // Removes name segments of torch.compile, FSDP and activation checkpointing ("_orig_mod"), then the prefix that
 // DataParallel, Lightning, a weight average or a nested dictionary puts before all names ("module.", "model.",
-// "ema_model.", "state_dict."). If there are several copies, takes the copy with this `prefix`; without `prefix`, takes
-// the copy that is a weight average, recognized by its name. Ignores tensors whose prefix shows that they are not the
-// model's. FAILED_PRECONDITION lists the copies if none can be chosen. If no model is recognized, removes only the
-// segments.
+// "ema_model.", "state_dict."). If the file has several copies of the model, takes the copy with this `prefix`; without
+// `prefix`, takes the copy that is a weight average, recognized by its name. Ignores tensors whose prefix shows that
+// they are not the model's. FAILED_PRECONDITION lists the copies if none can be chosen. If no model is recognized,
+// removes only the segments.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the library gives such a model a head when it has classes, as timm does for DINOv2.
+// Returns true if the library adds a head to a model of this kind when it has classes, as timm does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if `config` is a ViT with classes and one head, the tensors fit its body, and neither they nor those
-// outside have a linear layer that may be a head.
+// Returns true if `config` is a ViT with classes and one head, the tensors fit its body, and neither these tensors nor
+// those in `outside` have a linear layer that may be a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
 // If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
 // "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to
 // HeadName and returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`;
 // RenameForeign then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file
-// has none. Without classes in `config`, no head is needed, and one is adopted only if MayAddHead.
+// has none. If `config` has no classes, no head is needed, and a head is adopted only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.
@@ -97,8 +96,8 @@ inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
 // Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
-// ("model-00001-of-00002.safetensors") or an index, all shards; for a folder, those of the weights file or index in it.
-// NOT_FOUND names a missing shard.
+// ("model-00001-of-00002.safetensors") or an index, returns all shards; for a folder, returns the files for the weights
+// file or index in it. NOT_FOUND names a missing shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.

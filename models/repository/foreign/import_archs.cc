@@ -230,7 +230,7 @@ void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
   }
 }
 
-// ViTImageProcessor: resizes both sides to the model's, bilinear, at any aspect ratio. ViTConfig: layer_norm_eps 1e-12.
+// ViTImageProcessor stretches images to the model's size, with bilinear interpolation. ViTConfig: layer_norm_eps 1e-12.
 std::vector<Arch> HuggingFaceArchs() {
   std::vector<Arch> archs;
   for (const Published& published : kHuggingFaceVits) {

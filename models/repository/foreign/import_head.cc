@@ -20,7 +20,7 @@ bool IsHeadWord(std::string_view name) {
   return std::find(std::begin(kHeadWords), std::end(kHeadWords), word) != std::end(kHeadWords);
 }
 
-// Returns the model's width: the last side of the class token; 0 if it does not have one of these names.
+// Returns the model's width, the last dimension of the class token; 0 if the source's class token is missing.
 int64_t WidthOf(ForeignSource source, const TensorMap& tensors) {
   const auto token = tensors.find(source == ForeignSource::kTimm ? "cls_token" : "vit.embeddings.cls_token");
   return token == tensors.end() || token->second.shape.empty() ? 0 : token->second.shape.back();
@@ -44,7 +44,7 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
 }
 
 // Returns true if another tensor of `outside` is as wide as the features: a layer that may come before the head.
-// RenameForeign rejects such a tensor within the model.
+// Tensors of the model need no check, because RenameForeign rejects such a tensor among them.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;

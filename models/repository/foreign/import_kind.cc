@@ -71,7 +71,7 @@ std::string KindInWords(const std::filesystem::path& file, std::string_view byte
   for (const Kind& kind : kKinds) {
     if (bytes.size() > kind.at && bytes.substr(kind.at).starts_with(kind.bytes)) return InWords(kind);
   }
-  // Field 1 (ir_version, a small number) and field 2 (producer) of ONNX's ModelProto.
+  // ONNX's ModelProto begins with field 1 (ir_version, a small number) and field 2 (producer).
   if (bytes.size() > 2 && bytes[0] == '\x08' && bytes[2] == '\x12') return InWords(kEndings[0]);
   constexpr size_t kMostSpace = 64;
   const size_t first = bytes.substr(0, kMostSpace).find_first_not_of(" \t\r\n");

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// A "*" at the end of both names stands for "weight" and, in a rule of its own, for "bias".
+// If both names end with "*", the row is two rules: "*" stands for "weight" in the first and for "bias" in the second.
 struct NameRow {
   std::string_view foreign, ours;
   Reshape reshape = Reshape::kSame;
@@ -35,7 +35,7 @@ constexpr NameRow kTimmVit[] = {
     {"head.*", "head.*"},
 };
 
-// timm/models/xcit.py. In the stem, convolution + BatchNorm alternate with GELU, hence only every other number.
+// timm/models/xcit.py. In the stem, a GELU follows each pair of convolution and BatchNorm, so pairs have even numbers.
 constexpr NameRow kTimmXcit[] = {
     {"cls_token", "class_token", kOneLess},
     {"patch_embed.proj.@.0.weight", "stem.convolutions.#.weight", kSame, kStem},
@@ -184,7 +184,7 @@ std::vector<NameRule> TimmVitRules(const v1::ModelConfig& config) {
   return rules;
 }
 
-// modeling_dinov2.py and modeling_dinov2_with_registers.py: Dinov2Model, from the rules of ViT.
+// Changes the rules of ViT to those of Dinov2Model (modeling_dinov2.py and modeling_dinov2_with_registers.py).
 void RenameToDinov2(const v1::VitConfig& vit, std::vector<NameRule>& rules) {
   for (NameRule& rule : rules) {
     rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.layers.", "encoder.layer."},

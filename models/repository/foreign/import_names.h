@@ -22,7 +22,7 @@ enum class Reshape {
   kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
 };
 
-// Repetition of a rule. The number replaces "#" in both names; "@" in a foreign name becomes twice the number.
+// Repetition of a rule. Its number replaces "#" in both names; "@" in a foreign name becomes twice the number.
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
@@ -46,8 +46,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
 // of further layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, so call it only to
-// explain an error.
+// Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, which is slow, so
+// call it only to explain an error.
 std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& tensors);
 
 // Returns true for the name of a tensor in a layer of the model other than its head.
