@@ -15,10 +15,10 @@ struct DropRates {
   float position = 0;    // after the positions
   float projection = 0;  // after the output layer of attention
   float mlp = 0;         // in feed-forward blocks: after the activation and at the end
-  // Rate for attention weights. Unset: 0, or `projection` for a sequence model whose config drops attention weights.
+  // Rate for attention weights. Unset: 0, or `projection` if a sequence model (trainer/lab) drops attention weights.
   std::optional<float> attention = std::nullopt;
 
-  // Recipe.dropout: the same rate for everything but attention weights.
+  // Returns the rates for Recipe.dropout: the same rate everywhere except for attention weights.
   static DropRates Uniform(float rate) { return {.position = rate, .projection = rate, .mlp = rate}; }
 };
 
@@ -30,27 +30,28 @@ struct ForwardContext {
   // Rounds operands and results of linear layers and convolutions to bf16, forward and backward, except in
   // ConvolveDepthwise, ConvolveAndPool and the layer that computes logits. All other arithmetic, the residual stream,
   // parameters and their gradients stay fp32. On a CPU with autograd enabled, a value that only linear layers,
-  // convolutions and similar operators read (operands.h) is also stored as bf16. Twice as fast on CPUs with
-  // AVX512_BF16, slower on others.
+  // convolutions and similar operators read (operands.h) is also stored as bf16. This is twice as fast as fp32 on CPUs
+  // with AVX512_BF16, and slower on others.
   bool bf16 = false;
   DropRates dropout = {};
   // Probability, below 1, that an image skips a residual branch (see DropPath). Used only in training.
   float drop_path = 0;
-  // True: `drop_path` is the probability in the last block. It rises linearly from 0 in the first one.
+  // If true, the probability rises linearly from 0 in the first block to `drop_path` in the last block.
   bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images that this replica takes from a batch shared by several replicas: every image_stride-th one, from first_image
-  // on. Stochastic depth does not depend on the number of replicas; dropout of single values does.
+  // Images that this replica takes from a batch of several replicas: every image_stride-th one, from first_image on.
+  // The images that stochastic depth drops do not depend on the number of replicas, but the values that dropout drops
+  // do.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one
   // replica only.
   bool update_statistics = true;
-  // Uses library calls instead of our own loops, also on the CPU. For tests.
+  // Uses library calls instead of our own loops, also on the CPU. Only tests set this.
   bool library_only = false;
 
-  // Returns the context for every count-th image, starting with image `part`.
+  // Returns the context of replica `part` of `count`, which takes every count-th image, starting with image `part`.
   ForwardContext Share(int part, int count) const {
     ForwardContext share = *this;
     share.first_image += part * image_stride;

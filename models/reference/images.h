@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that the
-// model's GridFor accepts. Sort by size if possible: adjacent images of equal size share batched calls.
+// model's GridFor accepts. Sort the images by size if possible: adjacent images of equal size share batched calls.
 using ImageBatch = std::vector<at::Tensor>;
 
 }  // namespace vitrine

@@ -36,8 +36,8 @@ class Module {
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;
 
-  // Replaces every tensor by `tensor_of(name)`, which must have the same shape and type, and shares its storage.
-  // Tensors returned by earlier calls no longer belong to the module.
+  // Replaces every tensor by `tensor_of(name)`, which must have the same shape and type. The module then shares the
+  // storage of the new tensors. Tensors returned by earlier calls no longer belong to the module.
   void Take(const std::function<at::Tensor(const std::string& name)>& tensor_of);
   // Moves every tensor to a device. Tensors returned by earlier calls no longer belong to the module.
   void To(const at::Device& device);

@@ -4,14 +4,14 @@
 namespace vitrine {
 namespace {
 
-// True if an operator reads its input number `input` as an operand; `result` is true if the operator's result is an
-// operand.
+// Returns true if an operator accepts bf16 for its input number `input`. `result` is true if all readers of the
+// operator's result accept bf16.
 struct TakesOperand {
   size_t input;
   bool result;
 
   bool operator()(const program::Linear& linear) const { return linear.code < 0; }
-  // input 1 is the branch; the stream, input 0, stays fp32
+  // input 1 is the branch; the residual stream, input 0, stays fp32
   bool operator()(const program::Residual&) const { return input == 1; }
   bool operator()(const program::Affine&) const { return true; }
   bool operator()(const program::Attend& attend) const { return !attend.class_query && !attend.offers_scores; }

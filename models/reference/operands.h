@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Returns, by value id, true if every reader of the value is a matrix product or accepts bf16 as a product does. With
-// ForwardContext::bf16, on a CPU with autograd enabled, these values are stored as bf16.
+// Returns, by value id, true if every reader of the value is a matrix product, or another operator that accepts bf16.
+// With ForwardContext::bf16, on a CPU with autograd enabled, these values are stored as bf16.
 std::vector<bool> OperandsOf(const program::Program& program);
 
 }  // namespace vitrine

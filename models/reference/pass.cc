@@ -56,8 +56,8 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;
-  // Operators on single rows reduce their inputs to class-token rows (Input); the results of other operators are
-  // reduced here. An image has at least one cell, so a result with more rows than images is not reduced yet.
+  // Operators on single rows reduce their inputs to the rows of class tokens (see Input). For other operators, the
+  // result is reduced here. An image has at least one cell, so a result with more rows than images is not reduced yet.
   if (result.class_alone && result.data.size(0) != tokens_->images()) {
     result.data = PrefixTokens({result.data, tokens_}, 0);
   }

@@ -44,7 +44,7 @@ class Interpreter::Pass {
   const std::shared_ptr<const TokenLayout>& LayoutOf(Value value) const;
   PackedTokens Packed(Value value) const { return {held_[At(value)].data, LayoutOf(value)}; }
 
-  // Returns an input. If the result needs only class tokens, returns only their rows.
+  // Returns input number i. If only the class tokens of the operator's result are needed, returns only their rows.
   at::Tensor Input(const Operator& op, size_t i) const;
 
   at::ScalarType TypeOf(const Operator& op, const at::Tensor& x) const;

@@ -8,10 +8,10 @@
 #include "common/simd/softmax.h"
 #include "models/reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// This header is included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Converts rows x columns of E at `from` to floats, multiplies them by `factor`, and writes them to `to`, contiguous.
+// Converts a matrix [rows, columns] at `from` to floats, multiplies it by `factor`, and writes it to `to`, contiguous.
 template <class V, class E>
 void WidenRows(const E* from, int64_t stride, int64_t rows, int64_t columns, float factor, float* to) {
   const auto scale = V::Broadcast(factor);
@@ -55,7 +55,8 @@ void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t col
   }
 }
 
-// Scratch of one head. Weights are transposed, [key, query], so that the softmax runs along vectors.
+// Scratch memory for one head. Weights are transposed, [key, query], so that a vector holds the weights of several
+// queries and the softmax needs no sum within a vector.
 struct AttentionSpace {
   int64_t padded;  // tokens rounded up to whole vectors
   float* weights;  // [tokens, padded]

@@ -6,7 +6,7 @@
 
 #include "models/reference/kernels/attention_kernel.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// This header is included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
 // Computes 1 / length of every column of x [tokens, width]; 1 / least if the length is below `least`.
@@ -26,7 +26,7 @@ void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, fl
   }
 }
 
-// Scratch of one head. Matrices are transposed, [key channel, query channel].
+// Scratch memory for one head. Matrices are transposed, [key channel, query channel].
 struct ChannelSpace {
   int64_t padded;  // width rounded up to whole vectors: row length of the transposed matrices
   float* q;        // [tokens, width] each
@@ -104,8 +104,8 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
   }
 }
 
-// For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum),
-// dtau = sum of dC C / tau, and, including the gradient through the lengths,
+// For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum(A
+// dA)), dtau = sum of dC C / tau, and, including the gradient through the lengths,
 //   dq = k^ dC^T / |q| - q rowsum(dC C) / |q|^2,   dk = q^ dC / |k| - k columnsum(dC C) / |k|^2.
 template <class V, class E>
 void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {

@@ -16,7 +16,7 @@ namespace vitrine::cpu {
 struct KernelTable {
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
-  // Finds, per column, the largest value of `count` <= 256 rows of `width`, and its row: the first of equal ones.
+  // Finds the largest value of each column of `rows` [count, width], count <= 256, and the first row that has it.
   void (*max_over_rows)(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner);
   TrainingTable training;
 };

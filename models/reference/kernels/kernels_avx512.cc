@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for AVX-512. This file is built with AVX-512 flags (models/reference/CMakeLists.txt), so it includes no
-// library header whose inline functions other files share.
+// The kernels for AVX-512. This file is built with AVX-512 flags (models/reference/CMakeLists.txt), so it must not
+// include library headers with inline functions: the linker could use their AVX-512 code for other files too.
 #include "common/simd/avx512.h"
 #include "common/simd/depthwise_kernel.h"
 #include "common/simd/product_kernel.h"

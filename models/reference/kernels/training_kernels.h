@@ -10,7 +10,7 @@
 #include "models/reference/kernels/channel_attention_kernel.h"
 #include "models/reference/kernels/training_table.h"
 
-// Included by one file per instruction set; see common/simd/gelu.h.
+// This header is included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
 // Calls body(first column, load, store) for every vector of `columns`. `load` and `store` handle whole vectors and the
@@ -63,7 +63,7 @@ void RunNorm(const NormCall<E>& call) {
   }
 }
 
-// For n = n(x) and g = dy weight: dx = (g - mean(g) - n mean(g n)) / sqrt(variance + epsilon).
+// For s = 1 / sqrt(variance + epsilon), n = (x - mean) s and g = dy weight: dx = (g - mean(g) - n mean(g n)) s.
 template <class V, class E>
 void RunNormGradient(const NormGradientCall<E>& call) {
   const int64_t columns = call.x.columns;
@@ -99,7 +99,7 @@ void RunTrainingGelu(const E* x, E* y, int64_t count) {
   ForVectors<V>(count, [&](int64_t j, auto load, auto store) { store(y + j, GeluOf<V>(load(x + j))); });
 }
 
-// d/dx x Phi(x) = Phi(x) + x phi(x).
+// Returns the derivative of GELU(x) = x Phi(x), which is Phi(x) + x phi(x), with the density phi of N(0, 1).
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg GeluSlopeOf(typename V::Reg x) {
   const auto density = V::Mul(V::Broadcast(0.3989422804f), ExpOf<V>(V::Mul(V::Mul(x, x), V::Broadcast(-0.5f))));
@@ -181,8 +181,8 @@ void RunColumnNorm(const ColumnNormCall<E>& call) {
   }
 }
 
-// For n = (x - mean) inverse and g = dz: computes the sums of g and g n over the rows, or, given the sums over all
-// rows, dx = weight inverse (g - mean(g) - n mean(g n)).
+// For n = (x - mean) inverse and g = dz, adds up g and g n over the rows. With kSumsAreKnown, computes dx = weight
+// inverse (g - mean(g) - n mean(g n)) from the sums over all rows.
 template <class V, class E, bool kSumsAreKnown>
 void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   const ColumnNormCall<E>& forward = call.forward;
@@ -208,7 +208,7 @@ void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   }
 }
 
-// Processes one vector of channels at a time; its nine sums stay in registers.
+// Processes one vector of channels at a time, so that its nine sums stay in registers.
 template <class V>
 void RunDepthwiseGradient(const DepthwiseGradientCall& call) {
   const int64_t tokens = call.rows * call.columns;

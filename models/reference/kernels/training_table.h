@@ -6,7 +6,7 @@
 
 #include "common/simd/view.h"
 
-// Training kernels: layers whose forward pass keeps values for the derivatives, and these derivatives. Arithmetic is
+// Training kernels: forward passes of layers, which keep values for the derivatives, and the derivatives. Arithmetic is
 // fp32; E, float or Bf16, is the type that matrix products read and write. Arrays may have any alignment. A call runs
 // on one thread.
 namespace vitrine::cpu {
@@ -22,7 +22,7 @@ struct NormCall {
   float* statistics;    // [rows, 2]: mean and 1 / sqrt(variance + epsilon) of every row; output
 };
 
-// Computes dx from dy; adds to dweight and dbias.
+// Computes dx from dy, and adds the gradients of weight and bias to dweight and dbias.
 template <class E>
 struct NormGradientCall {
   View<const float> x;

@@ -25,11 +25,11 @@ struct BatchNormTensors {
   at::Tensor Shift() const;
 };
 
-// x is [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training every row counts:
-// leave out class tokens and padding.
+// x is [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training, all rows count
+// for the statistics, so x must not contain class tokens or padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
-// GELU(NormalizeBatch(x)) in training, for x [rows, channels] of OperandType(x, context); the result has the type of x.
+// Returns GELU(NormalizeBatch(x)) in training. x is [rows, channels] in OperandType(x, context), like the result.
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 }  // namespace vitrine

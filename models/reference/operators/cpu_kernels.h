@@ -14,20 +14,20 @@
 namespace vitrine {
 
 // Returns the kernels of the path that cpu::ChosenPath() gave at the first call. Throws if VITRINE_ISA is invalid;
-// MakeModel checks it first.
+// MakeModel checks the variable first.
 const cpu::KernelTable& CpuKernels();
 
-// True if our own loops, not the library, compute `x`: on a CPU, unless the context disables them.
+// Returns true if our own loops, and not the library, process `x`: on a CPU, unless the context disables the loops.
 inline bool RunsOnKernels(const at::Tensor& x, const ForwardContext& context) {
   return x.is_cpu() && !context.library_only;
 }
 
-// True if our own derivatives are used for `x`: on our own loops, with gradients enabled.
+// Returns true if our own derivatives are used for `x`: our own loops process it, and gradients are enabled.
 inline bool UsesOwnGradients(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && at::GradMode::is_enabled();
 }
 
-// True if one of our loops without a derivative computes `x`.
+// Returns true if loops that have no derivative may process `x`: our own loops process it, and gradients are disabled.
 inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& context) {
   return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
 }

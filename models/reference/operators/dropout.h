@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// `site` identifies where in the model values are dropped; each such position must have its own number. Outside of
-// training and at rate 0, all functions return their input.
+// `site` is a number for the place in the model where values are dropped; every place must have its own number. Outside
+// of training and at rate 0, all functions return their input.
 
 // Zeroes values with probability `rate` (one of context.dropout) and scales the remaining values to keep the
 // expectation. `run` distinguishes calls with the same site.

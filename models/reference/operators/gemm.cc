@@ -111,7 +111,7 @@ at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
-  // Calls the derivative of oneDNN's inner product with respect to its weights; it uses only the shape of its third
+  // Calls the derivative of oneDNN's inner product with respect to its weights, which uses only the shape of the third
   // argument.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();

@@ -7,19 +7,20 @@
 namespace vitrine {
 
 // x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with respect
-// to all three.
+// to x, W and b.
 //
-// On a CPU, all but small products run on oneDNN, if LibTorch has it; it is more than twice as fast as the BLAS behind
-// at::linear on non-Intel CPUs. With bf16, the operands, the products of the three GEMMs and the result are rounded to
-// bf16; the result has type `result`. If oneDNN cannot multiply bf16, the rounded numbers are multiplied in fp32.
+// On a CPU, all but small products run on oneDNN, if LibTorch has it. On non-Intel CPUs oneDNN is more than twice as
+// fast as the BLAS behind at::linear. With bf16, the operands and results of the three matrix products (one forward,
+// two backward) are rounded to bf16; the result has type `result`. If oneDNN cannot multiply bf16, the rounded numbers
+// are multiplied in fp32.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 
 // GELU(x W^T + b) with exact GELU (by erf). Without gradients this is one pass if oneDNN computes the product.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
-// The three products of a linear layer, for custom derivatives; not differentiable themselves. Operands and result are
-// contiguous matrices of one type, fp32 or bf16.
+// The three products of a linear layer, for custom derivatives. These functions are not differentiable. Operands and
+// result are contiguous matrices of one type, fp32 or bf16.
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});  // a b^T (+ bias)
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b);                               // a b
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b);                               // a^T b

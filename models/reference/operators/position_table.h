@@ -28,9 +28,9 @@ class GridInterpolations {
   mutable GridCache<at::Tensor> kept_{kMostBytes};
 };
 
-// Resizes a learned table, prefix tokens first, [prefix + cells of `from`, width] to another grid: [prefix + cells of
-// `to`, width], with `others` rows of zeros after the prefix, for prefix tokens without a position. Interpolates the
-// rows of the grid in fp32 with `interpolations`; copies prefix rows. Differentiable.
+// Resizes a learned table [prefix_rows + cells of `from`, width] to another grid: [prefix_rows + others + cells of
+// `to`, width]. Copies the rows of prefix tokens, which come first. Adds `others` rows of zeros after them, for prefix
+// tokens without a position. Interpolates the rows of the grid in fp32 with `interpolations`. Differentiable.
 at::Tensor TableFor(const at::Tensor& table, Grid from, Grid to, int prefix_rows,
                     const GridInterpolations& interpolations, int others = 0);
 

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Rows summed in one fp32 chain; short enough that sums over a million rows stay accurate.
+// Number of rows that are added up in one fp32 accumulator; small enough that sums over a million rows stay accurate.
 inline constexpr int64_t kRowsOfAChunk = 4096;
 
 // Sums chunk by chunk: add(first, count, sums) adds a chunk to `sums`, which start as zeros with the shapes of

@@ -9,13 +9,13 @@
 
 namespace vitrine {
 
-// Returns the number of rows for a batch's tokens. On a CPU without gradients it is rounded up, and zero rows follow
-// the last token. Otherwise oneDNN would compile and cache a kernel for every number of rows, which takes a tenth of
-// the time and hundreds of megabytes.
+// Returns the number of rows for a batch's tokens. On a CPU without gradients, the number is rounded up, and zero rows
+// follow the last token. Without rounding, oneDNN would compile and cache a kernel for every number of tokens, which
+// takes a tenth of the time and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
-// Puts each image's prefix tokens, one from each of `rows` [images, width], before its patches, from [T, width].
-// `layout` is that of the result: the images' grids with rows.size() prefix tokens.
+// Puts each image's prefix tokens, one from each of `rows` [images, width], before the image's rows of `patches` [T,
+// width]. `layout` is the layout of the result: the images' grids with rows.size() prefix tokens.
 PackedTokens JoinPrefixTokens(const std::vector<at::Tensor>& rows, const PackedTokens& patches,
                               const std::shared_ptr<const TokenLayout>& layout);
 

@@ -92,7 +92,8 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// With more tokens, a row of weights does not fit the cache, and the library's blocked form is faster.
+// Maximum tokens per image for our own loop. With more tokens, a row of weights does not fit in the cache, and the
+// library, which computes in blocks, is faster.
 constexpr int64_t kMostOwnTokens = 400;
 
 bool AttendsItself(const at::Tensor& qkv, const TokenLayout& layout, const ForwardContext& context) {

@@ -9,23 +9,24 @@
 
 namespace vitrine {
 
-// softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image: [T, 3, heads, d_h] -> [T, heads * d_h].
-// Rows beyond the layout's are zeros. `layer` is the layer's index for the tap, `site` the dropout site of the weights.
+// Returns softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image. qkv is [T, 3, heads, d_h], the
+// result [T, heads d_h]; rows after the tokens of the layout are zeros. `layer` is the layer's index for the tap,
+// `site` the dropout site of the weights.
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 
-// softmax(scale * q k^T) v for the images of a run: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B, h, n, d_h]. Stores
-// the weights [B, h, n, m] only if dropout applies to them; `site` is their dropout site.
+// Returns softmax(scale * q k^T) v for a run of B images with h heads, n queries and m keys: q [B, h, n, d_h], k and v
+// [B, h, m, d_h] -> [B, h, n, d_h]. Stores the weights [B, h, n, m] only if dropout applies to them; `site` is their
+// dropout site.
 at::Tensor AttendRun(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, double scale,
                      const TokenLayout::Run& run, int site, const ForwardContext& context);
 
-// True if attention weights are dropped in this pass.
+// Returns true if dropout applies to attention weights in this pass.
 inline bool DropsWeights(const ForwardContext& context) {
   return context.training && context.dropout.attention.value_or(0) > 0;
 }
 
-// Returns a view of the rows of `x` [T, heads, d_h] that belong to a run of equal grids, as [images, heads, tokens,
-// d_h].
+// Returns a view of the rows of `x` [T, heads, d_h] that belong to a run, as [images, heads, tokens, d_h].
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Stores the matrices that the tap (may be null) requests for images first_image .. first_image + images - 1.
-// `matrices_of(i)` computes those of image first_image + i, without gradients.
+// `matrices_of(i)` computes the matrices of image first_image + i, without gradients.
 template <class MatricesOf>
 void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_image, int images,
              const MatricesOf& matrices_of) {

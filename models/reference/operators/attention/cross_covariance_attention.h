@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Queries, keys and values, [T, width] each, with any row stride.
+// Queries, keys and values, [T, width] each for T tokens, with any row stride.
 struct Qkv {
   at::Tensor q;
   at::Tensor k;

@@ -8,15 +8,15 @@
 
 namespace vitrine {
 
-// softmax(alpha q k^T) v of every head over the tokens of every image, or, with a map, softmax(s alpha q k^T + g) v:
-// the three forms of the KV transformer's vision classifier. QKV has queries; KV uses the keys as queries; KV+Pos adds
-// one scalar s and one value g(j) per key (see MapPosition).
+// Attention of the KV transformer's vision classifier, per head and image: softmax(alpha q k^T) v, or, with a map,
+// softmax(s alpha q k^T + g) v. The classifier has three forms: QKV has separate queries; KV uses the keys as queries;
+// KV+Pos also has a map, with one scalar s and one value g(j) per key j (see MapPosition).
 struct KeyedAttention {
   double alpha = 1;
   const MapPosition* map = nullptr;
 
-  // q, k and v [T, heads, d_h], with any row stride; q may be k. Returns [T, heads d_h]. `layer` is the layer's index
-  // for the tap, `site` the dropout site of the weights.
+  // q, k and v are [T, heads, d_h] for T tokens, with any row stride; q may be k. Returns [T, heads d_h]. `layer` is
+  // the layer's index for the tap, `site` the dropout site of the weights.
   at::Tensor Mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, int layer,
                  int site, const ForwardContext& context) const;
 

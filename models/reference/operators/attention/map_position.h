@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// map_pos of KV+Pos attention: a linear layer m -> 1 with bias on [score_ij + P_ijc], c = 0..m-1, where P is the
-// positional tensor (see KeyEncoding). With weights w it computes s score_ij + f(i) + g(j) + b, where s is the sum of
-// w, and g(j) is the product of row j of KeyEncoding with the last channels of w. f(i) and b are constant along a row
-// and cancel in the softmax. So
+// map_pos of KV+Pos attention: a linear layer from m values to one, with bias. Its inputs are [score_ij + P_ijc], c =
+// 0..m-1, where P is the positional tensor (see KeyEncoding). With weights w it computes s score_ij + f(i) + g(j) + b,
+// where s is the sum of w, and g(j) is the product of row j of KeyEncoding with the last channels of w. f(i) and b are
+// constant along a row and cancel in the softmax. So
 //   softmax_j(map_pos(score)) = softmax_j(s score_ij + g(j)),
 // and this class computes the right side: one scalar and one value per key, never a tensor [B, h, n, n, m].
 struct MapPosition {
@@ -18,13 +18,14 @@ struct MapPosition {
   at::Tensor bias;           // cancels out, but published models store it
   at::Tensor key_positions;  // [keys, m - q]; constant
 
-  // scores [..., heads, n, keys] -> s score + g, the input of the softmax; equal to the published form except for terms
-  // that cancel. Differentiable; the bias has gradient zero. There must be at most as many keys as positions.
+  // Returns s score + g, the input of the softmax, for scores [..., heads, n, keys]. It is equal to the published form
+  // except for terms that cancel in the softmax. Differentiable; the bias has gradient zero. There must be at most as
+  // many keys as positions.
   at::Tensor Logits(const at::Tensor& scores) const;
   // Returns s score; symmetric if the scores are.
   at::Tensor Scaled(const at::Tensor& scores) const;
 
-  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. For one shared map only.
+  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. Require a shared map.
   double Scale() const;
   at::Tensor KeyOffsets(int64_t keys) const;
 };

@@ -10,18 +10,18 @@ namespace vitrine {
 
 // X-ViT's attention without a softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
-// With Norm::kKeys, S is normalised over the features of K, the contracted axis: every output is a cosine times gq gs.
-// gq and gs are learned, one number per head; 1e-6 is added to norms. Without norms, q^_i = gq q_i and S^ = gs S.
+// With Norm::kKeys, S is normalised over the features of K, over which Q^ S^ sums. So every output is a cosine times gq
+// gs. gq and gs are learned, one number per head; 1e-6 is added to norms. Without norms, q^_i = gq q_i and S^ = gs S.
 //
-// The tap gets factors: M_ij = queries_i . keys_j is the share of V_j in O_i. With Norm::kKeys, O_id = gs / s_d sum_j
-// M_ij V_jd with s_d = |S_.d|; otherwise O = M V.
+// The tap stores the two factors of a matrix M, `queries` and `keys`: M_ij = queries_i . keys_j is the share of V_j in
+// O_i. With Norm::kKeys, O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; otherwise O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]
   program::AttendLinearly::Norm norm = program::AttendLinearly::Norm::kKeys;
 
-  // Uses all tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the
-  // tap. `site` is the dropout site of S^; there are no token weights to drop.
+  // Uses all T tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index for the
+  // tap. `site` is the dropout site of S^, because there are no attention weights to drop.
   at::Tensor OfTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                       const ForwardContext& context) const;

@@ -81,7 +81,7 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
   return pooled;
 }
 
-// Adds one image's gradient of the weights: only the pixel with a cell's and channel's maximum contributes.
+// Adds one image's gradient of the weights. For each cell and channel, only the pixel with the maximum contributes.
 void AccumulateWeights(const float* neighbours, const float* gradient, const uint8_t* winners, int64_t cells,
                        int64_t positions, int64_t width, int64_t size, float* sum) {
   for (int64_t cell = 0; cell < cells; ++cell) {

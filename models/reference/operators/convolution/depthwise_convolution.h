@@ -9,11 +9,11 @@ namespace vitrine {
 
 // Depthwise 3x3 convolution, weight [channels, 1, 3, 3] and bias [channels], over the grid of every image with zero
 // padding. Always fp32: the convolution is memory-bound, so bf16 would not make it faster. x and the result are [T,
-// channels] without prefix tokens.
+// channels] for T tokens, without prefix tokens.
 at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                              const ForwardContext& context);
 
-// scale * GELU(ConvolveDepthwise(x)) + shift, with one scale and shift per channel.
+// Returns scale * GELU(ConvolveDepthwise(x)) + shift, with one scale and shift per channel.
 at::Tensor ConvolveDepthwiseGelu(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                                  const at::Tensor& scale, const at::Tensor& shift, const ForwardContext& context);
 
