@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Kind of matrix from which an attention map is made. Layers are numbered per source.
+// Kind of matrix from which an attention map is made. Layers are numbered separately for each kind.
 enum class AttentionSource {
   kTokens,      // among tokens: [heads, n, n]
   kClassQuery,  // from the class token to all tokens: [heads, 1, 1 + cells]

@@ -9,8 +9,9 @@
 namespace vitrine {
 namespace {
 
-// A smaller share of a row counts as 0. The kernels' exponential never returns 0 (values reach 1e-38). Without this
-// limit, a query that attends only to the prefix would seem to attend uniformly to the grid.
+// If the cells' share of a row is smaller than this, it counts as 0. The kernels' exponential never returns 0; its
+// smallest values are near 1e-38. Without this limit, a query that attends only to the prefix would seem to attend
+// uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 
 // Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and

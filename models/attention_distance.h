@@ -11,10 +11,10 @@ namespace vitrine {
 // Returns the mean attention distance of a head in input pixels: the distance between the centres of query and key
 // patches, weighted by attention, averaged over the patch queries (Dosovitskiy et al. 2021, Figure 7; EIT, Figure 5).
 //
-// `weights` is the head's [n, n] matrix, row-major; its absolute values are used. The first `prefix_tokens` rows and
-// columns precede the grid, whose cells have sides of `cell` input pixels. The prefix is left out, and each row is
-// divided by its remaining sum. Queries that attend only to the prefix are excluded. With `keep_class_mass`, prefix
-// keys are kept, with distance 0. Returns 0 if every query is excluded.
+// `weights` is the head's [n, n] matrix for n tokens, row-major; its absolute values are used. The first
+// `prefix_tokens` rows and columns precede the grid, whose cells have sides of `cell` input pixels. The prefix tokens
+// are left out, and each row is divided by the sum of its other values. Queries that attend only to these tokens are
+// excluded. With `keep_class_mass`, they count as keys at distance 0. Returns 0 if every query is excluded.
 double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass);
 
 }  // namespace vitrine

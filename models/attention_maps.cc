@@ -29,12 +29,12 @@ std::vector<float> Product(std::span<const float> queries, std::span<const float
   return product;
 }
 
-// Returns the array with one row per query: `weights` [heads, queries, n], otherwise `queries` [heads, queries, d_h].
+// Returns the array with a row per query: `weights` [heads, queries, n] if set, else `queries` [heads, queries, d_h].
 const FloatArray& RowsOf(const Matrices& matrices) {
   return matrices.weights.empty() ? matrices.queries : matrices.weights;
 }
 
-// Converts rows of RowsOf to a head's weights over the keys: [rows, n].
+// Converts rows from RowsOf to a head's weights over the keys: [rows, n].
 std::vector<float> OfKeys(const Matrices& matrices, int head, std::span<const float> rows) {
   if (!matrices.weights.empty()) return {rows.begin(), rows.end()};
   return Product(rows, matrices.keys[head], static_cast<size_t>(matrices.keys.shape[2]));
@@ -110,7 +110,7 @@ AttentionMap MeanOverHeads(const Matrices& matrices, const v1::AttentionRequest&
   return map;
 }
 
-// Computes row (A + I) / 2, where A is the mean of `weights` over heads.
+// Multiplies a row vector by (A + I) / 2, where A is the mean of `weights` over heads.
 std::vector<double> Through(const FloatArray& weights, const std::vector<double>& row) {
   const int64_t heads = weights.shape[0];
   std::vector<double> next = row;
@@ -125,8 +125,9 @@ std::vector<double> Through(const FloatArray& weights, const std::vector<double>
   return next;
 }
 
-// Abnar and Zuidema 2020: the product over layers of (A + I) / 2, later layers on the left; A is the mean over heads.
-// Only the class token's row is needed, so that row is multiplied by each layer, starting with the last.
+// Returns the rollout of Abnar and Zuidema (2020): the product over layers of (A + I) / 2, later layers on the left; A
+// is the mean over heads. Only the class token's row is needed, so that row is multiplied by each layer, starting with
+// the last.
 AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
   std::vector<double> row(static_cast<size_t>(prefix_tokens + grid.cells()));
   row[0] = 1;

@@ -21,12 +21,12 @@ struct AttentionMap {
   std::vector<float> values = {};  // row-major
 };
 
-// Requests from the tap the matrices of one image that a resolved request needs.
+// Requests the matrices of one image that `resolved` needs. The forward pass will store them in `tap`.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the attention maps of one image, by layer, then head, both in the request's order. Requires RequestAttention
-// before the forward pass.
+// Returns the attention maps of one image, sorted by layer, then by head, both in the order of the request. Requires
+// RequestAttention before the forward pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

@@ -59,7 +59,7 @@ absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   return absl::OkStatus();
 }
 
-// Resolves layers or heads to non-negative indices, in the same order. Negative ones count from the end.
+// Resolves layers or heads to non-negative indices, in the same order. Negative indices count from the end.
 absl::StatusOr<std::vector<int>> Resolve(const std::string& what, absl::Span<const int> asked, int count) {
   std::vector<int> resolved;
   for (const int index : asked) {

@@ -25,7 +25,7 @@ AttentionForm FormOf(v1::AttentionKind kind);
 absl::StatusOr<v1::AttentionRequest> ResolveAttention(const v1::AttentionRequest& request,
                                                       const AttentionAbility& ability, Grid grid);
 
-// Number of maps that a resolved request returns for a grid, and values per map.
+// Number of maps that a resolved request returns for a grid, and number of values per map.
 struct AttentionSize {
   int64_t maps = 0;
   int64_t values_per_map = 0;

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Keys' cubic kernel; 0 for |x| >= 2.
+// Returns the cubic convolution kernel of Keys (1981) at x; 0 for |x| >= 2.
 double Cubic(double x, double kA = -0.5) {
   x = std::abs(x);
   if (x < 1) return ((kA + 2) * x - (kA + 3)) * x * x + 1;

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Weights that give one new position from old ones: weights[i] for old position first + i. They sum to 1.
+// Weights for computing one new position from old positions: weights[i] is for old position first + i. Their sum is 1.
 struct Taps {
   int first = 0;
   std::vector<float> weights;

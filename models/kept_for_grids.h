@@ -14,14 +14,15 @@
 
 namespace vitrine {
 
-// LRU cache of values by grid. Limited in bytes, because clients choose the grids; the newest value stays even if it is
-// larger than the limit. Thread-safe.
+// LRU cache of values by grid. Its size in bytes is limited, because clients choose the grids. The newest value stays
+// even if it is larger than the limit. Thread-safe.
 template <class Value>
 class GridCache {
  public:
   explicit GridCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
-  // Returns the cached value, or the value that `make` returns with its size in bytes. `make` runs without a lock.
+  // Returns the cached value of the grid. If there is none, stores and returns the value from `make`, which returns a
+  // value and its size in bytes. `make` runs without a lock.
   Value For(Grid grid, absl::FunctionRef<std::pair<Value, int64_t>()> make) {
     {
       const absl::MutexLock lock(&mutex_);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kFeatures = 32;  // per coordinate
 
-// Sine for even channels, cosine for odd ones.
+// Returns the sine of the angle for even channels, the cosine for odd ones.
 float Wave(int64_t channel, double angle) {
   return static_cast<float>(channel % 2 == 0 ? std::sin(angle) : std::cos(angle));
 }

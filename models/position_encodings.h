@@ -14,8 +14,9 @@ namespace vitrine {
 // grid.
 FloatArray FourierEncoding(int count);
 
-// KV+Pos: returns the last m - q of the m channels of the positional tensor [E(i), E(j)], which depend only on the key
-// j: [keys, m - q], with q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k = 10000^(-2k/q).
+// Returns, for KV+Pos with m = `channels`, the last m - q channels of the positional tensor [E(i), E(j)], which depend
+// only on the key j: [keys, m - q], with q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k =
+// 10000^(-2k/q).
 FloatArray KeyEncoding(int64_t keys, int64_t channels);
 
 }  // namespace vitrine

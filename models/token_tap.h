@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Selects the tokens that a forward pass returns: those that the head reads and the projection, for features; those
-// after a block, for tests and comparisons. Not thread-safe: one tap per forward pass.
+// Selects the tokens that a forward pass returns, and stores them. Features use the tokens that the head reads and the
+// projection; tests and comparisons use the tokens after a block. Not thread-safe: one tap per forward pass.
 class TokenTap {
  public:
   // All tokens as the head reads them: after the last norm, if the model has one.

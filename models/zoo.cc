@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Returns how far `name` is from `row`: first by the length of their common beginning, then by their distance.
+// Returns a smaller value for a nearer `row`: compares the length of the common beginning, then WordDistance.
 std::pair<int, int> FarFrom(std::string_view name, std::string_view row) {
   const auto common = std::mismatch(name.begin(), name.end(), row.begin(), row.end()).first - name.begin();
   return {-static_cast<int>(common), WordDistance(name, row)};

@@ -17,7 +17,7 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-// Return true if the option is on, which is the default.
+// Return true if the option is on. An option that is not set is on.
 bool ConvolvesPixels(const v1::EitConfig& eit) {
   return !eit.has_conv_projection() || eit.conv_projection();
 }
@@ -28,11 +28,11 @@ bool HasPositions(const v1::EitConfig& eit) {
   return !eit.has_positions() || eit.positions();
 }
 
-// a_i, the number of channels that attend in block i = 1..L. With C // h units of h channels:
+// Returns a_i, the number of channels that attend in block i = 1..L. With h heads, there are C // h units of channels:
 //   DECREASING  floor((C // h) i / L) h
 //   INCREASING  as DECREASING for block L - i
 //   INVARIANT   floor((C // h) / 2) h
-// and a_L = C in all three.
+// In the last block, a_L = C for all three schedules.
 int AttentionChannels(const v1::EitConfig& eit, int block) {
   if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();
   const int units = eit.width() / eit.heads();
@@ -47,7 +47,7 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
 }
 
 // Applies the convolution of the first channels and the operators around it, as in Table 7 of the paper. NOTE: class
-// tokens are not on the grid; they stay LN(x), to which the residual adds x.
+// tokens are not on the grid, so their value is LN(x) without a convolution. The residual adds x to it.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {

@@ -21,7 +21,8 @@ int CellOf(const v1::EitBaselineConfig& baseline) {
   return baseline.patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
 }
 
-// Returns floor((C // h) / 2) h for LSRA, in every block; all channels for other mixers.
+// Returns the number of channels that attend, which is the same in every block: floor((C // h) / 2) h for LSRA, with C
+// channels and h heads; all channels for other mixers.
 int AttentionChannels(const v1::EitBaselineConfig& baseline) {
   if (baseline.mixer() != v1::EitBaselineConfig::LSRA) return baseline.width();
   return baseline.width() / baseline.heads() / 2 * baseline.heads();
@@ -60,7 +61,7 @@ Value ConvolvedQkv(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   });
 }
 
-// LSRA: [linear(W * GELU(u_1..c)), attn(u_c+1..C)].
+// LSRA (long-short range attention), with a convolution by W: [linear(W * GELU(u_1..c)), attn(u_c+1..C)].
 Value LongShortRange(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   b.DrawsFirst({"feed_forward"});
   const int attended = AttentionChannels(baseline);

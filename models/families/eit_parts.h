@@ -13,7 +13,7 @@ inline constexpr double kEitNormEpsilon = 1e-6;
 // Adds the class token, learned positions (none if the table is empty) and dropout, all before the blocks.
 program::Value EitTokens(program::Builder& b, program::Value patches, Grid table, int depth);
 
-// Returns x + mix(LN(x)), then x + MLP(LN(x)).
+// Returns y + MLP(LN(y)), with y = x + mix(LN(x)).
 template <class Mix>
 program::Value SplitBlock(program::Builder& b, program::Value x, int64_t hidden, const Mix& mix) {
   x = b.Residual("add", x, mix(b.LayerNorm("norm", x, kEitNormEpsilon)), b.site() + 2);

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Interface of a model family. Each family's file defines its own Family at the end.
 struct Family {
-  // If kCustom, configs of this family are `custom` with its name, because the protocol has no message for it.
+  // kCustom for a family without a message in the protocol: its configs are `custom` messages with its name.
   v1::ModelConfig::FamilyCase which = v1::ModelConfig::FAMILY_NOT_SET;
   absl::string_view name;
   // Checks a config. INVALID_ARGUMENT names the invalid field. Requires valid preprocessing and classes.

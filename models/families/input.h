@@ -19,11 +19,11 @@ absl::Status CheckMultiple(absl::string_view field, int64_t value, absl::string_
 
 // Checks the fields of a config that all families share: channels, classes, resolution.
 absl::Status ValidateCommon(const v1::ModelConfig& config);
-// Checks that the preprocessing fits `cell`: native.cell equals it, or the fixed size holds at least one cell.
+// Checks that the preprocessing fits `cell`: native.cell is equal to `cell`, or the fixed size has at least one cell.
 absl::Status ValidateCell(const v1::ModelConfig& config, absl::string_view field, int cell);
 
-// Returns the grid of cell x cell pixels of an input that the preprocessing can produce: the fixed size, or any size
-// with min_tokens to max_tokens cells. INVALID_ARGUMENT for other sizes. Pixels that do not fill a cell are cut off.
+// Returns the grid of an input, in cells of cell x cell pixels. The input must have the fixed size, or any size with
+// min_tokens to max_tokens cells. INVALID_ARGUMENT for other sizes. Pixels that do not fill a cell are cut off.
 absl::StatusOr<Grid> GridOfInput(const v1::Preprocessing& preprocessing, int cell, int height, int width);
 
 }  // namespace vitrine

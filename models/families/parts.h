@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Parts that several families share. A "branch" is the value that a residual adds; each comment says if its input is
-// already normalised.
+// Parts that several families share. A "branch" is the value that a residual connection adds to its input. Each comment
+// says if the input u of the branch is already normalised.
 
 // Projects patches of patch x patch pixels by one dense layer (ViT). Scope "patches".
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);
@@ -23,7 +23,7 @@ program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 double AttentionScale(int64_t columns, int heads);
 
 using Activation = program::Activate::Function;
-// A branch: fc2(activation(fc1(u))); u is already normalised. Called within scope "feed_forward".
+// A branch: fc2(activation(fc1(u))); u is already normalised. Must be called within scope "feed_forward".
 program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden, Activation activation = Activation::kGelu);
 // A branch: Mlp(LN(x)). Adds the norm and the scope "feed_forward".
 program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon,
@@ -32,7 +32,7 @@ program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden
 // A branch, XCiT's local layer: LN(x), depthwise 3x3, GELU, BatchNorm, depthwise 3x3. Scope "local".
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);
 
-// Output layer of attention, "proj", with its dropout.
+// Adds the output layer of attention, "proj", and its dropout.
 program::Value Project(program::Builder& b, program::Value mixed, int64_t width, const char* name = "proj");
 
 }  // namespace vitrine

@@ -7,11 +7,11 @@
 
 namespace vitrine {
 
-// Checks shared by the configs of families with a ConvolutionStem. `family` is the field of ModelConfig.
+// Checks shared by the configs of families with a ConvolutionStem. `family` names a field of ModelConfig.
 
 // Checks that patch is 8 or 16, and that the stem can halve `width` often enough.
 absl::Status ValidateStem(absl::string_view family, int patch, int width);
-// Checks the initial value of LayerScale or of affine layers: 0 for the default, or at most 100.
+// Checks that the initial value of LayerScale or of affine layers is in (0, 100], or 0 for the default.
 absl::Status CheckInitialScale(absl::string_view field, float scale);
 
 }  // namespace vitrine

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vision Transformer (Dosovitskiy et al. 2021): linear patches, class token, learned positions, and blocks. A block has
-// a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017). Further prefix
-// tokens: DeiT's distillation token (Touvron et al. 2021) and registers (Darcet et al. 2024). CLIP's image tower
-// (Radford et al. 2021) has a norm before the blocks and a projection.
+// a norm before each layer, or after each residual as in the first transformers (Vaswani et al. 2017). There may be
+// further prefix tokens: DeiT's distillation token (Touvron et al. 2021) and registers (Darcet et al. 2024). CLIP's
+// image tower (Radford et al. 2021) has a norm before the blocks and a projection.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"

@@ -49,7 +49,7 @@ std::vector<Value> Separate(Builder& b, const v1::XcitConfig& xcit, Value u) {
   return qkv;
 }
 
-// P-SNE: the second layer is shared.
+// P-SNE: q, k and v have separate first layers and share the second layer.
 std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u) {
   b.ListsFirst({"q", "k", "v"});
   std::vector<Value> qkv;

@@ -77,7 +77,7 @@ Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
 }
 
-// The class token attends to all tokens; patch tokens stay unchanged (CaiT). Without stochastic depth, as in XCiT.
+// The class token attends to all tokens; patch tokens stay unchanged (CaiT). There is no stochastic depth, as in XCiT.
 Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
   const Value attended = b.Within("attention", [&] { return Project(b, MixForClass(b, xvit, u), xvit.width()); });

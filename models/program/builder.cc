@@ -29,7 +29,7 @@ Initial Ones() {
 Initial Zeros() {
   return {Initial::Kind::kConstant, 0};
 }
-// Returns PyTorch's default for weights and biases.
+// Returns PyTorch's default distribution of initial weights and biases.
 Initial FanIn(int64_t inputs) {
   return {Initial::Kind::kUniform, 1 / std::sqrt(static_cast<double>(inputs))};
 }

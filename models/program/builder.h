@@ -15,11 +15,12 @@ namespace vitrine::program {
 
 // Builds a program, operator by operator. The methods under "operators" append operators with unique names and return
 // their results. Most weights of an operator are name.weight, name.bias, ... in the scope that Within opened; a weight
-// name used before refers to the same weight. Requires validated configs: inconsistent calls are bugs of the family and
-// abort.
+// name used before refers to the same weight. The config must have been validated: an inconsistent call is a bug of the
+// family and aborts.
 class Builder {
  public:
-  // Dropout sites per block. The site of the positions follows the last block's sites.
+  // Number of dropout sites (places where values are dropped) per block. The site after the positions has the first
+  // number after those of the last block.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // channels of the images
@@ -29,7 +30,7 @@ class Builder {
 
   // --- scopes
 
-  // Calls `body` inside the scope `name`: names that it adds get the prefix `name.`. Returns its result.
+  // Calls `body` inside the scope `name`: names that it adds get the prefix `name.`. Returns the result of `body`.
   template <class Body>
   auto Within(const std::string& name, const Body& body) {
     const Leave leave(*this, Open(name));
@@ -48,7 +49,8 @@ class Builder {
   // Draws the initial values of these names in this scope first and in this order, then those of other names in the
   // order added. "blocks" also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
-  // Lists these scopes before scopes added later: in checkpoints, and in drawing order unless DrawsFirst changes that.
+  // Puts these scopes before scopes that are added later: in checkpoints, and, unless DrawsFirst changes it, in the
+  // order in which initial values are drawn.
   void ListsFirst(const std::vector<std::string>& names);
   // Returns the current block's first dropout site.
   int site() const { return site_; }
@@ -60,7 +62,7 @@ class Builder {
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
   // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, unless
-  // passed to NeverDecays.
+  // they are passed to NeverDecays.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
   int NeverDecays(int weight);
 
@@ -69,7 +71,7 @@ class Builder {
   Value Convolve(const std::string& name, Value x, int64_t outputs, const program::Convolve& settings, bool bias);
   Value ToTokens(Value map) { return Add(Free("to_tokens"), program::ToTokens(), {map}, {}, CellsOf(map)); }
   Value Patchify(int patch);
-  // Gives every prefix token of x a row in the table.
+  // Adds a position table in which every prefix token of x has a row.
   Value TablePosition(const std::string& name, Value x, Grid grid, Initial initial) {
     return PositionTable(name, x, {.grid = grid, .prefix = program_.PrefixOf(x)}, initial);
   }
@@ -94,7 +96,7 @@ class Builder {
   Value Linear(const std::string& name, Value x, int64_t outputs, bool bias = true) {
     return Linear(name, std::vector<Value>{x}, outputs, bias);
   }
-  // Applies the shared weights `name`; the operator is named name.use.
+  // Adds a linear layer with the shared weights `name`; the operator is named name.use.
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
   // Adds linear layers with the same input x. The papers' code computes them as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
@@ -106,13 +108,13 @@ class Builder {
   Value QuickGelu(const std::string& name, Value x);
   Value Relu(const std::string& name, Value x);
   Value UnitLength(const std::string& name, Value x);
-  // Returns x + branch. With `scale`, first multiplies the branch by the weight of that name, [columns]. `path` is the
-  // site of its stochastic depth; -1 for none.
+  // Return x + branch. ScaledResidual first multiplies the branch by the weight `scale` [columns]. `path` is the site
+  // of stochastic depth for the branch; -1 for none.
   Value Residual(const std::string& name, Value x, Value branch, int path);
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
 
-  // Overwrites settings.layer and settings.site. `weights` are those of program::Attend.
+  // Adds attention. Ignores settings.layer and settings.site. `weights` are listed at program::Attend.
   Value Attend(const std::string& name, const std::vector<Value>& qkv, program::Attend settings,
                const std::vector<int>& weights = {});
   Value AttendChannels(const std::string& name, const std::vector<Value>& qkv, program::AttendChannels settings);
@@ -163,7 +165,7 @@ class Builder {
   Scope* Open(const std::string& name);
   static std::string PathOf(const Scope& scope);
   std::string FullName(const std::string& name) const;
-  // Returns the name, with a number appended if it is taken. For operators that no caller refers to by name.
+  // Returns the name, with a number appended if it is taken. Used for operators that no caller refers to by name.
   std::string Free(const std::string& name) const;
   Value Add(const std::string& name, const Settings& settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);

@@ -29,14 +29,14 @@ class Walk {
     } else if (op.As<AttendChannels>() != nullptr) {
       for (const Value input : op.inputs) Ask(input, Demand::kAll);
     } else {
-      // Operators that compute each row separately, and operators on grids, which copy class tokens.
+      // These operators compute each row separately, or work on grids and copy class tokens.
       for (const Value input : op.inputs) Ask(input, wanted);
     }
   }
 
  private:
-  // Requests all keys and values. Requests the rows `queries` of the queries if they are a separate value, otherwise
-  // all rows.
+  // Requests all rows of keys and values. If the queries are a separate value, requests only their rows `queries`,
+  // otherwise all rows.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

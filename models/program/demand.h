@@ -8,7 +8,7 @@
 
 namespace vitrine::program {
 
-// Rows of a value that are read. Maps, cells and rows use only kNone and kAll.
+// Rows of a value that are read. The demand of a value that is not of kind kTokens is kNone or kAll.
 enum class Demand {
   kNone,
   kClass,  // only the first class token of each image
@@ -16,12 +16,12 @@ enum class Demand {
   kAll,
 };
 
-// Returns the demand of every value, by id, for computing only these results without training. For instance, nothing
-// reads the patches after the last class block.
+// Returns the demand of every value, by id, for a pass outside of training that computes only `results`. For instance,
+// the patch tokens after the last class block are not read.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// Returns the logits and the values that the reference always computes: all tokens after each block, except for class
-// blocks, which join new class tokens with the old cells.
+// Returns the values that the reference always computes: the logits, and the tokens after each block. Class blocks,
+// which end with a JoinClass, are excluded, so that patch tokens that are not read are not computed.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

@@ -98,7 +98,7 @@ struct FourierPosition {};
 struct ClassToken {
   int64_t row = 0;
 };
-// Joins the prefix tokens of each image (a kRows input each) and its cells (the last input) to kTokens.
+// Puts the prefix tokens of each image (one kRows input each) before its cells (the last input). Returns kTokens.
 struct JoinClass {};
 // Returns prefix token `token` of each image.
 struct TakeClass {
@@ -131,7 +131,7 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // For operators that the paper's code computes as one product: their number in the first of them, 0 in the others.
+  // If the paper's code computes several layers as one product: their number in the first, 0 in the others. Else 1.
   int together = 1;
 };
 
@@ -151,8 +151,8 @@ struct Residual {
 };
 
 // softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
-// three values. Weights: [map weight, map bias] for KV+Pos: logits are multiplied by the sum of the map's weights, and
-// each key has an offset.
+// three values. Weights: [map weight, map bias], for KV+Pos. With them, the logits are multiplied by the sum of the
+// map's weights, and each key adds an offset (map_position.h).
 struct Attend {
   int heads = 1;
   double scale = 1;
@@ -163,8 +163,8 @@ struct Attend {
   int site = 0;   // dropout site of the weights
 };
 
-// XCiT's cross-covariance attention: softmax(t * k^^T q^) over the channels of a head; q^ and k^ have unit length over
-// the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
+// XCiT's cross-covariance attention: softmax(t * k^^T q^) over the channels of a head, with temperature t; q^ and k^
+// have unit length over the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
 struct AttendChannels {
   int heads = 1;
   int layer = 0;

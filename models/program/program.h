@@ -21,7 +21,7 @@ class Program {
   };
 
   const std::vector<Operator>& operators() const { return operators_; }
-  // Parameters, then values that are only stored; each group in the order of published checkpoints.
+  // Trained weights, then weights that are only stored; both in the order of published checkpoints.
   const std::vector<Weight>& weights() const { return weights_; }
   // Returns the number of elements of all trained weights.
   int64_t parameters() const;
@@ -39,7 +39,7 @@ class Program {
 
   // Side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
-  // Tokens before the cells of every image, in order; empty for a model whose tokens are its cells.
+  // Prefix tokens, which precede the cells of every image, in order; empty for a model that has only cells.
   const std::vector<PrefixToken>& prefix() const { return prefix_; }
   int prefix_tokens() const { return static_cast<int>(prefix_.size()); }
   // Returns the number of prefix tokens of this kind.

@@ -156,7 +156,7 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // The executed form computes the encoding once for the batch: it depends only on the grid.
+  // The executed form computes the encoding once for the batch, because the encoding depends only on the grid.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
@@ -290,7 +290,7 @@ class Expansion {
     builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
   }
 
-  // Computes K^T V, d_h x d_h, then its product with every query: linear in the tokens.
+  // Computes K^T V, d_h x d_h, then its product with every query, so the cost is linear in the tokens.
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;

@@ -96,8 +96,9 @@ enum class Form {
 absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const WorkloadInput& input,
                                     Form form = Form::kExecuted);
 
-// Returns the input of one image for which a model's figures are given: its fixed size; otherwise the grid of its
-// position table; without a table, the square nearest to 224x224 that it accepts.
+// Returns the input for which a model's figures are given: one image of the fixed size. With native resolution, the
+// image has the grid of the position table, or, without a table, is the square nearest to 224x224 that the model
+// accepts.
 WorkloadInput DefaultInput(const v1::ModelConfig& config);
 
 // Returns the number of tokens of one image, including prefix tokens.

@@ -13,7 +13,8 @@ constexpr std::string_view kKvCifar = "KV transformer, vision classifier: 2 or 4
 constexpr std::string_view kKvCifarFormula =
     "KV transformer, vision classifier: 2 or 4 heads; its count by the formula";
 
-// Settings of the vision script: MLP as wide as the model, scores scaled by the full width, 50 position channels.
+// Settings of the vision script in the KV transformer's code: MLP as wide as the model, scores scaled by the full
+// width, 50 position channels.
 v1::ModelConfig Kv(v1::ModelConfig config, int patch, int width, int depth, v1::KvConfig::Attention attention) {
   const int side = GridSide(config, patch);
   v1::KvConfig& kv = *config.mutable_kv();

@@ -84,7 +84,7 @@ constexpr Published kTable[] = {
     // clang-format on
 };
 
-// Mean over a grid of sizes: paper 004 prints one per data set and attention.
+// Mean over a grid of model sizes. Paper 004 prints one mean per data set and attention.
 struct GridMean {
   std::string_view prefix;  // prefix of the zoo name
   std::string_view accuracy;

@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// A paper's definition of FLOPs. models/workload/conventions.h computes FLOPs by each.
+// A paper's definition of FLOPs. models/workload/conventions.h has a function for each definition.
 enum class FlopConvention {
   kNone,  // the paper prints no figure for the model
   kMacs,  // paper 002, and figures that it quotes: multiply-adds

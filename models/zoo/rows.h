@@ -8,7 +8,7 @@
 
 namespace vitrine::zoo {
 
-// Rows by family. To add a variant, add a row in one of these files.
+// Rows by family. To add a variant, add a row in the file of its family, such as vit.cc.
 std::vector<ZooRow> VitRows();
 std::vector<ZooRow> EitRows();
 std::vector<ZooRow> KvRows();

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// A small model for one form of a family, with a suitable image size. Tests and vitrine-gpu-check compare every form.
+// A small model with one choice of a family's options (a form). Tests and vitrine-gpu-check run every form.
 struct SmallForm {
   std::string name;
   v1::ModelConfig config;
