@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# One file per instruction set. Kernels say themselves where a product and a sum are rounded once: elsewhere the compiler
-# may not contract, or one register tile could round another way than the next. Without errno a root is an instruction
-# alone, and four of them are one. A function starts a line of the cache: where else its loop lies differs from link to
-# link, and is worth a twentieth of a product's speed.
+# Compiles the kernels, one file per instruction set. -ffp-contract=off: the code of a kernel says where a product and a
+# sum are rounded once; if the compiler chose, two register tiles could round differently. -fno-math-errno: a square root
+# is then one instruction, which can be vectorised. -falign-functions=64: each function starts a cache line. Otherwise
+# the place of its loop differs from link to link, which changes a product's speed by up to 5 %.
 set(kernels_arithmetic -ffp-contract=off -fno-math-errno -falign-functions=64)
 if(VITRINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # AddressSanitizer checks loads and stores by calls, and UBSan leaves pointers to it: with both inline in tiles that are
