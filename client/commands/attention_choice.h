@@ -36,8 +36,8 @@ struct Indices {
 struct AttentionOptions {
   std::string folder = {};                    // folder of the drawings; empty: no attention
   std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind on the image's grid
-  Indices layers = {};                        // empty: the last layer; for `sheet` or DISTANCE: all layers
-  Indices heads = {};                         // empty: mean over heads; for `sheet` or DISTANCE: all heads
+  Indices layers = {};                        // empty: all layers for `sheet` or DISTANCE, else the last layer
+  Indices heads = {};                         // empty: all heads for `sheet` or DISTANCE, else their mean
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
   bool keep_class_mass = false;               // AttentionRequest::keep_class_mass, for DISTANCE
   bool sheet = false;                         // one drawing per kind with every layer and head
@@ -52,14 +52,14 @@ struct AttentionOptions {
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model);
 
-// Returns what the model reports about this kind; nullptr: it lacks the kind, or its server does not report layers.
+// Returns the model's entry for this kind; nullptr if the model lacks the kind or its server does not report layers.
 const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind);
 
 // Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).
 bool HasSignedAttention(const v1::ModelConfig& config);
 
-// Sets the query of each QUERY_ROW request to the index of the query's row and column in this image's grid.
-// INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
+// Sets the query of each QUERY_ROW entry of `request` to the index of the patch at the row and column of `query` in the
+// grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 

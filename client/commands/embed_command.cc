@@ -87,7 +87,7 @@ class Embedding {
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
     if (taken_ == 0 && !one_array() && !command_.output.empty()) {
-      // Written first, so that an interrupted run also leaves the origin of its vectors.
+      // Writes the origin before the vectors, so that the vectors of an interrupted run have an origin.
       RETURN_IF_ERROR(WriteFile(Origin(), FeatureOrigin(first_, summary_)));
     }
     AnswerFiles files = {.image = paths_[image.index], .sent_as = image.sent_as, .features = command_.output};

@@ -22,9 +22,9 @@ struct EmbedCommand {
   bool normalize = false;                               // scale vectors to Euclidean length 1
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
-  // A name "x.npy" is one array with a row per image; x.txt then lists the images' paths, and x.model.json names the
-  // version. Any other name is a folder with a file per image and model.json, without features of an earlier run.
-  // Empty: no files; the numbers are in the JSON lines.
+  // Path of the output. "x.npy": one array with a row per image; x.txt lists the images' paths, and x.model.json names
+  // the version. Any other name: a folder with a file per image and model.json; it must not have files of an earlier
+  // run. Empty: no files; the JSON lines have the numbers.
   std::string output;
   Format format = Format::kTable;
 };

@@ -22,7 +22,8 @@ struct ModelChoice {
   std::string label = {};  // label of a version, as in NAME@canary; the server resolves it; empty: none
 };
 
-// Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: an empty name, or neither a positive number nor a label.
+// Parses NAME, NAME@VERSION or NAME@LABEL. INVALID_ARGUMENT: the name is empty, or the text after "@" is neither a
+// positive number nor a label.
 absl::StatusOr<ModelChoice> ParseModelChoice(absl::string_view text);
 
 // Sets the version or the label of the choice, if any, in the request.
@@ -36,7 +37,8 @@ absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& 
 bool IsLookedUp(const v1::ModelVersion& model);
 // Checks that the outputs of `model` are known. UNAVAILABLE: it is loading. FAILED_PRECONDITION: it has failed.
 absl::Status CheckLoaded(const v1::ModelVersion& model);
-// Finds the labels of a model without the Registry. Searches for the largest accepted top_k with about twenty requests.
+// Finds the labels of a model without the Registry, from an answer with all predictions. Needs about twenty requests to
+// find the largest top_k that the server accepts, which is the number of classes.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
 
 // Sends images to a server. Reads each image, adds it to the common request, and delivers the answers in the order of
@@ -61,8 +63,8 @@ class ImageRun {
     std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 
-  // All arguments must outlive the run. `errors` gets a line for each failed image (one line for all images after the
-  // end of the run), and for each image that was reduced because the server would reject its size.
+  // All arguments must outlive the run. `errors` gets a line for each failed image, and for each image that was reduced
+  // because the server would reject its size. If the run ends early, the images without a result share one line.
   ImageRun(const std::vector<std::string>& paths, const ClientOptions& options, const v1::ClassifyRequest& request,
            const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}

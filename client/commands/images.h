@@ -23,11 +23,11 @@ struct FoundImages {
   std::string passed_over = {};
 };
 
-// Returns the paths of the images. Those of the command line come first. There, a folder stands for its visible images
-// (common/data/folder.h), sorted. A name with * ? or [ that is not a file is a pattern (glob(7)) and stands for the
-// matching files, sorted. "-" stands for the image on standard input.
+// Returns the paths of the images: first those of the command line, then those of the list. On the command line, a
+// folder stands for its visible images (common/data/folder.h), sorted. A name with * ? or [ that is not a file is a
+// pattern (glob(7)) and stands for the matching files, sorted. "-" stands for the image on standard input.
 //
-// In a list, names are not patterns, and "-" is a file; ListedFile (common/data/file_names.h) resolves its paths. A
+// In the list, names are not patterns, and "-" is a file; ListedFile (common/data/file_names.h) resolves the paths. A
 // path without an image (an empty folder, a pattern without a match, a missing file) stays in the result; ReadImage
 // returns its error. INVALID_ARGUMENT: no path, a list in UTF-16, or standard input used twice. Other errors: the list
 // cannot be read.

@@ -30,7 +30,7 @@ struct ModelsSheet {
   std::vector<Row> rows = {};
 };
 
-// Maximum images in a drawing (one PNG file). A page has no limit.
+// Maximum images of DrawModelsSheet. ModelsSheetPage has no limit.
 inline constexpr size_t kMostSheetRows = 40;
 
 // Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, with

@@ -34,7 +34,7 @@ struct LocalImage {
   std::string_view bytes;
 };
 
-// A version in memory with its own Scheduler and ExecutorPool, the classes of the server. It has no transport, no
+// A version in memory with its own Scheduler and ExecutorPool, which are classes of the server. It has no transport, no
 // registry and no admission. Thread-safe.
 class LocalModel {
  public:

@@ -10,8 +10,8 @@
  *     fprintf(stderr, "%s\n", vitrine_engine_last_error());
  *   }
  *
- * Compatibility: functions, and members at the end of VitrineEngineOptions, are only added within one value of
- * VITRINE_ENGINE_API. The messages are those of proto/vitrine/v1, whose fields are only added, too.
+ * Compatibility: while VITRINE_ENGINE_API stays the same, new versions only add functions, and members at the end of
+ * VitrineEngineOptions. The messages are those of proto/vitrine/v1, to which new versions only add fields.
  *
  * Threads: every function may be called from every thread. Several threads may use a model at once; their images share
  * batches. Only one thread at a time may use an answers object. After fork(), the child process must load its own
@@ -61,7 +61,7 @@ typedef struct VitrineEngineOptions {
   size_t struct_size; /* sizeof(VitrineEngineOptions) of the caller */
   int32_t threads;    /* worker threads, at most 1024; 0: one per core that this process may use */
   const char*
-      precision; /* "fp32", "bf16" or "int8"; NULL: fp32. The version's manifest must have a plan for the others */
+      precision; /* "fp32", "bf16" or "int8"; NULL: fp32. For bf16 and int8, the version's manifest must have a plan */
 } VitrineEngineOptions;
 
 typedef enum VitrineEngineInput {
@@ -113,8 +113,9 @@ VITRINE_ENGINE_EXPORT const char* vitrine_engine_last_error(void);
 /* Loads a version, checks its digests and its golden answers, and starts its threads. Blocks until the version is
  * loaded.
  *
- * `repository` is a folder, and `model` is NAME or NAME@VERSION; NAME means the newest version. With NULL, `model` is
- * the path of a version's folder, REPOSITORY/NAME[@VERSION], or NAME[@VERSION] in $VITRINE_REPOSITORY.
+ * `repository` is a folder, and `model` is NAME or NAME@VERSION; NAME means the newest version. If `repository` is
+ * NULL, `model` is the path of a version's folder, REPOSITORY/NAME[@VERSION], or NAME[@VERSION] in
+ * $VITRINE_REPOSITORY.
  * `options` may be NULL. Sets *out to NULL on failure. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_load(const char* repository, const char* model,
                                               const VitrineEngineOptions* options, VitrineEngineModel** out);

@@ -73,7 +73,7 @@ class Answers {
 // A loaded version. Thread-safe.
 class Model {
  public:
-  // Loads as vitrine_engine_load does. Throws Error.
+  // Loads a version with vitrine_engine_load, whose `repository` is NULL. Throws Error.
   explicit Model(const std::string& model, const VitrineEngineOptions* options = nullptr)
       : model_(nullptr, vitrine_engine_free) {
     VitrineEngineModel* loaded = nullptr;

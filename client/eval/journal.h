@@ -63,10 +63,10 @@ class Journal {
  public:
   // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
   // predictions) must match the journal, and gets the journal's sessions and predictions. `restart` empties an existing
-  // journal and deletes its summary, predictions and report. `name` is the journal's file name. A journal with a name
-  // other than kJournalFile is hidden from readers until it is complete. FAILED_PRECONDITION: another run has locked
-  // the journal, or it is the journal of another evaluation. DATA_LOSS: a line is damaged. The message states the
-  // remedy.
+  // journal and deletes its summary, predictions and report. `name` is the journal's file name. A merge gives another
+  // name than kJournalFile, so that readers do not find the journal before it is complete. FAILED_PRECONDITION: another
+  // run has locked the journal, or it is the journal of another evaluation. DATA_LOSS: a line is damaged. The message
+  // states the remedy.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 

@@ -12,8 +12,9 @@
 
 namespace vitrine {
 
-// Maximum number of classes for which every probability is requested. The journal keeps their Likelihood, and only the
-// best guesses. An answer with 1,000 classes has about 30 KB and costs the server 0.2 ms.
+// Maximum number of classes for which every probability is requested. The journal stores only the best guesses, and a
+// Likelihood that summarises all probabilities. An answer with 1,000 classes has about 30 KB and costs the server
+// 0.2 ms.
 inline constexpr int kMostClassesRequested = 1000;
 
 // Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is

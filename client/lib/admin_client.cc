@@ -63,7 +63,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
   }
 }
 
-// Completes an UNIMPLEMENTED error: only the admin listener has the Admin service.
+// Replaces an UNIMPLEMENTED error by one that says which listener has the Admin service.
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,

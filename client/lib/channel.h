@@ -15,12 +15,13 @@
 namespace vitrine {
 
 // Creates a channel from the options (address, TLS, token, keepalive, sizes) without connecting it. Every channel of
-// the client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option is invalid, or a file that it
-// names is. UNAVAILABLE: one of several hosts has no address.
+// the client is created here. INVALID_ARGUMENT, NOT_FOUND, PERMISSION_DENIED: an option is invalid, or it names a file
+// that cannot be used. UNAVAILABLE: one of several hosts has no address.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
-// The steps of MakeChannel, for callers that make several channels. TokenOf returns the token of the options; null if
-// they have none. INVALID_ARGUMENT: the token would be sent over a network without TLS.
+// The functions from here to ChannelTo are the steps of MakeChannel, for callers that make several channels. TokenOf
+// returns the token of the options; null if they have none. INVALID_ARGUMENT: the token would be sent over a network
+// without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
 // Returns the options' address as a gRPC target. If the address has several hosts, resolves their names.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
@@ -32,7 +33,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
                                                          std::shared_ptr<BearerToken> token);
 
 // Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
-// name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not speak gRPC.
+// name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not serve gRPC.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
 // Translates gRPC's message about a failed connection for WaitUntilConnected. Returns the end of a sentence; empty if
 // the connection was refused or the cause is unknown.

@@ -33,10 +33,10 @@ struct TlsOptions {
 struct ClientOptions {
   // Address of the server or servers, one of
   //   host:port                    for example gpu-box:8500 or [::1]:8500
-  //   dns:///name:port             requests are distributed over all addresses of the name, which is resolved again
-  //   host:port,host:port          requests are distributed over these servers; names are resolved again
-  //                                after a connection was lost
+  //   dns:///name:port             requests are distributed over all addresses of the name
+  //   host:port,host:port          requests are distributed over these servers
   //   ipv4:..., ipv6:..., unix:PATH   as in gRPC
+  // After a connection was lost, names are resolved again.
   // Each request is assigned to one server. All requests of a stream (see ClassifyMany) go to one server.
   std::string address = "127.0.0.1:8500";
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.
@@ -47,8 +47,8 @@ struct ClientOptions {
   // Maximum number of requests of one ClassifyMany in flight, 1 to 64. More requests allow larger batches; each request
   // holds its image in memory on client and server.
   int max_in_flight = 32;
-  // Maximum size of a request and of an answer, in bytes. The client rejects a larger request, because the server would
-  // end the whole stream if a message is above its limit (by default the same).
+  // Maximum size of a request and of an answer, in bytes. The client rejects a larger request, because a message above
+  // the server's limit, which is by default the same, would end the whole stream.
   int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kPays = 1.03;
 constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
-// Minimum length of a window: kAnswersPerPlace answers per request in flight, so that a window does not depend on a
-// single batch, and kLeastWindow.
+// A window lasts at least for kAnswersPerPlace answers per request in flight, so that it does not depend on a single
+// batch, and at least for kLeastWindow.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 

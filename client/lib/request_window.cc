@@ -11,7 +11,8 @@
 namespace vitrine {
 namespace {
 
-// Limits of the window, in which finished requests wait for an earlier one. At a limit, no more requests are taken.
+// Limits of the window. Finished requests stay in it until all earlier ones are finished. At a limit, no more requests
+// are taken.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 // A server counts as lost after this many consecutive streams without an answer in time. It is more than 1 because slow

@@ -37,7 +37,7 @@ class Servers {
   // UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by UNAVAILABLE if the token file
   // now has another token.
   absl::Status Follow(absl::Status status, const std::string& sent);
-  // Returns the token of the next call; empty without one.
+  // Returns the token of the next call; empty if there is no token.
   std::string Token();
 
  private:

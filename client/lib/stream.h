@@ -19,7 +19,7 @@
 
 namespace vitrine {
 
-// One ClassifyStream call, as a queue of requests and a queue of events. Makes no decisions.
+// One ClassifyStream call, as a queue of requests and a queue of events. RequestWindow decides what is sent.
 //
 // Created and used by one thread. gRPC's threads only move messages between the queues and the network.
 class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest, v1::ClassifyStreamResponse> {

@@ -139,7 +139,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Returns the time of the last request plus the mean gap to a next one; at least a second.
+  // Returns the time of the last request plus the mean gap between requests; at least kShortestTrace.
   absl::Duration TraceLength() const {
     const int64_t last = trace_.arrivals.back().due;
     const auto gaps = static_cast<int64_t>(std::max<size_t>(2, trace_.arrivals.size()) - 1);

@@ -33,7 +33,7 @@ struct BenchCommand {
   ArrivalProcess process = ArrivalProcess::kPoisson;
 
   LoadSettings load = {};                       // without `arrivals` and `trace`, which RunBench sets
-  std::optional<absl::Duration> duration = {};  // default: 10 s, the whole trace, or until load.max_requests
+  std::optional<absl::Duration> duration = {};  // default: no limit with load.max_requests, the whole trace, or 10 s
   std::optional<absl::Duration> warm_up = {};   // default: 2 s; none for a trace
   int connections = 4;
   Goal goal = {};               // goal of a search; needs bounds or a deadline
@@ -55,8 +55,8 @@ absl::Status ValidateBench(const BenchCommand& command);
 
 enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
-// Connects, requests one answer of each class (at most 16), runs the load and reports. `stopped` ends the run with the
-// results so far. `live`: `errors` is a terminal and shows the progress.
+// Connects, sends one request of each of the first 16 classes, runs the load and reports. `stopped` ends the run with
+// the results so far. `live`: `errors` is a terminal and shows the progress.
 //
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
 // gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, or an

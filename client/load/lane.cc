@@ -244,7 +244,7 @@ void Lane::OnAnswer(Slot& slot, int64_t now) {
   }
 }
 
-// Returns true if more requests may be sent. In a closed loop, this thread decides that.
+// Returns true if more requests may be sent. In an open loop, the sender thread decides this.
 bool Lane::StillSending(int64_t now) {
   if (plan_.settings.arrivals) return sending_.load(std::memory_order_acquire);
   return now < plan_.interval.to && !Enough() && !plan_.hooks.stopped();
@@ -270,7 +270,7 @@ void Lane::OnSent(int64_t now) {
     const int64_t span = last_due_ - plan_.interval.from;
     end = last_due_ + span / static_cast<int64_t>(measured_ - 1);
   } else if (measured_ <= most_slots_) {
-    return;  // all requests were sent at once, so the interval must last until the answers
+    return;  // all requests were sent at once, so the interval must not end before their answers
   }
   const std::lock_guard lock(received_mutex_);
   received_.EndAt(std::clamp(end, plan_.interval.from + 1, plan_.interval.to));

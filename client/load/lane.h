@@ -68,7 +68,7 @@ class Lane {
     int64_t due = 0;
     uint64_t number = 0;
     uint32_t request = 0;
-    // Set when the call begins, which hands the slot over from the sender to the receiver.
+    // Set when the call begins; from then on, the receiver uses the slot instead of the sender.
     std::atomic<bool> under_way = false;
   };
 
@@ -108,7 +108,7 @@ class Lane {
   std::atomic<bool> sending_{true};
   std::atomic<int64_t> outstanding_{0};
   std::mutex freed_mutex_;
-  std::vector<Slot*> freed_;  // slots on their way back to the sender; guarded by freed_mutex_
+  std::vector<Slot*> freed_;  // finished slots, which the sender reuses; guarded by freed_mutex_
 
   // Used by the receiver thread only.
   uint64_t look_every_ = 1;

@@ -32,7 +32,7 @@ class LatencyHistogram {
   explicit LatencyHistogram(Precision precision = Precision::kThreeDigits) : bits_(static_cast<int>(precision)) {}
 
   void Record(int64_t nanoseconds);  // a negative value counts as 0
-  // Adds the other's values. Requires the same precision.
+  // Adds the values of `other`. Requires the same precision.
   void Add(const LatencyHistogram& other);
 
   uint64_t count() const { return count_; }
@@ -67,7 +67,7 @@ class LatencyHistogram {
   int64_t ValueOfRank(uint64_t rank) const;
   void Expand();
 
-  int bits_;  // 2^bits_ parts in the first power of two, half as many in each further one
+  int bits_;  // 2^bits_ buckets for values below 2^bits_, and half as many for each further power of two
   std::vector<uint64_t> counts_;
   std::vector<std::pair<uint32_t, uint32_t>> used_;  // while compressed: indices and counts, instead of counts_
   uint64_t count_ = 0;

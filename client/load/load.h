@@ -48,7 +48,7 @@ struct LoadSettings {
   // Number of receiver threads. Each has its share of the connections, and in an open loop a sender thread.
   int threads = 1;
   uint64_t seed = 1;
-  bool allow_empty = false;  // true: accept answers without predictions, as from a server with a null model
+  bool allow_empty = false;  // true: accept answers without predictions, such as those of bench_null_server
   int server_process = 0;    // process id whose processor time is measured; 0: none
   // Latency bounds. They also limit how late the load generator may send.
   std::vector<LatencyBound> bounds = {};

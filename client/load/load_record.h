@@ -82,15 +82,16 @@ class LoadRecord {
   // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload.
   // Keeps the first kMostRefused images.
   void Refused(uint32_t request, const std::string& message);
-  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (`code` is one of those
-  // above).
+  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (`code` is kWithoutPredictions
+  // or kUnreadable).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call ended.
   void Unanswered(uint32_t request_class, int64_t due);
   // Adds the stages, batch size and version of an answer with this `latency` to the sampled statistics.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // Adds the counts of `other`. Requires equal starts and classes. Does not change the end of this interval.
+  // Adds the counts of `other`. Requires that its interval has the same start, and that it has the same classes. Does
+  // not change the end of this interval.
   void Add(const LoadRecord& other);
 
   // Shortens the interval, so that later events are not counted. Requires interval.from <= to <= interval.to.
@@ -118,7 +119,7 @@ class LoadRecord {
   // Returns a quantile of `latency` among all due requests. A request without an answer counts as longer than all
   // answered ones. nullopt: the quantile is a request without an answer.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
-  LatencyHistogram FailureLatency() const;                // latency of errors of all codes
+  LatencyHistogram FailureLatency() const;                // latency of failed calls, over all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send
   const std::vector<ClassCount>& classes() const { return classes_; }
   const std::vector<Second>& seconds() const { return seconds_; }

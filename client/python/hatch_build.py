@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the contract into the package: descriptors and type stubs of the .proto files, made by grpcio-tools; generates
-the blocking client (generate_sync.py); and sets the package's version, from the file VERSION, and its licence.
+"""Adds descriptors and type stubs of the .proto files (made by grpcio-tools) and the blocking client (generate_sync.py)
+to the package. Sets the package's version, from the file VERSION, and its licence.
 
-In a checkout these files are two folders up; a source distribution contains them. No file is created beside the
-sources, except for an editable installation, which runs from them.
+In a checkout, the .proto files, VERSION and the licence are two folders up; a source distribution contains them. No
+file is created beside the sources, except for an editable installation, which runs from them.
 """
 
 import atexit
@@ -21,7 +21,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
 # Third-party messages, whose packages the client does not need otherwise.
 FOREIGN = ["retry_details.proto", "health.proto"]
-# Beside the code: in the folder of a source distribution, backends would take it for a second licence.
+# Beside the code, because build backends would take a copy at the top of a source distribution for a second licence.
 LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 
@@ -63,8 +63,8 @@ class GeneratedHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def find(root: Path, name: str, carried: str = "") -> Path:
-    """Returns a file of the server's tree: from the source distribution, by this or another name, or from the
-    checkout."""
+    """Returns a file of the server's tree, from a source distribution (where its name is `carried` if given) or from
+    the checkout."""
     for path in (root / (carried or name), root.parent.parent / name):
         if path.is_file():
             return path

@@ -18,7 +18,7 @@ namespace vitrine {
 // the files. Not thread-safe.
 class ChunkWriter {
  public:
-  // For images [first, first + images) of the whole source. `settings` must outlive this object.
+  // Creates the writer of the chunk of images [first, first + images) of the source. `settings` must outlive it.
   ChunkWriter(const ScoreSettings& settings, int64_t first, int64_t images)
       : settings_(settings), first_(first), rows_(static_cast<size_t>(images)) {}
 
@@ -29,8 +29,8 @@ class ChunkWriter {
 
   // Returns the chunk of the images before the first one without a row.
   ScoreChunk chunk() const;
-  // Writes the files of chunk(), which must have an image: each under a temporary name first, and synced. Returns the
-  // chunk with the sizes of its files. Errors are those of FileError.
+  // Writes the files of chunk(), which must have an image. Each file is replaced atomically. Returns the chunk with the
+  // sizes of its files. Errors are those of FileError.
   absl::StatusOr<ScoreChunk> Write(const std::string& folder) const;
 
  private:

@@ -17,9 +17,10 @@
 namespace vitrine {
 namespace {
 
-// Batches in flight, so that the engine has work while one of them is read or delivered.
+// Number of batches in flight: the engine computes some of them while another one is read or delivered.
 constexpr size_t kBatches = 3;
-// Time from the start of a batch to its answers, about which a batch has so many images. A stop waits for kBatches.
+// Target time from the start of a batch to its answers. The number of images in a batch is adapted to it. A stop waits
+// for the batches in flight.
 constexpr absl::Duration kBatchTime = absl::Milliseconds(50);
 // Limits of a batch. A single image may have more bytes and pixels.
 constexpr size_t kMostImages = 256;
@@ -143,7 +144,7 @@ std::unique_ptr<LocalScorer::Batch> LocalScorer::Read(ReadAhead& reader, const s
   return batch;
 }
 
-// An image that is missing or cannot be read is read again, as ImageRounds does, since the file system may be busy.
+// Reads an image that is missing or cannot be read again, as ImageRounds does, because the file system may be busy.
 void LocalScorer::TakeReadError(int64_t index, const absl::Status& why) {
   // The source has changed since it was opened, so the error says nothing about the image.
   if (absl::IsFailedPrecondition(why)) return Stop(why);
@@ -184,7 +185,7 @@ void LocalScorer::Take(const Batch& batch) {
     absl::Status failed = batch.answers[i].status();
     if (failed.ok()) failed = user_.TakeAnswer(image, *batch.answers[i]);
     if (failed.ok()) continue;
-    if (FateOf(failed) != Fate::kRefused) return Stop(failed);  // not the image's fault, so it gets no row
+    if (FateOf(failed) != Fate::kRefused) return Stop(failed);  // not caused by the image, which gets no row
     user_.TakeFailure(image, Outcome::kRefused, failed);
   }
   if (batch.took < kBatchTime && batch.indices.size() >= most_) most_ = std::min(2 * most_, kMostImages);

@@ -30,7 +30,7 @@ struct LocalChoice {
   std::string precision = "fp32";
 };
 
-// Checks what the flags alone tell. INVALID_ARGUMENT: the repository is no folder, or a label names the model.
+// Checks the flags without reading files. INVALID_ARGUMENT: the repository is empty or a URL, or `choice` has a label.
 absl::Status CheckLocalChoice(const LocalChoice& local, const ModelChoice& choice);
 
 // Loads the version. Errors are those of CheckLocalChoice, FindVersion and LocalModel::Load. INVALID_ARGUMENT: unknown
@@ -60,7 +60,7 @@ class LocalScorer final : public Scorer {
   // Scores each image. Leaves in `again_` the images that must be read again.
   void ScoreOnce(const std::vector<int64_t>& images);
   void SayIfStopping();
-  // Starts the computation of a batch on a thread of its own.
+  // Starts the computation of a batch on a new thread.
   void Begin(std::unique_ptr<Batch> batch, std::deque<std::unique_ptr<Batch>>& running);
   // Reads a batch of the images from `next` on, and advances `next`.
   std::unique_ptr<Batch> Read(ReadAhead& reader, const std::vector<int64_t>& images, size_t& next);

@@ -87,9 +87,9 @@ class ScoreRun final : public RoundsClient {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
     RETURN_IF_ERROR(ChooseVersion());
-    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only once the run can begin
+    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // a start that failed has kept the scores
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
-    // Written before the first chunk, so that a run that continues requests the same version.
+    // Writes the index before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(ListChunks());
     const absl::Status stopped = WriteChunks();
     return ScoreResult{.index = std::move(index_), .stopped = stopped};
@@ -134,7 +134,8 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Continues `before` if the command has its settings. Takes from `before` the values that only the model has.
+  // Continues `before` if its settings are those of the command. Values that the command does not give are taken from
+  // `before`.
   absl::Status Continue(ScoreIndex before) {
     ScoreSettings now = index_.settings;
     now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;
@@ -142,7 +143,7 @@ class ScoreRun final : public RoundsClient {
     now.weights_sha256 = before.settings.weights_sha256;
     now.precision = command_.local.repository.empty() ? before.settings.precision : command_.local.precision;
     const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
-    if (top_k == before.settings.top_k) now.top_k = top_k;  // otherwise the error has the number that the user gave
+    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the error message has the user's own number
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(
@@ -259,7 +260,8 @@ class ScoreRun final : public RoundsClient {
     return stopped;
   }
 
-  // Searches up to 64 images of the whole source for one that can be read; the remaining images may all be missing.
+  // Searches up to 64 images of the whole source, not only of the shard, for one that can be read, because all images
+  // that are left to score may be missing.
   void NameReadable() {
     constexpr int64_t kLooks = 64;
     const int64_t size = images_->size(), looks = std::min(kLooks, size);

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "vitrine scores 1";
-constexpr char kAnyFormat[] = "\"vitrine scores ";  // of any version, as JSON
+constexpr char kAnyFormat[] = "\"vitrine scores ";  // start of kFormat in all its versions, as JSON
 constexpr int kLargestWidth = 1 << 20;
 constexpr char kChunkPrefix[] = "chunk-";
 constexpr size_t kChunkDigits = 10;
@@ -146,7 +146,7 @@ bool IndexIsDue(size_t chunks, size_t listed) {
 }
 
 std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreChunk& chunk) {
-  // The name is that of the first image in the whole source, so that chunks of several shards have different names.
+  // The name has the index of the first image in the whole source, so that chunks of several shards differ in name.
   const std::string name = absl::StrFormat("%s%010d", kChunkPrefix, chunk.first);
   std::vector<std::string> files = {name + ".classes.npy", name + ".probabilities.npy"};
   if (!settings.vectors.empty()) files.push_back(name + ".vectors.npy");

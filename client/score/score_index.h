@@ -26,7 +26,7 @@ struct ScoreSettings {
   std::string source = {};        // as given; not compared, because the same images may lie elsewhere
   std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
   int64_t images = 0;             // number of images in the whole source
-  int top_k = 5;                  // predictions in a row; not more than the model has classes, which may be none
+  int top_k = 5;                  // predictions in a row; at most the number of the model's classes, which may be 0
   std::string resolution = {};    // "224x224"; empty: the model's policy
   std::string vectors = {};       // kind of the vectors; empty: none are written
   int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
@@ -41,7 +41,7 @@ struct ScoreChunk {
   bool operator==(const ScoreChunk&) const = default;
 };
 
-// The index of a folder: a chunk is complete exactly if it is listed here.
+// The index of a folder. A chunk is complete if and only if the index lists it.
 struct ScoreIndex {
   ScoreSettings settings = {};
   std::vector<std::string> labels = {};  // labels of the model's classes
@@ -49,8 +49,7 @@ struct ScoreIndex {
   std::vector<ScoreChunk> chunks = {};  // consecutive, from the first image of the shard
 };
 
-// Returns the indices [first, last) of the images of a shard: consecutive ones, so that a shard of tar files reads few
-// of them.
+// Returns the indices [first, last) of the images of a shard. They are consecutive, so a shard reads few tar files.
 std::pair<int64_t, int64_t> ImagesOf(const Shard& shard, int64_t images);
 
 // Sums of the chunks of an index.
@@ -82,7 +81,7 @@ absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index)
 // Removes the index of a folder, then the files of all chunks, and no other file. FAILED_PRECONDITION: index.json is no
 // index of scores; nothing is removed.
 absl::Status DiscardScores(const std::string& folder);
-// Removes the files of chunks that the index does not list, which a run that was killed has left.
+// Removes the files of chunks that the index does not list. A run that was killed leaves such files.
 absl::Status RemoveOtherChunks(const std::string& folder, const ScoreIndex& index);
 
 }  // namespace vitrine

@@ -16,7 +16,7 @@ struct WatchCommand {
   ClientOptions client;
   ModelChoice model = {};  // default: all versions of all models; a missing model is awaited
   Format format = Format::kTable;
-  // Called after each line; false ends the command. Empty: the same as always true.
+  // Called after each line; false ends the command. Empty: the command does not end by itself.
   std::function<bool()> more = {};
 };
 

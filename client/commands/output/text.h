@@ -15,11 +15,11 @@ std::string Printable(absl::string_view text);
 // Returns the terminal columns of printable text: combining marks take none, East Asian wide characters and emoji two.
 int DisplayWidth(absl::string_view text);
 
-// Words before the first class of an answer with `unsure`.
+// Prefix of the first class of an answer that is unsure.
 inline constexpr char kUnsure[] = "unsure: ";
 
-// Cuts the text to at most `width` columns (at least 1) and marks the cut with an ellipsis. CutStart is for paths,
-// which differ at their ends.
+// Cut the text to at most `width` terminal columns and mark the cut with an ellipsis. Require width >= 1. CutStart
+// removes the start of the text; it is for paths, because paths differ at their ends.
 std::string CutEnd(absl::string_view text, int width);
 std::string CutStart(absl::string_view text, int width);
 

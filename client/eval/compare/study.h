@@ -55,7 +55,7 @@ struct Study {
   bool complete() const;
 };
 
-// Runs one cell: RunEvaluation and its report.
+// Function that runs one cell: it calls RunEvaluation and writes the report.
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
 // Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that the same plan can
@@ -63,13 +63,12 @@ using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& c
 // is lost or the user stops the study, the remaining cells get that error. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
-// Returns the cost of an image of `data`, as reported by the server: at the fixed input size, or if images keep their
-// sizes, the mean over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does
-// not report costs.
 struct MeanCost {
   double macs = 0;
   double tokens = 0;
 };
+// Returns the cost of an image of `data`, as reported by the server. If images keep their sizes, the cost is the mean
+// over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does not report costs.
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
                                 const std::optional<v1::ResolutionWish>& resolution, const Dataset& data);
 

@@ -77,8 +77,8 @@ class ImageRounds {
   // no answer within the patience.
   absl::Status Ended() const;
   // Calls RoundsClient::TakeFailure for each image without a result: with kRefused if it was sent, with kUnreadable if
-  // it could not be read. Leaves out unreadable images if the whole source seems to be missing, and after a stop all
-  // images but those whose file is missing.
+  // it could not be read. Unreadable images are left out if the whole source seems to be missing. After a stop, only
+  // unreadable images whose file is missing are reported.
   void GiveUpUnanswered();
 
  private:
@@ -90,7 +90,7 @@ class ImageRounds {
     int doubts = 0;                              // answers with an error of Fate::kDoubtful
     int strikes = 0;                             // losses of the server with only this image in flight
     int refusals = 0;                            // rejections for overload or timeout
-    absl::Time second = absl::InfiniteFuture();  // time of the second of these rejections
+    absl::Time second = absl::InfiniteFuture();  // time when `refusals` became 2
   };
 
   // rounds.cc: the rounds, the end.
@@ -143,7 +143,7 @@ class ImageRounds {
 
   // State of the server.
   absl::Status away_;    // reason why no request can be sent now; OK: requests can be sent
-  absl::Status silent_;  // not OK once no image had an answer for the patience; ends the round
+  absl::Status silent_;  // not OK: no image was answered for longer than `patience`; ends the round
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 

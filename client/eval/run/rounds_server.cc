@@ -88,8 +88,9 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Sends an image that the server has answered before. If it is answered, a later loss is caused by a suspect, and a
-// missing answer by its image. Does not count the answer. Returns OK if there is no such image.
+// Sends an image that the server has answered before. If the server answers it again, the server works: a later loss is
+// then caused by a suspect, and a missing answer by the image that was sent. Does not count the answer. Returns OK if
+// there is no such image.
 absl::Status ImageRounds::AskAnswered() {
   if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);
@@ -109,7 +110,7 @@ absl::Status ImageRounds::AskAnswered() {
   return absl::OkStatus();
 }
 
-// Sleeps in short intervals, so that the line is redrawn and a stop is noticed; returns false if stopped.
+// Sleeps in short intervals, so that the progress line is redrawn and a stop is noticed. Returns false if stopped.
 bool ImageRounds::Nap(absl::Duration duration, const std::string& why) {
   for (const absl::Time end = absl::Now() + duration; absl::Now() < end;) {
     if (Stopping()) return false;

@@ -16,8 +16,8 @@ struct Proxy {
 };
 
 // Returns the HTTP proxy for `host` (without brackets); nullopt: none. The proxy comes from the first of $grpc_proxy,
-// $https_proxy and $http_proxy that is set. If that variable is empty, there is no proxy. Its URL may lack the scheme,
-// as with curl. The exceptions come from the first of $no_grpc_proxy, $no_proxy and $NO_PROXY that is set.
+// $https_proxy and $http_proxy that is set. If that variable is empty, there is no proxy. The URL may lack the scheme,
+// as with curl. The hosts without a proxy come from the first of $no_grpc_proxy, $no_proxy and $NO_PROXY that is set.
 // INVALID_ARGUMENT: the variable does not name a proxy, or names a kind of proxy that gRPC does not support and would
 // bypass. The message names the variable.
 absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host);

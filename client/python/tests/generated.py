@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 Pixels = npt.NDArray[np.uint8]
 Sizes = Tuple[Tuple[int, int], ...]
-SIZES: Sizes = ((32, 32), (37, 29))  # width, height: as the model has it, and brought to it
+SIZES: Sizes = ((32, 32), (37, 29))  # width, height: the model's size, and one to be resized
 EVEN: Sizes = SIZES[:1]
 
 XMP = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="%d"/></x:xmpmeta>'
@@ -24,8 +24,8 @@ ADAM7 = ((0, 8, 0, 8), (0, 8, 4, 8), (4, 8, 0, 4), (0, 4, 2, 4), (2, 4, 0, 2), (
 class File:
     name: str
     content: bytes
-    pixels: Pixels  # [height, width] where it is grey, else [height, width, 3]; transparency over white
-    browser: int = 0  # by how much Chromium may differ; -1: it reads something else by intent
+    pixels: Pixels  # [height, width] for grey images, else [height, width, 3]; transparency over white
+    browser: int = 0  # allowed difference of Chromium's pixels; -1: Chromium intentionally shows other pixels
 
 
 def exif(orientation: int) -> bytes:

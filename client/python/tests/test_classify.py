@@ -14,7 +14,7 @@ import vitrine
 
 
 def test_every_kind_of_image_gives_the_same_answer(client: vitrine.Client) -> None:
-    path = ROOT / "samples/cifar/bird-lark.png"  # without loss, so that every way holds the same pixels
+    path = ROOT / "samples/cifar/bird-lark.png"  # lossless, so that every form of the image has the same pixels
     image = Image.open(path)
     expected = client.classify(path, model=MODEL)
     assert expected.top1.label == "bird"

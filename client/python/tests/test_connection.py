@@ -244,7 +244,7 @@ def test_of_a_list_only_servers_that_say_that_they_serve_are_asked() -> None:
     serving.serving, loading.serving = True, False
     with serve(serving) as one, serve(loading) as two, serve(without) as three:
         with vitrine.Client(",".join((one, two, three)), retries=QUICK) as client:
-            while not (serving.requests and without.requests):  # both connections are there
+            while not (serving.requests and without.requests):  # until both connections exist
                 client.classify(b"first", "m")
             for _ in range(20):
                 client.classify(b"one", "m")

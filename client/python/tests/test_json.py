@@ -91,7 +91,7 @@ def test_http_program_and_python_give_one_form(client: vitrine.Client, server: S
     http = by_http(server, cat.read_bytes(), "top_k=3&attention=distance&attention=class&attention_encoding=float")
     files = [shown.pop("file") for shown in line["attention"]]
     assert all(Path(file).parent == tmp_path and Path(file).exists() for file in files)
-    del http["attention"][1]["values"]  # drawn in the file
+    del http["attention"][1]["values"]  # `vitrine` draws these values into a file instead
     assert common(line, "image") == common(http) and line["image"] == str(cat) and line["request_id"] == ""
 
 

@@ -145,7 +145,7 @@ def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by 90 degrees to the right
     pixels = np.full((40, 8400), 255, np.uint8)
-    pixels[:, :4200] = 0  # dark on the left, which comes to lie on top
+    pixels[:, :4200] = 0  # the dark left half becomes the top
     if mode == "I;16":
         image = Image.fromarray(pixels.astype(np.uint16) * 257)
     else:
@@ -160,7 +160,7 @@ def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
-    """As without shrinking: the corners are where Pillow puts those of the small image."""
+    """The corners of the reduced image are where Pillow puts the corners of a small image that is not reduced."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     corners = np.array([[0, 80], [160, 255]], np.uint8)

@@ -119,7 +119,7 @@ def test_floats_of_another_range_are_refused_in_words() -> None:
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("side", [4, 2400])
 def test_what_is_no_number_is_refused(wrong: float, side: int) -> None:
-    """Also in a large array, which would be sent as JPEG."""
+    """Tests also a large array, which would be sent as JPEG."""
     pixels = np.zeros((side, side, 3))
     pixels[1, 1, 1] = wrong
     with warnings.catch_warnings(), pytest.raises(vitrine.InvalidArgument, match="NaN or infinite"):
@@ -155,7 +155,7 @@ class Pipe(io.BytesIO):
 
 
 def test_a_file_object_is_read_from_its_start() -> None:
-    """As in Pillow, whose `save` leaves the position at the end. Read twice, because a user may keep the object."""
+    """Pillow's `save` leaves the position at the end. Reads the object twice, because a user may keep it."""
     file = io.BytesIO()
     Image.new("RGB", (3, 2)).save(file, "PNG")
     assert load(file).encoded == load(file).encoded == file.getvalue()
@@ -201,7 +201,7 @@ def test_base64_is_not_taken_for_a_path() -> None:
 
 
 def test_a_home_folder_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in open, pathlib and Pillow; the error message says so."""
+    """Neither do open, pathlib and Pillow expand it. The error message says so."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.png").write_bytes(b"an image")
     for path in ("~/a.png", Path("~/a.png")):

@@ -18,7 +18,7 @@ import vitrine.aio
 from vitrine import _tls
 
 CLIENTS: List[Any] = [vitrine.Client, vitrine.aio.Client, vitrine.AdminClient, vitrine.aio.AdminClient]
-# A client that retried would take all of it.
+# Deadline in seconds. A client that retried would use all of it.
 PATIENCE = 30.0
 
 
@@ -186,7 +186,7 @@ def test_a_server_that_requires_tls(secure: str) -> None:
 
 
 def test_no_handshake_is_repeated_without_a_call() -> None:
-    """Otherwise gRPC would continue in the background and log each attempt."""
+    """By default, gRPC would repeat the handshake in the background and log each attempt."""
     tries: List[float] = []
     with socket.create_server(("127.0.0.1", 0)) as plain:
 

@@ -95,7 +95,7 @@ def test_a_converted_image_is_its_pixels(name: str) -> None:
         image = Image.open(io.BytesIO(FILES[name]))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Pillow's, of alphas that are lost
+                warnings.simplefilter("ignore")  # Pillow warns about lost alphas
                 image = image.convert(mode) if mode not in ("HSV", "LAB") else image.convert("RGB").convert(mode)
         except ValueError:  # Pillow does not convert every mode to every other
             continue
@@ -108,7 +108,7 @@ def test_a_converted_image_is_its_pixels(name: str) -> None:
 
 @pytest.mark.parametrize("name", FILES)
 def test_an_opened_image_has_the_transparency_of_its_file(name: str) -> None:
-    """Also after reading: over white. A copy has only its pixels, except for a palette, whose entry is exact."""
+    """Transparent pixels are white, also after the image was loaded. A changed copy has the pixels of `own_pixels`."""
     image = Image.open(io.BytesIO(FILES[name]))
     before = sent(image)
     assert (before == 255).all(axis=2).any()

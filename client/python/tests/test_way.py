@@ -61,7 +61,7 @@ def test_a_list_of_names_is_resolved_again_once_its_servers_are_lost(names: Name
                 client.classify(b"one", "m")
             move()
             with pytest.raises(vitrine.Unavailable):
-                client.classify(b"one", "m")  # is what makes it look
+                client.classify(b"one", "m")  # makes the client resolve the names again
             assert client.classify(b"one", "m").top1.label == "one"
 
 

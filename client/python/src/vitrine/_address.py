@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parses and resolves server addresses, and tells which of them stay on this machine."""
+"""Parses and resolves server addresses, and finds out which of them are on this machine."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def parse(address: str) -> ServerAddress:
 
 
 def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
-    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address, or
-    with `partly`, no host has one; the message names a host."""
+    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address, or if
+    `partly` is true, every host has none; the message names a host."""
     four: List[str] = []
     six: List[str] = []
     missing: Optional[Unavailable] = None
@@ -133,7 +133,7 @@ def _split(text: str) -> _Endpoint:
 
 
 def _is_loopback(host: str) -> bool:
-    """Returns True for loopback addresses and the name localhost. Does not ask a resolver."""
+    """Returns True for loopback addresses and the name localhost. Resolves no names."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

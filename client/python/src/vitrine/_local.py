@@ -33,12 +33,12 @@ def load(
     """Loads a model into this process. Needs the package vitrine-engine: pip install 'vitrine[engine]'.
 
     Args:
-        model: NAME or NAME@VERSION of the `repository`. Without one: the path of a version's folder,
-            REPOSITORY/NAME[@VERSION], or NAME[@VERSION] of the repository $VITRINE_REPOSITORY. Without a version, it is
-            the newest.
+        model: NAME or NAME@VERSION of the `repository`. Without `repository`: the path of a version's folder,
+            REPOSITORY/NAME[@VERSION], or NAME[@VERSION] of the repository $VITRINE_REPOSITORY. NAME without a version
+            means the newest version.
         repository: a folder of models.
         threads: worker threads; 0: one per core that this process may use.
-        precision: "fp32" (default), "bf16" or "int8"; the version must have a plan for the others.
+        precision: "fp32" (default), "bf16" or "int8"; for bf16 and int8, the version's manifest must have a plan.
     Raises:
         NotFound, FailedPrecondition, InvalidArgument: there is no such version, it is damaged, or an argument is wrong.
         ImportError: the engine is not installed.

@@ -341,7 +341,7 @@ def _plain(image: Image.Image) -> Image.Image:
 
 
 def _key(image: Image.Image) -> Any:
-    """Returns the transparent value, colour or palette index, or the alphas of the palette; None without one.
+    """Returns the transparency key: a grey value, colour or palette index, or the palette's alphas; None without one.
 
     Pillow keeps a file's key when it converts, resizes or copies the image. After a conversion, opaque pixels may have
     the key's colour too. A value or colour therefore counts only in the object that Image.open returned.
@@ -372,7 +372,7 @@ def _over_white(image: Image.Image) -> Image.Image:
 
 
 def _without_grey(image: Image.Image, key: int) -> Image.Image:
-    """Makes pixels of value `key` white; `key` has the PNG's bits, because Pillow scales 2 and 4 bits to 0 to 255."""
+    """Makes pixels of value `key` white. `key` has the PNG's bit depth, but Pillow has scaled 2 and 4 bits to 8."""
     pixels = np.asarray(image)
     for step in (85, 17):
         if key <= 255 // step and not np.any(pixels % step):

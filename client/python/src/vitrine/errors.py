@@ -100,7 +100,7 @@ class FailedPrecondition(VitrineError):
 
 
 class Unimplemented(VitrineError):
-    """The server does not know this call: another version, or not Vitrine."""
+    """The server does not have this call, because it has another version or is not Vitrine."""
 
     code = "UNIMPLEMENTED"
 

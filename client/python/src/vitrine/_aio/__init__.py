@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client, written once, for asyncio. The build generates the blocking twin of each module into the folder above
+"""The client for asyncio. The build generates the blocking version of each module into the folder above
 (generate_sync.py); only _driver.py is written twice."""

@@ -36,7 +36,7 @@ class Calls:
         self.settings = setting
         self.servers = Servers(setting)
         self._only_model: Optional[str] = None
-        # Models by name, version and label. Cleared before a series, and when the server rejects a request.
+        # Models by name, version and label. Cleared before a call for many images, and if the server rejects a request.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
     async def call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:

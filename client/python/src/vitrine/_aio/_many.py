@@ -24,7 +24,7 @@ from vitrine.v1 import classifier_pb2
 
 
 class Run:
-    """One classify_many. All events come through one queue: images taken, answers, ends of streams."""
+    """One call of classify_many. All events come through one queue: images taken, answers, ends of streams."""
 
     def __init__(self, servers: Servers, setting: Settings, deadline: float, traceparent: Optional[str]) -> None:
         self._servers = servers
@@ -154,7 +154,7 @@ class _Stream:
             error = self._settings.error(rpc)
             await self._servers.follow(error)
             if self._settings.renewed(error.code, self._metadata):
-                error = errors.Unavailable(str(error))  # is retried, with the new token
+                error = errors.Unavailable(str(error))  # Unavailable is retried, with the new token
             # gRPC bug 36066: a write after the end of the stream hides the status that the server ended it with. A
             # second call returns it again.
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
