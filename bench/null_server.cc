@@ -28,7 +28,7 @@ using RawClassifier = v1::Classifier::WithRawMethod_Classify<v1::Classifier::Ser
 // Number of calls that are requested in advance on each queue.
 constexpr int kPosted = 256;
 
-// A call. After its end, the same object posts the next call.
+// A call. After its end, the same object requests the next call from the queue.
 class NullCall {
  public:
   NullCall(RawClassifier& service, grpc::ServerCompletionQueue& queue) : service_(service), queue_(queue) { Post(); }
@@ -105,7 +105,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   server->Shutdown(std::chrono::system_clock::now());
-  // Exits at once, because a call could post itself again while its queue shuts down, which gRPC forbids.
+  // Exits at once, because an ended call could request the next one while the queue shuts down, which gRPC forbids.
   std::cout.flush();
   _exit(0);
 }

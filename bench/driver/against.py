@@ -10,12 +10,12 @@ from driver.report import Row
 
 LEAST_SPEED = 0.98
 MOST_MEMORY = 1.02
-TOLERANCE = 5e-3  # of results, relative to the larger of 1 and the other build's
+TOLERANCE = 5e-3  # for a difference of results, divided by the larger of 1 and the other build's result
 ROUNDS = 25
 SECONDS = 1
-STARTS = 5  # for the memory figure, since allocators differ from start to start
+STARTS = 5  # for the memory figure, because the memory of an allocator differs from start to start
 
-TRAINED = {  # zoo model: batch and side of its images
+TRAINED = {  # model of the zoo: size and number of the images in a batch
     "eit34-mini-cifar10": "32x32:128",
     "xcit-n12-10-classes": "112x112:64",
     "vit-ti16": "224x224:16",

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the way from a JPEG to a normalised 224x224 input on one core: ours, TurboJPEG with OpenCV, Pillow with numpy.
-
-The sides are interleaved. Images of 12 megapixels are measured too, decoded in full and reduced.
+"""Measures the conversion of a JPEG to a normalised 224x224 input on one core, by three sides: our code, TurboJPEG with OpenCV, and
+Pillow with numpy. The sides run in turn. Images of 12 megapixels are measured too, decoded in full and reduced.
 """
 import array
 import operator
@@ -22,9 +21,9 @@ PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py
-# Absolute difference from our input at full size, in grey levels: mean over all images, and of the worst one. OpenCV
-# averages areas of a crop in whole pixels, where we and Pillow use a triangle twice as wide; Pillow rounds to 8 bits
-# after each pass of its resize.
+# Allowed absolute difference from our input at full size, in grey levels: mean over all images, and of the worst one.
+# OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the width. Pillow rounds
+# to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
 GREY_LEVEL = 1 / (255 * 0.226)  # in normalised values, by the mean of the standard deviations
 
@@ -46,7 +45,7 @@ def differences(ours, theirs):
 class Sides:
     """A worker for each (who, reduced) over one folder of images, all pinned to one core.
 
-    Raises if an input differs from that of (OURS, False) by more than the filters explain.
+    Raises if an input differs from that of (OURS, False) by more than TOLERANCES.
     """
 
     def __init__(self, setup, pictures, kinds):
@@ -65,7 +64,7 @@ class Sides:
         self.inputs[who, reduced] = array.array("f", outputs.read_bytes())
 
     def _check(self, side):
-        """Returns a sentence about the distance of a side from ours, decoded in full."""
+        """Returns a sentence about the difference between a side's inputs and ours, which are decoded in full."""
         ours, theirs = self.inputs[OURS, False], self.inputs[side]
         if len(ours) != len(theirs):
             raise RuntimeError(f"{side[0]} made {len(theirs):,} values of {self.pictures.name}, ours are {len(ours):,}")

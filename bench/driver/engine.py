@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares the compiled CPU engine with OpenVINO and ONNX Runtime: same weights, same images, interleaved on the same cores.
 
-Both peers get the PyTorch models: timm's if it has them, otherwise the oracles. The part `imported` compares models that
-people import: distilled DeiT, DINOv2 and CLIP's image tower.
+Both peers get PyTorch models: timm's if it has them, otherwise those of tests/oracle. The part `imported` compares models that
+users import: distilled DeiT, DINOv2 and CLIP's image tower.
 """
 import dataclasses
 import json
@@ -53,7 +53,7 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# Imported models: timm's name and the flags of the import. DINOv2's table is for 518 pixels; 224 are usual.
+# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels, but 224 are usual.
 IMPORTED = {
     "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
     "deit-ti16-distilled": ("deit_tiny_distilled_patch16_224", []),
@@ -65,9 +65,10 @@ IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
 # Share of the multiply-add peak of the same run. A case that reaches it meets its goal, even if its ratio is too low.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
-# Share of the peak that the first model must reach in batches, on the CPU's best instructions.
+# Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
-# Relative to the largest logit, with untrained weights: tests that both compute the same model, not accuracy.
+# Allowed difference of logits, relative to the largest. The weights are untrained, so this tests only that both sides
+# compute the same model, and not its accuracy.
 TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
@@ -117,7 +118,7 @@ def has_onnxruntime(case):
 
 
 def sides_of(setup, models, case):
-    """Returns {side: team}: ours, the peers, and OpenVINO with its other way of using several cores."""
+    """Returns {side: team}: ours, the peers with a process per core, and on two cores also OpenVINO with two threads."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--repository", models.repository, "--model", case.name,
@@ -139,7 +140,7 @@ def sides_of(setup, models, case):
 
 
 def measure_case(setup, models, peak, case):
-    """Returns {side: [images/s of each round]}, with "peak" in GFLOP/s, and OpenVINO's nodes on other instructions."""
+    """Returns {side: [images/s of each round]}, with "peak" in GFLOP/s, and OpenVINO's sentence about its nodes."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}

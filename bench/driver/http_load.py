@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An open loop over HTTP/1.1 with Poisson arrivals, for servers that speak another API than `vitrine bench`, and a search for the
-highest rate within a bound.
+"""An open loop over HTTP/1.1 with Poisson arrivals, for servers whose API `vitrine bench` does not support, and a search for the
+highest rate within a latency bound.
 
     python -m driver.http_load HOST PORT FOLDER RATE WARM_UP SECONDS SEED
 
 FOLDER holds requests as bytes, head and body, which are sent in turn. Prints a JSON object. Latency counts from the time at which
-a request was due; one that fails, or has no answer after PATIENCE seconds, counts as infinitely late.
+a request was due; a request that fails, or has no answer after PATIENCE seconds, counts as infinitely late.
 """
 import asyncio
 import collections
@@ -111,7 +111,7 @@ def measure(host, port, folder, rate, warm_up, seconds, seed):
 
 
 class Generator:
-    """An open loop in a separate process on some cores. Each call has other arrivals."""
+    """An open loop in a separate process on some cores. Each call uses different arrival times."""
 
     def __init__(self, host, port, requests, folder, cores, warm_up, seconds):
         folder.mkdir()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures images of four sizes: our engine packs them into batches, the others pad them or keep sizes apart.
+"""Measures images of four sizes: our engine packs them into batches, the other sides pad images or use batches of one size.
 
 There is no server: one thread runs on one core. All sides compute the same sequence of images; a seed determines the
 order of sizes.
@@ -23,7 +23,7 @@ SEED = 1
 MOST_TOKENS = 8 * 197
 EIGHT = 8
 WINDOW = 32  # pending images, from which OpenVINO may choose those of one size
-# Relative to the largest logit, as in driver/engine.py.
+# Allowed difference of logits, relative to the largest, as in driver/engine.py.
 TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1}
 GOALS = {
     "every picture padded to 512x512": 2.7,
@@ -45,7 +45,7 @@ def tokens(size):
 
 
 def packed(sizes):
-    """Returns batches as the server makes them of a long queue: an image that does not fit ends the batch. Each is sorted by grid."""
+    """Returns batches as the server makes them from a long queue: an image that does not fit ends the batch. Sorts each by grid."""
     batches, room = [], 0
     for i, size in enumerate(sizes):
         if tokens(size) > room:

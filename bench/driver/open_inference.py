@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loop against any server of the Open Inference Protocol over HTTP, at a rate or at the highest within a bound."""
+"""Open loop against any server with the Open Inference Protocol over HTTP, at a given rate or at the highest within a bound."""
 import argparse
 import ast
 import base64
@@ -14,8 +14,8 @@ import urllib.parse
 from driver import http_load, report
 from driver.report import Row
 
-TYPES = {"|u1": "UINT8", "<i4": "INT32", "<i8": "INT64", "<f2": "FP16", "<f4": "FP32"}  # of numpy, and of the protocol
-LETTERS = {"UINT8": "B", "INT32": "i", "INT64": "q", "FP16": "e", "FP32": "f"}  # of struct
+TYPES = {"|u1": "UINT8", "<i4": "INT32", "<i8": "INT64", "<f2": "FP16", "<f4": "FP32"}  # {numpy's type: the protocol's}
+LETTERS = {"UINT8": "B", "INT32": "i", "INT64": "q", "FP16": "e", "FP32": "f"}  # format characters of struct
 BINARY = "binary_tensor_data"  # extension: tensors follow the JSON as bytes
 JSON = {"Content_Type": "application/json"}
 

@@ -23,7 +23,7 @@ from driver.setup import ROOT
 NAME, ARCHITECTURE = "vit-ti16", published.PEERS["vit-ti16"]
 BOUND = 50  # ms at p99
 ROUNDS, SECONDS, WARM_UP = 3, 10, 2
-SAMPLES, CALLERS = 50, 8  # photographs whose best class must be Vitrine's, with so many under way, in batches
+SAMPLES, CALLERS = 50, 8  # photographs whose best class must be Vitrine's, and requests in flight, so that batches form
 START_SECONDS = 180
 MARK = "VITRINE_BENCH_PEER"  # environment variable by which the processes of a server are found
 IMAGE = {"Content_Type": "image/jpeg"}

@@ -2,7 +2,7 @@
 """Finds the precisions that this CPU multiplies fast."""
 from driver.report import Row, instruction_sets
 
-# CPU flags; any of them multiplies the precision in 512-bit vectors or in tiles.
+# CPU flags. A CPU with any flag of a precision multiplies it in 512-bit vectors or in tiles.
 WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
 
 

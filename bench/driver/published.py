@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models with timm's initial weights, imported by `vitrine-repo import`, so that ours and a peer compute the same logits."""
+"""Models with timm's initial weights, imported by `vitrine-repo import`, so that our engine and a peer compute the same logits."""
 import subprocess
 
 from driver import setup as setups
@@ -18,7 +18,7 @@ def run(*command):
 
 
 def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
-    """Publishes timm's initial weights and returns their file. `flags`: for the import; `drawn`: for timm_weights.py."""
+    """Publishes timm's initial weights and returns their file. `flags` go to the import, and `drawn` to timm_weights.py."""
     weights = setup.scratch / f"{architecture}.safetensors"
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))

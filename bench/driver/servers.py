@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares our server with one of grpc.aio and OpenVINO: the highest rate of photographs with p99 within 50 ms.
 
-`vitrine bench --find-max` finds it in an open loop. Server and load generator share the cores. The rates that decoding
-and the model alone would allow are measured in the same rounds.
+`vitrine bench --find-max` finds this rate in an open loop. Server and load generator share the cores. The rates of decoding
+alone and of the model alone are measured in the same rounds.
 """
 import itertools
 import json
@@ -20,13 +20,13 @@ GOALS = {"fp32": None, "bf16": 1.2, "int8": 1.4}  # {precision: ratio to the pee
 SHARE_GOAL = 0.9  # share of 1 / (decode + model)
 BOUND, BOUND_SECONDS = "p99=50ms", 0.05
 CLOSENESS = 0.03  # relative precision of the search
-START = 0.3  # share of the limit
-LATER_START = 0.7  # share of the previous result
+START = 0.3  # first rate of the first search, as a share of the limit
+LATER_START = 0.7  # first rate of later searches, as a share of the previous result
 TRIES = 4
 CALLERS = 64  # closed-loop clients, for the maximum rate at any latency
 SECONDS, WARM_UP = 10, 1.5  # per rate
-# Root mean square of the logits' differences, relative to their spread over the images; includes precision and OpenCV's
-# different resize filter. Above 1, the answers would be unrelated.
+# Allowed root mean square of the logits' differences, relative to their spread over the images. The differences come from
+# the precision and from OpenCV's resize filter. Above 1, the answers would be unrelated.
 TOLERANCES = {"fp32": 0.5, "bf16": 0.5, "int8": 0.7}
 
 
@@ -121,7 +121,7 @@ def find_rate(setup, server, pictures, start, seed):
 
 
 class Search:
-    """Finds the rate of one server repeatedly, each time with other arrivals."""
+    """Finds the rate of one server repeatedly, each time with different arrivals."""
 
     def __init__(self, setup, server, pictures, start):
         self.setup, self.server, self.pictures, self.start = setup, server, pictures, start

@@ -3,7 +3,7 @@
 import statistics
 import subprocess
 
-# Relative to the largest logit; both sides sum in fp32 in their own order.
+# Allowed difference of logits, relative to the largest: the sides sum in fp32 in different orders.
 TOLERANCE = 1e-4
 
 

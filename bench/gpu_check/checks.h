@@ -18,19 +18,19 @@ namespace vitrine {
 // Input of the checks.
 struct CheckSetting {
   int device = 0;
-  const CudaLibrary* library = nullptr;  // the library that the server uses; it has opened the device
+  const CudaLibrary* library = nullptr;  // the library that the server uses, with the device open
   cuda::driver::Card* card = nullptr;    // the same device, for functions that the library does not have
   std::filesystem::path repository = {};
   std::vector<VersionId> versions = {};  // in the repository
   std::vector<std::string> images = {};  // encoded photographs, of different shapes
-  std::vector<std::string> forms = {};   // small forms to compare; empty: all
+  std::vector<std::string> forms = {};   // names of the SmallForms to compare (models/zoo/small_forms.h); empty: all
   absl::Duration load = absl::Seconds(20);
 };
 
 // Compares the device's arithmetic with the rules that the engine relies on (models/engine/cuda/emulated/products.h).
 void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 
-// Compares logits, attention and tokens of every small form with the CPU, in each precision. Checks that an image's
+// Compares logits, attention and tokens of every SmallForm with the CPU, in each precision. Checks that an image's
 // logits are bit-identical alone, in any batch and when repeated.
 void CheckForms(const CheckSetting& setting, CheckReport& report);
 

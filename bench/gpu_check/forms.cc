@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares small forms on the device with the CPU.
+// Compares the models of models/zoo/small_forms.h on the device with the CPU.
 #include <algorithm>
 #include <map>
 #include <memory>

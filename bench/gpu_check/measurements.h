@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Models, precisions and batch sizes; every combination is measured.
 struct MeasuredSetting {
-  std::vector<std::string> models = {};  // names of zoo rows or small forms; weights are random
+  std::vector<std::string> models = {};  // names of rows of the zoo or of SmallForms; weights are random
   std::vector<Precision> precisions = {};
   std::vector<int> batches = {};                    // images
   int passes = 20;                                  // timed passes of ProfileModels
@@ -22,7 +22,7 @@ struct MeasuredSetting {
   absl::Duration window = absl::Milliseconds(500);  // length of each window of MeasureThroughput
 };
 
-// A model to measure, and images of its fixed size, of the size of the small form, or else of 224 x 224.
+// A model to measure, and its images. They have the model's fixed size or the size of its SmallForm, else 224 x 224.
 struct Measured {
   Subject subject;
   std::vector<FloatArray> images;  // one batch
@@ -37,7 +37,7 @@ size_t StagingFor(const cuda::BatchLimits& limits);
 // Measures the time of every kernel, of the graph, of the copies and of a whole batch.
 void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
-// Measures images per second with two slots. The threads pass images that are already in memory.
+// Measures images per second with two slots (cuda::driver::Slot). The threads pass images that are already in memory.
 void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
 // Measures the rate of copies from pinned memory to the device in bytes per second, which limits the images per second.

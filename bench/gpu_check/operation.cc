@@ -61,7 +61,7 @@ absl::StatusOr<Expected> Expect(const CheckSetting& setting, const Subject& subj
   return expected;
 }
 
-// Returns images of several sizes for a small form.
+// Returns images of several sizes for a SmallForm.
 std::vector<FloatArray> Ragged(const Subject& subject, int height, int width) {
   const std::pair<int, int> sizes[] = {
       {height, width}, {2 * height, width}, {height, 2 * width}, {2 * height, 3 * width}};
@@ -87,7 +87,7 @@ absl::StatusOr<std::string> Memory(const CheckSetting& setting) {
   int64_t weights = 0;
   for (const program::Weight& weight : model.subject.description().program().weights())
     weights += 4 * weight.elements();
-  RETURN_IF_ERROR(model.subject.OnCard(setting, Precision::kBf16, model.images).status());  // loads code
+  RETURN_IF_ERROR(model.subject.OnCard(setting, Precision::kBf16, model.images).status());  // loads the kernels' code
   std::string figures = absl::StrFormat("%s of %.1f MB:", LargeModel(setting), 1e-6 * static_cast<double>(weights));
   for (const Precision precision : kPrecisions) {
     ASSIGN_OR_RETURN(const DeviceStatus before, setting.library->status(setting.device));

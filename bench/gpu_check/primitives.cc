@@ -145,8 +145,8 @@ absl::StatusOr<std::string> Bytes(cuda::Device& device) {
   return absl::InternalError(absl::StrCat(different, " of ", kProducts * kEach, " sums differ from integers'"));
 }
 
-// Returns products of four kinds: of similar exponents, of very different exponents, that cancel, and with a large
-// addend.
+// Returns products of four kinds: with similar exponents, with very different exponents, with terms that cancel, and
+// with a large addend.
 Products ProductsOfBf16() {
   std::mt19937 random(3);
   std::uniform_real_distribution<float> any(-1, 1);

@@ -37,7 +37,8 @@ struct LaunchTimes {
   std::vector<double> graphs;                 // time of the graph of all launches, by pass
 };
 
-// A slot that times the recorded launches when they run: first the whole graph several times, then each launch.
+// A device of one slot that times recorded launches when they run: first the whole graph several times, then each
+// launch.
 class ProfiledDevice : public cuda::Device {
  public:
   // `passes`: number of timed passes of the graph, and of the single launches.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The oracles' attention as a careful PyTorch user would write it: with scaled_dot_product_attention.
+"""Attention for the models of tests/oracle as a careful PyTorch user would write it: with scaled_dot_product_attention.
 
-The oracles compute attention by the papers' formulas, which is too slow for a fair comparison.
+These models compute attention by the papers' formulas, which is too slow for a fair comparison.
 """
 import torch
 from torch import nn
@@ -44,7 +44,7 @@ class FusedClassAttention(nn.Module):
 
 
 class FusedKvAttention(nn.Module):
-    """kv.KvAttention. map_pos of (score + P) is the score times the sum of map_pos's weights, plus a table that is computed once."""
+    """kv.KvAttention. map_pos(score + P) equals the score times the sum of map_pos's weights, plus a table that is computed once."""
 
     def __init__(self, plain, tokens):
         super().__init__()
@@ -66,7 +66,7 @@ class FusedKvAttention(nn.Module):
 
 
 def fuse(model):
-    """Replaces the attention of an oracle in place. PyTorch has no fused form of XCiT's attention over channels and of X-ViT's."""
+    """Replaces the attention of a model in place. PyTorch has no fused form of XCiT's attention over channels or X-ViT's attention."""
     if isinstance(model, xvit.XVit):
         return model
     for block in model.class_blocks if isinstance(model, xcit.Xcit) else model.blocks:

@@ -15,7 +15,7 @@ import torch
 import peer_model
 import peer_protocol
 
-OPSET = 20  # first with GELU
+OPSET = 20  # the first opset with GELU
 
 
 def export(model, batch, path):

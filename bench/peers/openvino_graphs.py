@@ -2,7 +2,7 @@
 """Converts, quantises and compiles PyTorch models for OpenVINO, for all peers.
 
 In int8, NNCF quantises the graph as OpenVINO recommends for transformers. The remaining operators are bf16 if the CPU
-multiplies it and is not limited to other instructions. Without VNNI, weights have 7 bits (NNCF's overflow fix). With 8
+multiplies bf16 and is not limited to other instructions. Without VNNI, weights have 7 bits (NNCF's overflow fix). With 8
 bits, XCiT-N12's logits are seven times as far from fp32 as ours; with the fix, twice as far.
 """
 import contextlib
@@ -21,7 +21,7 @@ NAME = f"OpenVINO {openvino.__version__.split('-')[0]}"
 
 
 def convert(model, example, shape=None):
-    """Converts a model for inputs of that shape, in which -1 means any size; without a shape, for that of the example."""
+    """Converts a model for inputs of `shape`, in which -1 means any size; without a shape, uses that of the example."""
     warnings.simplefilter("ignore", torch.jit.TracerWarning)  # traces are only used for the requested shape
     with torch.inference_mode():
         return openvino.convert_model(model, example_input=example, input=list(shape or example.shape))

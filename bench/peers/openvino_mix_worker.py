@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_worker's forward over several batches: OpenVINO, which mixes no sizes. Same protocol.
+"""The peer of bench_worker's forward over several batches, in OpenVINO, whose batches have images of one size. Same protocol.
 
 It computes either each image alone, by one model that accepts any size, or batches of equal size, each by a model that was
 compiled for that batch. Nothing is padded, and everything that depends on the size is computed in advance.

@@ -37,7 +37,7 @@ def load_timm(arguments):
     from timm.layers import set_fused_attn
     set_fused_attn(True)
     from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
-    sized = {"img_size": 224} if "dinov2" in arguments.timm else {}  # its table is for 518 pixels
+    sized = {"img_size": 224} if "dinov2" in arguments.timm else {}  # DINOv2's position table is for 518 pixels
     model, weights = timm.create_model(arguments.timm, **sized), load_file(arguments.weights)
     model.load_state_dict(checkpoint_filter_fn(weights, model) if isinstance(model, VisionTransformer) else weights)
     return model.eval()

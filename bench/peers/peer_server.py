@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of vitrine-server: Classify over grpc.aio with OpenVINO, as fast as possible in Python.
 
-Threads decode images and put them into one queue. An idle lane takes all images of the queue, at most eight. There are as
-many lanes as cores. A lane is a stream of OpenVINO and has a compiled model for each batch size; pixels are normalised in
-the graph. Requests beyond the limit of the queue are rejected. The server supports only `image` and `top_k` of the contract.
+A lane is a stream of OpenVINO with a compiled model for each batch size; there are as many lanes as cores. Threads decode
+images and put them into one queue. An idle lane takes up to eight images from the queue. Pixels are normalised in the graph.
+Requests beyond the limit of the queue are rejected. The server supports only `image` and `top_k` of the contract.
 """
 import argparse
 import asyncio

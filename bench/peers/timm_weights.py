@@ -2,7 +2,7 @@
 """timm_weights.py ARCHITECTURE FILE... [--lively]: writes the initial weights of one of timm's models as safetensors.
 
 These weights are small, so the image changes the logits only by a thousandth. With --lively, the weights of convolutions and
-linear layers are larger: outputs have the size of inputs, so that the answers to different images differ.
+linear layers are so large that outputs are as large as inputs. The answers to different images then differ.
 Each FILE is drawn from another seed, the first from 0.
 """
 import sys

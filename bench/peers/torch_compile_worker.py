@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of vitrine-gpu-check --throughput: models of timm in PyTorch, compiled with max-autotune, on a GPU.
 
-Prints images/s: with the batch on the device, and with a batch that is copied from pinned memory before each pass, as
-median, least and most of several windows. The copy of the next batch runs on a stream of its own beside the pass.
+Prints the median, least and most images/s of several windows: with the batch on the device, and with batches that are copied
+from pinned memory. The next batch is copied on a separate stream during the pass.
 Weights are random. Each model is compiled once. With --beside, a command runs between rounds, so that both are measured
 in turn: --beside 'DIR/run --profile {model} --throughput {model} --batch {batch} --precision {precision}'.
 Exit code 77 and a sentence if torch, timm or a GPU is missing.

@@ -21,7 +21,7 @@ ROUNDS = 5
 
 
 class Trainer:
-    """vitrine-train on one core: run after run, each of which publishes. It is stopped except while it is measured."""
+    """vitrine-train on one core, which makes run after run and publishes each. It is paused except during measurements."""
 
     def __init__(self, setup, repository):
         self.log = open(setup.scratch / "trainer.log", "w")

@@ -97,7 +97,7 @@ def certificate(folder):
 
 
 class Calls:
-    """Calls of one method with messages of `size` bytes, by h2load on the other core than the server's."""
+    """Calls of one method with messages of `size` bytes, by h2load on the core that the server does not use."""
 
     def __init__(self, setup, server, method, size, name, scheme="http"):
         self.process = server.process
@@ -140,7 +140,7 @@ def null_calls(setup, server, what, scheme="http", goal=None):
 
 
 def beside_grpc(setup):
-    """Yields rows that compare both transports, a round of one after a round of the other."""
+    """Yields rows that compare both transports, whose rounds alternate."""
     with NullServer(setup) as theirs, InteropServer(setup) as ours:
         sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
         large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}

@@ -9,12 +9,12 @@ from driver import workers
 from driver.report import Row
 from driver.service import Server, bench, load
 
-MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for a batch of it, and longer than the limit for larger models
+MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for its batches, and more than the time limit for larger models
 FEED_GOAL = 0.95  # of the rate at which the core decodes
 BUSY_GOAL = 0.95  # of the time
 ALONE_GOAL = 1  # ms beside decoding and the device
-PROVEN = 8  # batches that are computed, so that the goldens are those of the model; then the device is free
-SLOW_KERNEL = 500  # microseconds of each kernel, some 40 ms a batch: longer than decoding one
+PROVEN = 8  # number of batches that the device really computes, so that the goldens match; later batches take no time
+SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
 BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096]
 
 
@@ -38,7 +38,7 @@ def gained(server, work):
 
 
 def served(setup, kernel_us):
-    """Returns a server with this model alone, since the device would be lost over the goldens of the others."""
+    """Returns a server with only this model, because the goldens of larger models would exceed the device's time limit."""
     alone = setup.scratch / "alone"
     if not alone.exists():
         shutil.copytree(setup.repository / MODEL, alone / MODEL)
@@ -46,7 +46,7 @@ def served(setup, kernel_us):
 
 
 def end_computed_batches(setup, server, pictures):
-    """Sends more requests than the batches that the emulated device computes, a second each."""
+    """Sends requests until the emulated device has computed its PROVEN batches, which take a second each."""
     bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--requests", 1000, "--concurrency", 64, "--warmup", "0s")
 
 

@@ -18,8 +18,8 @@ MEMORY_GOAL = 1.3  # times the weights
 RARE_GOAL = 3.0  # times its p99 alone
 HOT_SHARE = 0.7  # of the rate of a closed loop
 RARE_RATE = 0.5  # requests/s
-LEAD = 2  # s of load on the hot model before the rare one is asked
-SWAP_SHARE = 0.4  # of that rate, over all models while they are replaced: the checks of new versions need the cores too
+LEAD = 2  # s of load on the hot model before requests for the rare one
+SWAP_SHARE = 0.4  # of that rate, over all models during replacements, because checks of new versions need the cores too
 CALLERS = 16  # of each model before memory is read, so that every buffer is in use
 ROUNDS = 3
 SWAP_PATIENCE = 600  # s
@@ -44,7 +44,7 @@ def publish(setup, repository):
 
 def measure_rare(setup, server, hot, rare, rate):
     seconds = setup.seconds(200)
-    busy = []  # p99 of the hot model: a server that cannot keep up with it would not show what a rare model gets
+    busy = []  # p99 of the hot model; if the server cannot keep up with this model, the comparison means nothing
 
     def p99():
         point = bench(setup, server, setup.core_list(), setup.photographs()[0], "--model", rare, "--rate", RARE_RATE,

@@ -23,7 +23,7 @@ SECONDS, ROUNDS = 6, 5
 
 
 class Load:
-    """Context manager: CONNECTIONS of that many callers, in a process on the other core than the server's."""
+    """Context manager: CONNECTIONS of that many callers, in a process on the core that the server does not use."""
 
     def __init__(self, setup, server, callers, calls):
         self.command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.wire_callers", server.address,
@@ -75,7 +75,7 @@ def median(measurements, figure):
 
 def measure_calls(setup, server, calls):
     seconds = setup.seconds(SECONDS)
-    # Accounts of the many stay for a minute after their last call, but have no work while there is one caller.
+    # The server keeps the accounts of the thousand callers for a minute after their last call, but they cause no work then.
     sides = workers.interleave({callers: lambda callers=callers: Measurement(setup, server, callers, calls, seconds)
                                 for callers in (1, CALLERS)}, setup.rounds(ROUNDS))
     ratios = [many.rate / one.rate for one, many in zip(sides[1], sides[CALLERS])]

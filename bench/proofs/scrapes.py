@@ -58,7 +58,7 @@ class Scraper:
 
 
 def p99(setup, server, pictures, seconds):
-    """Returns the p99 in ms of an open loop. Generator and scraper run on the other core than the server's."""
+    """Returns the p99 in ms of an open loop. Generator and scraper run on the core that the server does not use."""
     point = bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--rate", RATE, "--warmup",
                   f"{seconds / 5}s", "--duration", f"{seconds}s")
     return point["latency_ms"]["p99"]

@@ -4,7 +4,7 @@
     slow_caller.py ADDRESS FILE PAUSE      FILE contains the serialized request
 
 When its standard input is closed, it prints the server's time for each request in ms. It is a separate process that computes
-almost nothing, because its processor time would be taken for the server's.
+almost nothing, because its own processor time would increase the latency that is measured for the server.
 """
 import select
 import sys

@@ -24,7 +24,7 @@ from proofs import metrics, samples, versions
 
 SECONDS = 3600
 CALLERS = 6
-PAUSE = 0.02  # seconds between the calls of a caller: the server shall be busy, not full
+PAUSE = 0.02  # seconds between the calls of a caller, so that the server is busy but not overloaded
 PATIENCE = 60  # seconds, a deadline that only a hung server misses
 READINGS = 360  # of the server's memory
 PUBLISH_SECONDS = 15
@@ -36,7 +36,7 @@ IDLE_SECONDS = 10  # without callers, before descriptors and threads are counted
 
 
 class Unexpected(Exception):
-    """The server gave another answer than the call must get."""
+    """The server gave a wrong answer."""
 
 
 class Calls:
@@ -103,7 +103,7 @@ class Calls:
         begin = self.draw.randrange(2, len(picture))
         del picture[begin:begin + len(picture) // 2]
         try:
-            self.client.classify(bytes(picture), self.model(), deadline=PATIENCE)  # some damage is not seen
+            self.client.classify(bytes(picture), self.model(), deadline=PATIENCE)  # some damage cannot be detected
         except vitrine.InvalidArgument:
             pass
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Callers from many addresses in one process, each with a few Classify calls in flight, with an HTTP/2 client of its own.
+"""Callers from many addresses, each with a few Classify calls in flight. All run in one process, with a small HTTP/2 client.
 
     python -m proofs.wire_callers ADDRESS MODEL PICTURE CALLERS CALLS
 
