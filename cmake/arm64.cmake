@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Toolchain that cross-compiles for arm64 with Debian's compiler; script/arm64 makes the sysroot and calls it.
+# Toolchain that cross-compiles for arm64 with Debian's compiler. script/arm64 makes the sysroot and uses this file.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_SYSROOT $ENV{VITRINE_SYSROOT})
@@ -11,8 +11,8 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# Debian's alternatives for LAPACK and BLAS are links that only an installed system has.
+# An installed system finds LAPACK and BLAS by links of Debian's alternatives, which the sysroot does not have.
 set(alternatives ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${alternatives}/lapack -Wl,-rpath-link,${alternatives}/blas")
-# Generators run on this machine.
+# protoc runs during the build, so it is the program of this machine.
 set(Protobuf_PROTOC_EXECUTABLE /usr/bin/protoc CACHE FILEPATH "")

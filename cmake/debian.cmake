@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages, one for each component; script/package makes them. Their libraries are those of the Debian that they are built
-# on, named by dpkg-shlibdeps, so that Debian's security support holds for them.
+# Debian packages, one for each component; script/package makes them. They depend on the libraries of the Debian release on
+# which they are built, as dpkg-shlibdeps finds them, so that Debian's security updates apply.
 set(debian ${CMAKE_SOURCE_DIR}/deploy/debian)
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL vitrine-server vitrine-client vitrine-models)
 set(CPACK_PACKAGE_NAME vitrine)
-# Name and address in the packages. No cache entry: a build folder would keep the address that it was first configured with.
+# Name and address in the packages. It is no cache variable, because a build folder would keep its first address.
 set(VITRINE_MAINTAINER "Vitrine maintainers <maintainers@vitrine.invalid>")
 set(CPACK_PACKAGE_CONTACT "${VITRINE_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -56,7 +56,7 @@ if(VITRINE_CUDA)
 endif()
 install(DIRECTORY models/bundled/ DESTINATION share/vitrine/models COMPONENT vitrine-models)
 
-# The same files make the same packages, on whatever day and file system.
+# These scripts make the packages depend only on their files, and not on the date or the file system.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_times.cmake)
 set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_normalize.cmake)
 include(CPack)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each.
+# All libraries that Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each.
 find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
@@ -18,13 +18,13 @@ if(NOT EXISTS ${GOOGLEAPIS_PROTOS}/google/rpc/error_details.proto)
   message(FATAL_ERROR "the googleapis protos are missing under ${VITRINE_DEPENDENCIES}; run script/bootstrap")
 endif()
 
-# The client library needs nothing more.
+# The client library needs only the packages above.
 if(VITRINE_CLIENT_ONLY)
   return()
 endif()
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(Boost 1.81 REQUIRED)  # headers alone
+find_package(Boost 1.81 REQUIRED)  # only its headers
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
@@ -55,7 +55,7 @@ if(NOT EXISTS ${OPENTELEMETRY_PROTO}/trace/v1/trace_pb2.py)
 endif()
 find_program(PYTHON python3 REQUIRED)
 
-# Tests need two packages more, which `script/bootstrap serving` does not install.
+# Tests need two more packages, which `script/bootstrap serving` does not install.
 find_package(GTest CONFIG QUIET)
 pkg_check_modules(EXIF QUIET IMPORTED_TARGET libexif)
 if(GTest_FOUND AND EXIF_FOUND)
@@ -64,8 +64,8 @@ else()
   message(STATUS "There is no GoogleTest or no libexif; building without tests")
 endif()
 
-# LibTorch from the unpacked torch wheel, for training and the reference. Without it the server, vitrine-repo, the
-# client and their tests are built, and a mark says so: script/build configures again once it is there.
+# LibTorch from the unpacked torch wheel, for training and the reference. Without LibTorch, only the server, vitrine-repo,
+# the client and their tests are built, and the file `mark` makes script/build configure again at every call.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
@@ -84,18 +84,18 @@ endif()
 # LibTorch's wheel contains Gloo without its headers.
 find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
 
-# Its CMake package demands a CUDA toolkit; the CPU part needs two libraries.
+# LibTorch's CMake package requires a CUDA toolkit, but the CPU part needs only two libraries.
 set(torch_lib ${LIBTORCH_SITE}/torch/lib)
 set(cuda_lib ${LIBTORCH_SITE}/nvidia/cu13/lib)
 add_library(c10 SHARED IMPORTED)
 set_target_properties(c10 PROPERTIES IMPORTED_LOCATION ${torch_lib}/libc10.so)
 add_library(torch_cpu SHARED IMPORTED)
 set_target_properties(torch_cpu PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtorch_cpu.so)
-# The headers hold an old google/protobuf, hence -idirafter: they are searched last.
+# LibTorch's headers include an old google/protobuf, so -idirafter makes the compiler search them last.
 target_compile_options(torch_cpu INTERFACE
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include"
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include/torch/csrc/api/include")
-# ATen headers that need operators include those alone instead of all 2,000.
+# With this definition, ATen headers include only the operators that they need instead of all 2,000.
 target_compile_definitions(torch_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(torch_cpu INTERFACE c10)
 target_link_options(torch_cpu INTERFACE

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# embed_files(LIBRARY FOLDER): a static library with every file of FOLDER as it is, and the table EmbeddedPage() of
-# server/wire/http/embedded_page.h. A file that is changed is embedded anew; one that is added too.
+# embed_files(LIBRARY FOLDER): adds a static library with the contents of the page's files in FOLDER, and their table
+# EmbeddedPage() (server/wire/http/embedded_page.h). A build embeds changed and new files again.
 function(embed_files library folder)
   file(GLOB names RELATIVE ${folder} CONFIGURE_DEPENDS ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
   set(blocks "")
@@ -37,7 +37,7 @@ const std::vector<EmbeddedFile>& EmbeddedPage() {
 ]])
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${files}")
   add_library(${library} STATIC ${source})
-  # ccache in its depend mode does not see what .incbin reads, and would give the old files.
+  # In depend mode, ccache does not track files that .incbin reads, and would return an object with the old files.
   set_target_properties(${library} PROPERTIES CXX_COMPILER_LAUNCHER "")
   target_include_directories(${library} PRIVATE ${CMAKE_SOURCE_DIR})
 endfunction()

@@ -5,8 +5,8 @@
 # the place of its loop differs from link to link, which changes a product's speed by up to 5 %.
 set(kernels_arithmetic -ffp-contract=off -fno-math-errno -falign-functions=64)
 if(VITRINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  # AddressSanitizer checks loads and stores by calls, and UBSan leaves pointers to it: with both inline in tiles that are
-  # unrolled, the kernels take eight times as long to compile.
+  # AddressSanitizer checks loads and stores by function calls, and UBSan does not check pointers. With inline checks of
+  # both in the unrolled tiles, the kernels would take eight times as long to compile.
   list(APPEND kernels_arithmetic -fno-sanitize=alignment,pointer-overflow
     -mllvm -asan-instrumentation-with-call-threshold=0)
 endif()
@@ -23,8 +23,8 @@ set(kernels_avx2_pairs ${kernels_avx2})
 set(kernels_neon_dot -march=armv8.2-a+dotprod)
 set(kernels_neon_bf16 -march=armv8.2-a+bf16)
 
-# add_kernels(TARGET PATH...): kernels/kernels_PATH.cc of this folder with the flags of the path, where this is a machine
-# for it.
+# add_kernels(TARGET PATH...): adds kernels/kernels_PATH.cc of the current folder, with the flags of PATH, to TARGET. Skips
+# paths of other processor architectures.
 function(add_kernels target)
   foreach(path ${ARGN})
     if(path MATCHES "^neon")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# The C++ client for other projects: cmake --install build --prefix DIR --component client.
-# docs/how-to/command-line.md says how it is used; the test client_package does so.
+# Installs the C++ client for other projects: cmake --install build --prefix DIR --component client.
+# docs/how-to/command-line.md describes how to use it; the test client_package tests that.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_BINARY_DIR}/package)
 set(package_cmake ${CMAKE_INSTALL_LIBDIR}/cmake/vitrine)
 
-# One archive with the messages and services that the library speaks.
+# An archive of the client library with the messages and services that it uses.
 add_library(client_package STATIC
   $<TARGET_OBJECTS:client_library> $<TARGET_OBJECTS:vitrine_services> $<TARGET_OBJECTS:vitrine_proto>)
 set_target_properties(client_package PROPERTIES
@@ -15,7 +15,7 @@ target_compile_features(client_package INTERFACE cxx_std_20)
 target_link_libraries(client_package INTERFACE
   gRPC::grpc++ protobuf::libprotobuf OpenSSL::Crypto ${client_library_absl})
 
-# In the tree a header is "client/lib/client.h", installed it is <vitrine/client.h>.
+# A header such as "client/lib/client.h" is installed as <vitrine/client.h>.
 foreach(header common/request_size client/lib/client client/lib/numbers client/lib/retry)
   set(source ${CMAKE_SOURCE_DIR}/${header}.h)
   get_filename_component(name ${header} NAME)

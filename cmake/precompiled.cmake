@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Headers that most sources of a kind of room include, parsed once per kind instead of once per source: 70 to 90 % of
-# compiling a source is parsing headers. A kind is a header of cmake/precompiled/; its name with _test is what the tests
-# of such rooms include. Sources include what they use all the same: VITRINE_PRECOMPILE=OFF shows it (script/nightly).
+# Precompiles common headers, because parsing headers takes 70 to 90 % of the time to compile a source. A kind is a
+# precompiled header, cmake/precompiled/KIND.h, for the sources of some rooms (cmake/rooms.cmake); KIND_test.h is for the
+# tests of these rooms. Sources must still include what they use: script/nightly builds with VITRINE_PRECOMPILE=OFF.
 option(VITRINE_PRECOMPILE "parse common headers once" ON)
 if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 does not treat system headers inside a precompiled header as system headers, and warns about std::string's
@@ -9,10 +9,10 @@ if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
-# Tests run once or twice a build, so compiling them counts more than their speed.
+# Tests run only once or twice per build, so they are compiled for a short compile time and not for speed.
 set(VITRINE_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
-# precompiled_kind(OUT ROOM...): the kind that sees all that the headers of these rooms name.
+# precompiled_kind(OUT ROOM...): sets OUT to the kind for sources that use these rooms.
 function(precompiled_kind out)
   set(kind text)
   foreach(candidate "client:client" "tensors:reference|checkpoint|torch_backend|trainer" "server:server|inprocess")
@@ -27,8 +27,9 @@ function(precompiled_kind out)
   set(${out} ${kind} PARENT_SCOPE)
 endfunction()
 
-# use_precompiled(TARGET KIND): TARGET's sources see the header of KIND. The compiler refuses (-Winvalid-pch) a target
-# whose options differ from those of the kind; sources with options of their own set SKIP_PRECOMPILE_HEADERS.
+# use_precompiled(TARGET KIND): makes the sources of TARGET include the header of KIND. The compiler rejects the header
+# (-Winvalid-pch) if the options of TARGET differ from those of the kind. Therefore sources with their own options set
+# SKIP_PRECOMPILE_HEADERS.
 function(use_precompiled target kind)
   if(VITRINE_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
@@ -38,14 +39,13 @@ function(use_precompiled target kind)
   endif()
 endfunction()
 
-# add_precompiled_kind(KIND LIBRARY...): the header of a kind that includes headers of these libraries, and that of its
-# tests.
+# add_precompiled_kind(KIND LIBRARY...): precompiles KIND.h and KIND_test.h, which include headers of these libraries.
 function(add_precompiled_kind kind)
   set(suffixes "")
   if(VITRINE_WITH_TESTS)
     set(suffixes _test)
   endif()
-  # Without a launcher of its own no empty word follows.
+  # The launcher is not quoted, so that an empty one adds no argument.
   set(anew ${CMAKE_SOURCE_DIR}/cmake/anew ${CMAKE_CXX_COMPILER_LAUNCHER})
   foreach(suffix "" ${suffixes})
     set(target precompiled_${kind}${suffix})
@@ -57,7 +57,7 @@ function(add_precompiled_kind kind)
       target_compile_options(${target} PRIVATE ${VITRINE_TEST_OPTIONS} $<$<STREQUAL:${kind},server>:-pthread>)
     endif()
     if(CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # or ccache takes none for known
+      target_compile_options(${target} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")  # required by ccache
     endif()
     set_target_properties(${target} PROPERTIES CXX_COMPILER_LAUNCHER "${anew}")
     target_precompile_headers(${target} PRIVATE "\"cmake/precompiled/${kind}${suffix}.h\"")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# program_sources(RESULT): the sources that decide what a training or a measurement of the trainer computes, relative to
-# the root. Recipes are left out, since a run records its own, and what only reports, publishes or orders runs.
+# program_sources(RESULT): sets RESULT to the sources that determine the results of the trainer, relative to the root.
+# Recipes are left out, because a run records its recipe. Sources that only report, publish or schedule runs are left out,
+# too.
 function(program_sources result)
   set(decide
     "common/(data|imaging|simd)/.*"

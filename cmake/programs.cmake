@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-# Programs that people start, and what is installed with them.
+# Programs for users, and the files that are installed with them.
 include(GNUInstallDirs)
 
-# vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a vitrine_program with flags. Reading flags runs once a
-# start, and optimising it is a third of what these sources cost.
+# vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a vitrine_program that parses flags. It is compiled
+# with -O1: flags are parsed once per start, and more optimisation would take a third of the compile time.
 function(vitrine_command name)
   vitrine_program(${name} ${ARGN})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
-# vitrine_install(PROGRAM PACKAGE): installs it, as a part of that Debian package (cmake/debian.cmake), with its manual page and
-# completions, which it prints itself.
+# vitrine_install(PROGRAM PACKAGE): installs PROGRAM as a part of the Debian package PACKAGE (cmake/debian.cmake), with the
+# manual page and the shell completions that PROGRAM prints.
 function(vitrine_install program package)
   set(pages ${CMAKE_BINARY_DIR}/pages)
   file(MAKE_DIRECTORY ${pages})

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rooms and who may use whom. tests/structure checks includes and link edges against this table, and that no room but
-# client links gRPC: vitrine_services, which is linked as a library, is the client's and the tests'.
+# The rooms, which are folders with their own library, and the rooms that each may use. tests/structure checks includes
+# and linked libraries against this table. Only the room client and tests link vitrine_services, and with it gRPC.
 set(ROOMS "")
-# room(NAME FOLDER [ROOM...]): sources of FOLDER, but for those of rooms within it, include and link those of each ROOM.
+# room(NAME FOLDER [ROOM...]): declares a room. Sources of FOLDER, except those of rooms inside it, may include and link
+# each ROOM.
 macro(room name folder)
   list(APPEND ROOMS ${name})
   set(ROOM_ALLOWS_${name} ${ARGN})
@@ -28,16 +29,16 @@ room(server server models engine imaging repository drawing proto)
 room(client client inprocess proto imaging data drawing charts statistics)
 room(inprocess client/engine server models engine imaging repository drawing proto)
 
-# A release compiles with -O3, which the loops of these rooms are worth; sources of the others take a tenth less time to
-# compile at -O2. Commands wait for servers or for the engine and print: a third less time at -O1, and the load
-# generator's is gRPC's.
+# A release compiles ROOMS_OF_LOOPS with -O3, because their loops become faster. It compiles other rooms with -O2, which
+# takes a tenth less time, and ROOMS_OF_COMMANDS with -O1, which takes a third less time: commands mostly wait for servers
+# or for the engine, and the load generator spends its time in gRPC.
 set(ROOMS_OF_LOOPS imaging data drawing charts repository engine reference checkpoint torch_backend trainer)
 set(ROOMS_OF_COMMANDS client describe publish)
 set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)
 set(VITRINE_COMMAND_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 # vitrine_room(NAME SOURCES a.cc ... [ROOMS imaging proto ...] [LIBRARIES absl::status ...])
-# The static library vitrine_NAME. Rooms that are not allowed stop the configuration.
+# Adds the static library vitrine_NAME. The configuration fails if a room is not allowed.
 function(vitrine_room name)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   foreach(room ${arg_ROOMS})
@@ -60,12 +61,12 @@ function(vitrine_room name)
 endfunction()
 
 # vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
-# torch_cpu comes first where a room needs it: it exports BLAS symbols that OpenCV's libblas exports too, and the first
-# one wins. SUFFIX is "" or "_test", of the precompiled header.
+# Adds an executable. If a room needs torch_cpu, it is linked first, because torch_cpu and OpenCV's libblas export the same
+# BLAS symbols, and the first library wins. SUFFIX is the suffix of the precompiled header, "" or "_test".
 function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  # Compiles with -fPIC like libraries, not with -fPIE: a precompiled header fits one of them.
+  # Compiles with -fPIC like libraries, not with -fPIE, because a precompiled header works with only one of the two.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
   foreach(room ${arg_ROOMS})
@@ -76,7 +77,7 @@ function(vitrine_executable name suffix)
   endforeach()
   target_link_libraries(${name} PRIVATE ${torch} ${rooms} ${arg_LIBRARIES})
   precompiled_kind(kind ${arg_ROOMS})
-  if(suffix OR NOT kind STREQUAL text)  # without rooms of these kinds the target's options differ from the text kind's
+  if(suffix OR NOT kind STREQUAL text)  # programs of kind text have other compiler options than the header text.h
     use_precompiled(${name} ${kind}${suffix})
   endif()
   compile_together(${name})
@@ -87,13 +88,13 @@ function(vitrine_program name)
   vitrine_executable(${name} "" ${ARGN})
 endfunction()
 
-# vitrine_lends_messages(PROGRAM): libvitrine_torch.so, when PROGRAM loads it, finds the messages here.
+# vitrine_lends_messages(PROGRAM): exports the protobuf messages of PROGRAM to libvitrine_torch.so, which PROGRAM loads.
 function(vitrine_lends_messages program)
   target_link_options(${program} PRIVATE
     "LINKER:--export-dynamic-symbol=*7vitrine2v1*" "LINKER:--export-dynamic-symbol=descriptor_table_vitrine*")
 endfunction()
 
-# vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): what several test programs share.
+# vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a library that several test programs share.
 function(vitrine_test_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   list(TRANSFORM arg_ROOMS PREPEND vitrine_ OUTPUT_VARIABLE rooms)
@@ -106,12 +107,12 @@ function(vitrine_test_library name)
   compile_together(${name})
 endfunction()
 
-# label_test(NAME TIMED PROGRAMS): `timed` tests judge real time and run alone; `e2e` tests start our programs or
-# servers; the others are `unit`. script/test takes labels as it takes names.
+# label_test(NAME TIMED PROGRAMS): labels a test `e2e` if it starts programs or servers of Vitrine, otherwise `unit`. A test
+# that measures real time is also `timed`, and runs alone. script/test accepts labels like names of tests.
 function(label_test name timed programs)
   if(programs)
     set_property(TEST ${name} APPEND PROPERTY LABELS e2e)
-    set_property(TEST ${name} PROPERTY COST 10)  # begun first where no earlier run says what takes long
+    set_property(TEST ${name} PROPERTY COST 10)  # starts early while ctest does not know how long tests take
   else()
     set_property(TEST ${name} APPEND PROPERTY LABELS unit)
   endif()
@@ -121,7 +122,7 @@ function(label_test name timed programs)
   endif()
 endfunction()
 
-# needs_absent(OUT NAME...): ON if this build lacks one of these rooms or programs.
+# needs_absent(OUT NAME...): sets OUT to ON if this build lacks one of these rooms or programs, else to OFF.
 function(needs_absent out)
   set(${out} OFF PARENT_SCOPE)
   foreach(name ${ARGN})
@@ -133,9 +134,9 @@ endfunction()
 
 # vitrine_test(NAME [TIMED] SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...]
 #              [SANITIZE asan tsan])
-# A GoogleTest program run by ctest. PROGRAMS are built before it; tests/paths.h says where they are. SANITIZE says which
-# of script/sanitize's runs it belongs to; `e2e` tests have one of their own, asan-e2e.
-# Tests that need data read $VITRINE_DATA and say what they skip without it.
+# Adds a GoogleTest program that ctest runs. PROGRAMS are built before it; tests/paths.h has their paths. SANITIZE lists the
+# runs of script/sanitize that include the test; an `e2e` test with asan belongs to the run asan-e2e.
+# Tests that need data read it from $VITRINE_DATA, and report what they skip if the variable is not set.
 function(vitrine_test name)
   cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
   needs_absent(left_out ${arg_ROOMS} ${arg_PROGRAMS})
@@ -168,8 +169,8 @@ foreach(run asan asan-e2e tsan)
 endforeach()
 
 # vitrine_script_test(NAME [TIMED] COMMAND ... [PROGRAMS vitrine-server ...])
-# A check that is no GoogleTest program, of at most ten minutes; exit code 77 says that it was skipped. The target NAME
-# builds what it runs.
+# Adds a test that runs a command for at most ten minutes. Exit code 77 means that the test was skipped. The target NAME
+# builds PROGRAMS.
 function(vitrine_script_test name)
   cmake_parse_arguments(arg "TIMED" "" "COMMAND;PROGRAMS" ${ARGN})
   needs_absent(left_out ${arg_PROGRAMS})
@@ -185,7 +186,7 @@ function(vitrine_script_test name)
   label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
 endfunction()
 
-# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program, only with the preset `asan`.
+# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program. Only for the preset `asan`.
 add_custom_target(fuzzers)
 function(vitrine_fuzzer name)
   vitrine_program(${name} ${ARGN})
@@ -194,7 +195,7 @@ function(vitrine_fuzzer name)
   add_dependencies(fuzzers ${name})
 endfunction()
 
-# Writes "target: libraries it links" for tests/structure, once every room is known.
+# Writes a line "target: linked libraries" per room for tests/structure. Call it after all rooms are added.
 function(write_link_edges file)
   set(text "")
   foreach(room services ${ROOMS})

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# Sources of a folder are compiled eight at a time: most of what a source costs are its headers, which the eight parse
-# once. So names of unnamed namespaces are told apart within a folder. VITRINE_UNITY=OFF compiles each source alone, and
-# shows that it includes what it uses (script/nightly).
+# Compiles the sources of a folder in units of eight. Parsing headers takes most of the compile time, and a unit parses them
+# once. Therefore names in unnamed namespaces must be unique within a folder. VITRINE_UNITY=OFF compiles each source alone;
+# script/nightly uses it to check that every source includes what it uses.
 #
-# CMake's own UNITY_BUILD would name the sources by absolute paths, and one checkout could not take from the compiler's
-# cache what another one has put there.
+# CMake's own UNITY_BUILD would include the sources by absolute paths, so checkouts could not share cached objects of
+# ccache.
 option(VITRINE_UNITY "compile the sources of a folder together" ON)
 set(VITRINE_UNITY_SOURCES 8)
 
@@ -20,7 +20,8 @@ function(stays_alone out source)
   set(${out} ${alone} PARENT_SCOPE)
 endfunction()
 
-# compile_together(TARGET): of the sources that it has by now, whose own flags have been set.
+# compile_together(TARGET): replaces the sources of TARGET by units. Call it after all sources of TARGET are added and their
+# own flags are set.
 function(compile_together target)
   if(NOT VITRINE_UNITY)
     return()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# Writes OUTPUT, a header with the commit that SOURCE is at, and touches it only when that changes. Run at every build:
-# the commit moves without the build being configured again. Without a repository, as in a container's build, it is
-# what -DVITRINE_REVISION said, else empty.
+# Writes OUTPUT, a header with the checked-out commit of SOURCE, if the commit has changed. Runs at every build, because a
+# new commit does not configure the build again. -DVITRINE_REVISION replaces the commit, for example in a container's build,
+# which has no repository. Without both, the revision is empty.
 if(NOT REVISION)
   execute_process(COMMAND git -C ${SOURCE} describe --always --dirty --abbrev=12 --exclude=*
                   OUTPUT_VARIABLE REVISION OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)

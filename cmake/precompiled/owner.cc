@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// A precompiled header needs a source of its target.
+// Empty source, because a target with a precompiled header needs one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of sources that use tensors.h.
+// Common headers of the tests of sources that use tensors.h.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
