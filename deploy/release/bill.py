@@ -4,17 +4,18 @@
 
   bill.py FOLDER --revision COMMIT
 
-FOLDER has the packages, the tarball, the wheels and the Helm chart. Each of them is a part of the release with its digest; the chart
-depends on nothing, the others on
+FOLDER has the packages, the tarball, the wheels and the Helm chart. The bill lists each file with its digest and its dependencies.
+The chart has none. The dependencies of the other files are
 
-  Debian packages     named by a package's Depends and Recommends, in the versions that are installed here, where it was built
-  libraries, headers  named by the bills that the tarball and the engine's wheel contain; the packages' programs were compiled of
-                      the tarball's headers
-  Python packages     named by a wheel's Requires-Dist, which gives a range and no version
-  models              of models/bundled, in vitrine-models and the tarball
+  Debian packages     in Depends and Recommends of a package, in the versions that are installed here, where the package was built
+  libraries, headers  in the bills inside the tarball and the engine's wheel; the programs of the packages were compiled with the
+                      headers of the tarball
+  Python packages     in Requires-Dist of a wheel, which gives a range and no version
+  models              in models/bundled, which vitrine-models and the tarball contain
 
-Components with the scope "excluded" are in no package: the packages of script/pins/packages.txt that build the programs, pins of
-wheels, and definitions of foreign protocols that the sources restate. docs.txt and peers.txt pin nothing that makes a release.
+Components with the scope "excluded" are in no file of the release: the packages of script/pins/packages.txt that build the programs,
+pinned wheels, and definitions of third-party protocols of which the sources contain a copy. The packages in docs.txt and peers.txt
+are left out, because they do not build a release.
 """
 import argparse
 import email
@@ -48,14 +49,14 @@ class Bill:
         self.needs: "dict[str, set[str]]" = {}
 
     def add(self, component: dict) -> str:
-        """Adds a component and returns its reference. One that a package contains replaces one that only built it."""
+        """Adds a component and returns its reference. It replaces an equal component of the scope "excluded"."""
         known = self.components.get(component["bom-ref"])
         if known is None or known.get("scope") == "excluded":
             self.components[component["bom-ref"]] = component
         return component["bom-ref"]
 
     def file(self, path: pathlib.Path, version: str, properties: "list[dict]") -> "set[str]":
-        """Adds a file of the release; returns the set of references that it depends on, to be filled."""
+        """Adds a file of the release. Returns the set of the references of its dependencies, which the caller fills."""
         self.files[path.name] = {
             "type": "application", "bom-ref": path.name, "name": path.name, "version": version,
             "licenses": [{"license": {"id": "Apache-2.0"}}],
@@ -66,7 +67,7 @@ class Bill:
 
 
 def library(origin: Origin, **properties: str) -> dict:
-    """Returns a component for a package without own files, with our properties instead of sbom's linkage."""
+    """Returns a component without files for a package. It has `properties` instead of the property linkage of sbom.py."""
     entry = sbom.component(origin, [], ROOT)
     others = [one for one in entry["properties"] if one["name"] != "vitrine:linkage"]
     entry["properties"] = others + [{"name": f"vitrine:{name}", "value": value} for name, value in properties.items()]
@@ -74,8 +75,8 @@ def library(origin: Origin, **properties: str) -> dict:
 
 
 def add_package(bill: Bill, path: pathlib.Path, packages: "dict[str, pathlib.Path]") -> None:
-    """Adds a .deb and the Debian packages that it names: of alternatives the first that is installed here, of a virtual package the
-    one that provides it here."""
+    """Adds a .deb and the Debian packages that it names. For alternatives, adds the first that is installed here. For a virtual
+    package, adds the installed package that provides it."""
     text = subprocess.run(["dpkg-deb", "-f", path], check=True, capture_output=True, text=True).stdout
     fields = email.message_from_string(text)
     wanted = [(kind, entry.strip()) for kind in ("Pre-Depends", "Depends", "Recommends") for entry in fields.get(kind, "").split(",")
@@ -105,8 +106,8 @@ def installed() -> "dict[str, tuple[str, str]]":
 
 @functools.lru_cache
 def providers() -> "dict[str, str]":
-    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9; of several, the
-    first by name."""
+    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9. If several
+    provide it, returns the first by name."""
     listed = subprocess.run(["dpkg-query", "-W", "-f=${Package}\t${Provides}\n"], check=True, capture_output=True, text=True).stdout
     rows = sorted((line.split("\t") for line in listed.splitlines()), reverse=True)
     return {re.split(r"[\s(]", entry.strip())[0]: name for name, provided in rows if name in installed() for entry in provided.split(",")}
@@ -154,7 +155,7 @@ def add_wheel(bill: Bill, path: pathlib.Path) -> None:
             continue
         name, asked = re.fullmatch(r"([\w.-]+)\s*\(?([^)]*)\)?", requirement.strip()).groups()
         name = name.lower().replace("_", "-")
-        if name == "vitrine":  # the wheel beside it
+        if name == "vitrine":  # the wheel of the Python client
             needs.add(f"vitrine-{fields['Version']}-py3-none-any.whl")
             continue
         needs.add(bill.add({"type": "library", "bom-ref": f"pkg:pypi/{name}", "name": name, "purl": f"pkg:pypi/{name}",

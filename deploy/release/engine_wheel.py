@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""engine_wheel.py FOLDER [--build BUILD]: puts the wheel vitrine_engine into FOLDER: libvitrine_engine.so, its headers, and the shared
-libraries that it needs beyond those of manylinux_2_36, which every system for that tag has.
+"""engine_wheel.py FOLDER [--build BUILD]: puts the wheel vitrine_engine into FOLDER. It contains libvitrine_engine.so, its headers, and
+the shared libraries that it needs, except those that every system for the tag manylinux_2_36 has.
 
 The libraries are Debian 12's, stripped. Each has its digest in its name, so that a process can also load the system's library of the
 same name. Their licence texts and a bill of materials (CycloneDX, PEP 770) are in the wheel. The same library and the same
-SOURCE_DATE_EPOCH (default: the commit's time) make the same bytes. Runs on Debian 12 beside the build; needs patchelf and strip.
+SOURCE_DATE_EPOCH (default: the commit's time) make the same bytes. Runs on the Debian 12 with the build; needs patchelf and strip.
 """
 import argparse
 import base64
@@ -57,7 +57,7 @@ class Tree:
         self.package = root / "vitrine_engine"
         self.info = root / f"vitrine_engine-{version}.dist-info"
         self.debian = Debian()
-        self.bundled: "dict[str, tuple[Origin, pathlib.Path]]" = {}  # by the name that it is asked for
+        self.bundled: "dict[str, tuple[Origin, pathlib.Path]]" = {}  # by the name with which programs request the library
 
     def put(self, source: pathlib.Path, folder: pathlib.Path, name: str = "") -> pathlib.Path:
         folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +66,7 @@ class Tree:
         return path
 
     def library(self) -> pathlib.Path:
-        """Adds the library and those that it needs, and makes them find each other."""
+        """Adds the library and the libraries that it needs, with run paths by which they find each other."""
         source = self.build / "lib/libvitrine_engine.so"
         own = self.put(source, self.package)
         run("strip", "--strip-unneeded", str(own))
@@ -101,7 +101,7 @@ class Tree:
             files.setdefault(origin, []).append(path)
         shared = {origin.source for origin in files if origin.source}
         headers = compiled_in(self.build, ["lib/libvitrine_engine.so"], self.debian, shared)
-        # The drawings of common/drawing are compiled for the build and left out of the library (no_overlays.cc).
+        # The build compiles common/drawing with OpenCV, but the library contains no_overlays.cc instead of that code.
         headers = [origin for origin in headers if origin.source != "opencv"]
         for origin in [*files, *headers]:
             text = self.debian.copyright(origin)
@@ -128,7 +128,7 @@ class Tree:
         """Writes the files, and RECORD last, with equal times and modes."""
         rows = []
         record = f"{self.info.name}/RECORD"
-        moment = time.gmtime(max(seconds, 315532800))[:6]  # a zip file knows no time before 1980
+        moment = time.gmtime(max(seconds, 315532800))[:6]  # a zip file cannot store a time before 1980
         with zipfile.ZipFile(wheel, "w") as archive:
 
             def add(name: str, content: bytes) -> None:

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the images of a release from the Dockerfile, tags them, and pushes them when asked.
 
-  images.py --builder                              prints the builder that is there: docker, podman or buildah
+  images.py --builder                              prints the builder that would be used: docker, podman or buildah
   images.py REGISTRY VERSION REVISION [--push]     REGISTRY: HOST/PATH, such as registry.example/vision
 
-Makes REGISTRY/vitrine-server:VERSION, whose one image serves on CPUs and on GPUs, REGISTRY/vitrine-trainer:VERSION and
-REGISTRY/vitrine:VERSION, the client. They are compiled from this checkout, with the base image and the packages that the
-Dockerfile pins. With --push prints NAME@sha256:DIGEST of each, the digest that the registry knows. VITRINE_BUILDER names another builder;
-VITRINE_BUILD_FLAGS are words for its `build`, VITRINE_PUSH_FLAGS for its `push`.
+Makes REGISTRY/vitrine-server:VERSION (one image for CPUs and GPUs), REGISTRY/vitrine-trainer:VERSION and REGISTRY/vitrine:VERSION
+(the client). They are compiled from this checkout, with the base image and the packages that the Dockerfile pins. With --push,
+pushes them and prints NAME@sha256:DIGEST of each, with the digest in the registry. VITRINE_BUILDER sets the builder;
+VITRINE_BUILD_FLAGS and VITRINE_PUSH_FLAGS are more arguments of its `build` and `push`.
 """
 import argparse
 import os
@@ -25,12 +25,12 @@ TARGETS = {"server": "vitrine-server", "trainer": "vitrine-trainer", "client": "
 BUILDERS = ("docker", "podman", "buildah")
 NO_BUILDER = ("no container builder: none of docker (with its daemon), podman and buildah runs here (on Debian 12: apt-get install "
               "buildah); --skip-images releases without images")
-# Anything that stands before an image's name: a host with a dot, a port, or localhost, then a path.
+# The part before an image's name: a host (with a dot or a port, or localhost), then a path.
 REGISTRY = re.compile(r"(localhost|[a-z0-9-]+(\.[a-z0-9-]+)+|[a-z0-9.-]+(?=:\d))(:\d+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
 class Failed(Exception):
-    """An error with a message for a person."""
+    """An error with a message for the user."""
 
 
 def run(*command: str, **options: object) -> subprocess.CompletedProcess:

@@ -5,10 +5,10 @@
   provenance.py FOLDER --preset PRESET [--source URI] [--images FILE]
 
 Subjects are the files of FOLDER. Materials are the commit, every file of script/pins, the pinned wheels, and the Debian packages that
-built the programs, with digests where apt's lists know the installed version. With --images, subjects are the images that FILE names as
-NAME@sha256:DIGEST, one a line; in place of this machine's packages, the materials are the Dockerfile's base image and the day of
-Debian's archive from which it installs packages. The builder is script/release of that commit; its parts are named with their digests.
-The statement has no time of day, so two builds of the same materials that made the same files have the same statement. It is not signed.
+built the programs, with digests if apt's lists contain the installed version. With --images, subjects are the images that FILE names,
+one NAME@sha256:DIGEST per line. Then the materials are the Dockerfile's base image and the day of Debian's archive from which it
+installs packages, instead of this machine's packages. The builder is script/release of that commit; its parts are listed with digests.
+The statement contains no time, so two builds that made the same files from the same materials have the same statement. It is unsigned.
 """
 import argparse
 import json
@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "deploy/container"))
 from bill import build_packages, installed
 from origins import debian_purl, pinned, sha256
 
-BUILD_TYPE = "https://vitrine.invalid/release/v1"  # names the parameters below; no address of ours exists
+BUILD_TYPE = "https://vitrine.invalid/release/v1"  # identifies the form of the parameters; not a real address
 BUILDER = ("script/release", "script/package", "script/build", "deploy/release/*", "deploy/container/*", "deploy/debian/*",
            "cmake/debian*.cmake", "Dockerfile")
 MADE_AFTER = {"SHA256SUMS"}

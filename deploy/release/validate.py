@@ -20,7 +20,7 @@ from in_toto_attestation.v1 import statement_pb2
 
 
 def bill_fault(text: str) -> str:
-    """Returns what is wrong with a bill; empty if nothing is."""
+    """Returns the fault of a bill; empty if it is valid."""
     error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(text)
     if error:
         return f"not CycloneDX 1.5: {error}"
@@ -32,7 +32,7 @@ def bill_fault(text: str) -> str:
 
 
 def provenance_fault(text: str) -> str:
-    """Returns what is wrong with a provenance; empty if nothing is."""
+    """Returns the fault of a provenance; empty if it is valid."""
     try:
         read = json_format.Parse(text, statement_pb2.Statement())
         statement.Statement.copy_from_pb(read).validate()
