@@ -41,7 +41,7 @@ def word_of(shown):
 
 
 def quotes(shown, printed):
-    """Returns complaints about figures that stand otherwise in the tables."""
+    """Returns complaints about figures of a claim that differ from the tables."""
     found = []
     for quote in shown.claim.printed:
         stands = printed.text(quote.table, quote.row, quote.column)
@@ -132,12 +132,12 @@ def records_of(found):
     return complaints
 
 
-# Ends a complaint of a page that differs from the data.
+# End of a complaint about a page that differs from the data.
 OTHER_PAGE = "is not what the data make; run script/claims build, or undo a change of the page"
 
 
 def generated(folder, found):
-    """Returns complaints about pages that are not what the data make."""
+    """Returns complaints about pages that differ from those made from the data."""
     made = build.files(found)
     complaints = [f"{name} is there, but nothing makes it" for name in sorted(build.generated(folder) - made.keys())]
     for name, text in made.items():

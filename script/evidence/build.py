@@ -48,7 +48,7 @@ def files(library):
 
 
 def generated(folder):
-    """Returns the names of the generated files that are there."""
+    """Returns the names of the generated files that exist."""
     found = [path for pattern in ("*.md", "sweeps/*", "figures/*") for path in folder.glob(pattern)]
     return {path.relative_to(folder).as_posix() for path in found}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decimal arithmetic on printed figures: their last digit says how exact they are."""
+"""Decimal arithmetic on printed figures. The last digit of a figure shows its precision."""
 import decimal
 import math
 
@@ -22,7 +22,7 @@ def mean(values):
 
 
 def rounded(value, digits):
-    """Returns the value with so many decimals, halves away from zero as in print."""
+    """Returns the value with `digits` decimals, halves rounded away from zero as in print."""
     return D(value).quantize(D(1).scaleb(-digits), rounding=decimal.ROUND_HALF_UP)
 
 
@@ -43,7 +43,7 @@ def listed(values, digits=4):
 
 
 def accuracy_error(first, second, images):
-    """Returns the standard error, in points, of the difference of two accuracies in per cent on as many images each."""
+    """Returns the standard error, in points, of the difference of two accuracies in per cent, each on `images` images."""
     variance = sum(float(p) * (100 - float(p)) / images for p in (first, second))
     return math.sqrt(variance)
 

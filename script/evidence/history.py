@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that rules are older than results: the commit before a result's first already has the rule as it is now."""
+"""Checks that rules are older than results: the commit before the first results must have the same rule as HEAD."""
 import subprocess
 import tomllib
 
@@ -30,7 +30,7 @@ def experiment_at(root, commit, name):
 
 
 def check(root, names):
-    """Returns complaints about results of experiments whose rules or grids were not there before them."""
+    """Returns complaints about experiments whose rule or grid differs from the one before their first results."""
     if not names:
         return []
     if git(root, "rev-parse", "--is-shallow-repository") != "false\n":

@@ -75,7 +75,7 @@ def prediction(values, tail=0.0015):
 
 
 def chance_above(values, bound):
-    """Returns the one-sided p that values with a true mean of `bound` have a mean as high as theirs."""
+    """Returns the one-sided p: the probability that values with a true mean of `bound` have a mean at least as high as these."""
     found = estimate(values)
     if found.n < 2:
         return 1.0
@@ -92,7 +92,7 @@ def sign_test(values):
 
 
 def holm(chances):
-    """Returns p values corrected for their number, in their order."""
+    """Returns p values, corrected for their number by Holm's method, in the same order."""
     order = sorted(range(len(chances)), key=chances.__getitem__)
     corrected, highest = [0.0] * len(chances), 0.0
     for rank, index in enumerate(order):
@@ -118,7 +118,7 @@ def rank_correlation(xs, ys):
 def rank_correlation_chance(xs, ys, draws=20000):
     """Returns the one-sided p of a rho as high as this, by permutations that a seed fixes."""
     left, right, draw = ranks(xs), ranks(ys), random.Random(1)
-    # The ranks' sums and squares do not change with their order, so their product alone decides.
+    # A permutation changes only the sum of the products of ranks, so this sum alone is compared.
     found = sum(x * y for x, y in zip(left, right))
     hits = 0
     for _ in range(draws):
@@ -128,7 +128,7 @@ def rank_correlation_chance(xs, ys, draws=20000):
 
 
 def pairs_needed(deviation, distance):
-    """Returns how many pairs show a distance with a probability of 80 % at 5 %."""
+    """Returns the number of pairs with which a test at the 5 % level shows the distance with a probability of 80 %."""
     if distance == 0 or math.isinf(deviation):
         return None
     return max(3, math.ceil(((1.96 + 0.84) * deviation / distance) ** 2) + 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by runs: applies a rule that was written before them, and corrects the p values of one table by Holm."""
+"""Decides claims by runs. Applies rules that were written before the runs, and corrects the p values of each table by Holm."""
 import dataclasses
 import math
 import re
@@ -9,7 +9,7 @@ from records import Broken
 from runs import select
 
 LEVEL = 0.05
-FEW = 6  # pairs below this number must also agree in sign
+FEW = 6  # with fewer pairs, all differences must also be on one side of the bound
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,7 @@ def differences(rule, experiment, runs):
 
 
 def finite(values):
-    """Returns the values with those of failures, which are infinite, as large as the largest of the others, or 1."""
+    """Replaces the infinite values of failures by the largest finite magnitude, or by 1 if there is none. Keeps the signs."""
     largest = max((abs(value) for value in values if not math.isinf(value)), default=1.0)
     return [math.copysign(largest, value) if math.isinf(value) else value for value in values]
 
@@ -153,7 +153,7 @@ def sentence(rule, outcome, corrected):
 
 
 def table_of(place):
-    """Returns the table or figure whose rules are corrected together; of a place in the text, the place."""
+    """Returns the table or figure that `place` names, else `place`. The rules of one table or figure are corrected together."""
     named = re.findall(r"(?:Table|Figure)s? \d+", place)
     return named[-1] if named else place
 

@@ -13,11 +13,11 @@ from records import Broken
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
-    """A claim, its finding, what else is known, and the verdicts of its rules that have runs."""
+    """A claim, its finding, findings of other kinds of evidence, and the verdicts of its rules that have runs."""
 
     claim: records.Claim
     finding: str
-    word: str  # as the finding decides; the audit compares it with the recorded one
+    word: str  # follows from the finding; the audit compares it with the recorded word
     also: list
     verdicts: dict  # by the number of the rule
 

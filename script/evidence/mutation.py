@@ -48,7 +48,7 @@ def run(folder, count, seed):
     """Yields `count` changes of digits that the seed draws, each made alone in a temporary copy.
 
     Data, pages and results of runs are drawn in turn, first a file and then its digit, so that large files do not hide the small ones.
-    Raises Broken if the audit complains before any change, for then its complaints would prove nothing.
+    Raises Broken if the audit complains before any change, because then later complaints would prove nothing.
     """
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:

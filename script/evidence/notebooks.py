@@ -14,7 +14,7 @@ def cell(content, index):
 
 
 def output_of(content, index):
-    """Returns what a cell printed; of a table that it displayed, the HTML."""
+    """Returns the text that a cell printed, and the HTML of the tables that it displayed."""
     text = ""
     for output in cell(content, index).get("outputs", []):
         shown = output.get("data", {})
@@ -131,7 +131,7 @@ def digit_images(content):
             "the best is reloaded": str(bool(re.search(r"load_from_checkpoint\(.*best_model_path", text)))}
 
 
-# Records of docs/research/claims/data/outputs/: file, cell, and what reads it.
+# Records of docs/research/claims/data/outputs/: file, cell, and the function that reads the cell.
 RECORDS = {
     "004-digits": ("plot.ipynb", "7", digits),
     "004-digit-grid": ("Reverse_sort_pos.py", "", digit_grid),
@@ -147,13 +147,13 @@ COMMIT = "d9eafa5761ab7070d1b9838d216bd611cf9dd6b0"
 
 
 def digest_of(entry):
-    """Returns the digest of all fields of a record but its own."""
+    """Returns the digest of all fields of a record except the digest itself."""
     fields = {name: value for name, value in entry.items() if name != "record_sha256"}
     return digest(json.dumps(fields, sort_keys=True, separators=(",", ":")).encode())
 
 
 def record(name, folder):
-    """Returns a record of what an author's file holds, with digests of the file and of the record."""
+    """Returns a record of the contents of an author's file, with digests of the file and of the record."""
     path, index, read = RECORDS[name]
     content = (folder / path).read_bytes()
     entry = {"repository": REPOSITORY, "commit": COMMIT, "path": path, "cell": index, "reads": read.__doc__, "sha256": digest(content),
@@ -162,7 +162,7 @@ def record(name, folder):
 
 
 def as_text(entry):
-    """Returns a record as JSON with one innermost list or object a line."""
+    """Returns a record as JSON, with one innermost list or object per line."""
     text = json.dumps(entry, indent=1)
     text = re.sub(r"\[\s+([^\[\]{}]*?)\s+\]", lambda found: "[" + re.sub(r"\s*\n\s*", " ", found[1]) + "]", text)
     return re.sub(r"\{\s+([^\[\]{}]*?)\s+\}", lambda found: "{" + re.sub(r"\s*\n\s*", " ", found[1]) + "}", text) + "\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by what the authors' own files hold: one function a claim, named by its id.
+"""Decides claims by the contents of the authors' own files. Each claim has a function, named by the claim's id.
 
 A function takes the paper's printed figures and the figures of the records by name, and returns a Finding.
 """

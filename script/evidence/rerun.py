@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a committed run of an experiment again, drawn by a seed, and compares."""
+"""Repeats a committed run of an experiment, which a seed draws, and compares the results."""
 import dataclasses
 import math
 import os
@@ -16,13 +16,13 @@ import sweeps
 import take
 from records import Broken
 
-# Exit codes of `vitrine-train sweep` with nothing left to run: all runs finished, and some failed.
+# Exit codes of `vitrine-train sweep` if no run is left: 0 if all runs finished, 1 if some failed.
 ENDED = (0, 1)
 
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """A committed run: its experiment cut down to the one cell, what was recorded, and the scores of its siblings."""
+    """A committed run: its experiment reduced to one cell, the recorded results, and the scores of its siblings."""
 
     name: str
     experiment: object
@@ -34,12 +34,12 @@ class Drawn:
 
     @property
     def hours(self):
-        """Returns the expected hours: those of the recorded run, or for a failure at most the experiment's share."""
+        """Returns the expected hours: those of the recorded run, or for a failed run its share of the experiment's hours."""
         return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
 
 
 def narrowed(axis, label):
-    """Returns an axis with one of its labels alone."""
+    """Returns an axis with only one of its labels."""
     if "settings" in axis:
         return axis | {"settings": [setting for setting in axis["settings"] if setting["label"] == label]}
     index = runs.labels(axis).index(label)
@@ -63,7 +63,7 @@ def drawn(experiment, found, cell):
 
 
 def pick(experiments, found, seed):
-    """Draws a run of a sweep among all that are committed, failed ones too."""
+    """Draws a run from all committed runs of sweeps, including failed ones."""
     cells = []
     for name in sorted(found):
         experiment = experiments[name]
@@ -110,7 +110,7 @@ def run(train, entry, work):
 
 
 def differences(before, now):
-    """Returns the differences of the circumstances; if there are any, bits need not be equal."""
+    """Returns the differences between the conditions of two runs. If there are any, the bits of the results may differ."""
     kinds = {"CPU": "cpu", "program": "program", "threads": "threads", "data": "data_digest"}
     return [f"other {kind} ({getattr(before, field)}, now {getattr(now, field)})" for kind, field in kinds.items()
             if getattr(before, field) != getattr(now, field)]

@@ -77,13 +77,13 @@ def accounted(experiment, runs):
 
 
 def missing(experiment, runs):
-    """Returns the names of cells that have neither a result nor a failure. Runs that lack any are a piece, which decides nothing."""
+    """Returns the names of cells that have neither a result nor a failure. Runs with missing cells decide no claim."""
     present = set(accounted(experiment, runs))
     return [name for name in (cell_name(experiment, cell) for cell in cells(experiment)) if name not in present]
 
 
 def misplaced(experiment, runs):
-    """Returns complaints about cells that are unknown or twice."""
+    """Returns complaints about cells that are unknown or repeated."""
     expected = {cell_name(experiment, cell) for cell in cells(experiment)}
     present = accounted(experiment, runs)
     return ([f"{experiment.name}: {name} is no cell of the grid" for name in sorted(set(present) - expected)] +
@@ -93,7 +93,7 @@ def misplaced(experiment, runs):
 def select(experiment, runs, wanted, metric, lower_is_better=False):
     """Returns scores by the labels of the other axes and the seed.
 
-    A failed run has the worst score there is, so that it counts.
+    A failed run has the worst possible score, so that it counts.
     """
     axes = [axis["name"] for axis in experiment.axes]
     rows = [(tuple(row[name] for name in axes), int(row["seed"]), row.get(metric)) for row in runs.rows]

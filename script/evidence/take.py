@@ -12,7 +12,7 @@ import runs
 import sweeps
 from records import Broken
 
-CORES = 2  # the hours of experiments are of two cores
+CORES = 2  # experiments state their hours on two cores
 LONGEST_REASON = 200
 
 
@@ -25,7 +25,7 @@ class Work:
 
 
 def folder_of(work, name):
-    """Returns the folder of a run. The trainer replaces characters that are not plain, and then ends the name with a hash."""
+    """Returns the folder of a run. The trainer replaces special characters of the name, and then appends a hash."""
     plain = re.sub(r"[^A-Za-z0-9._=,+-]", "_", name)
     found = [work / "cells" / plain] if plain == name else sorted((work / "cells").glob(f"{plain}-????????"))
     if not found or not (found[0] / "experiment.textproto").is_file():
@@ -34,7 +34,7 @@ def folder_of(work, name):
 
 
 def conditions(folder):
-    """Returns what the sweep bound a run to: data, flags, program, threads, epochs, as texts."""
+    """Returns the conditions that the sweep recorded for a run: data, flags, program, threads, epochs, as texts."""
     text = (folder / "experiment.textproto").read_text()
     found = dict(re.findall(r"^# (\w+): ?(.*)$", text, re.MULTILINE)) | dict(re.findall(r"^(epochs): (.*)$", text, re.MULTILINE))
     if not found.keys() >= {"data", "flags", "program", "threads", "epochs"}:
@@ -83,7 +83,7 @@ def hours(rows, threads):
 
 
 def read(experiment, work, failed=False, taken=frozenset()):
-    """Returns the runs in a work folder. `failed`: those without a result that are not `taken` count as failures, else as not yet run."""
+    """Returns the runs in a work folder. If `failed`, runs without a result count as failures, except those in `taken`."""
     report = work / "report" / "runs.csv"
     if not report.is_file():
         raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
@@ -123,7 +123,7 @@ def read(experiment, work, failed=False, taken=frozenset()):
 
 
 def same_results(experiment, before, now):
-    """Raises Broken if results that were taken before are others now: a cell is run once."""
+    """Raises Broken if results that were taken before have changed, because a cell is run only once."""
     later = {runs.row_name(experiment, row): row for row in now.rows}
     for failure in before.origin.failures:
         if failure["cell"] in later:
@@ -136,7 +136,7 @@ def same_results(experiment, before, now):
 
 
 def joined(experiment, before, work):
-    """Returns the runs of a work folder with those that were taken before, of another part of the grid. Both must be of one program."""
+    """Returns the runs of a work folder and those taken before from other parts of the grid. All must be from the same program."""
     same_results(experiment, before, work.runs)
     kept, now = before.origin, work.runs.origin
     present = set(runs.accounted(experiment, work.runs))
@@ -163,7 +163,7 @@ def joined(experiment, before, work):
 
 
 def toml(origin):
-    """Returns an origin as TOML, whose basic strings are those of JSON."""
+    """Returns an origin as TOML. Strings are written as JSON, which is also valid in TOML."""
     def text(value):
         if isinstance(value, dict):
             return "{" + ", ".join(f"{name} = {text(part)}" for name, part in value.items()) + "}"

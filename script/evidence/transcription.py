@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the printed figures and our counts with what models/zoo/ and docs/research/models/ hold of the same models."""
+"""Compares the printed figures and our counts with those of the same models in models/zoo/ and docs/research/models/."""
 import re
 
 from counts import eit, vit, xcit, xvit
@@ -16,7 +16,7 @@ EIT = {"1.1 ViT": "vit-mini", "1.2 LSRA": "lsra-mini", "1.3 CvT^P": "cvt-p-mini"
        "4.5 BN ReLU": "eit34-mini-bn-relu", "5.2 increasing": "eit34-mini-increasing", "5.3 invariant": "eit34-mini-invariant",
        "6.1 no positions": "eit34-mini-no-positions"}
 VIT = {"vit-b16": ("Base", 16), "vit-b32": ("Base", 32), "vit-l16": ("Large", 16), "vit-l32": ("Large", 32), "vit-h14": ("Huge", 14)}
-# Table 4 prints another size than Table 2 for this model; the zoo has Table 4's.
+# For this model, Tables 2 and 4 print different sizes; the zoo has the size of Table 4.
 OTHER_TABLE = {("xcit-t12-f-sne-64", "parameters")}
 
 

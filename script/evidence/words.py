@@ -20,7 +20,7 @@ NOT_YET, OUT_OF_REACH = "none: not yet run", "none: out of reach"
 
 
 def allowed(evidence, word):
-    """True if the word is one of its kind of evidence; an undecided claim of runs states the n it needs."""
+    """True if the word belongs to its kind of evidence. An undecided claim of runs must state the n that it needs."""
     if evidence not in WORDS:
         return False
     if evidence == "run" and word.startswith("equivalent"):
@@ -35,7 +35,7 @@ def of_finding(evidence, agrees):
 
 
 def of_verdicts(verdicts):
-    """Returns the word of a claim whose rules all have verdicts: the weakest of theirs."""
+    """Returns the word of a claim whose rules all have verdicts: the weakest word of the verdicts."""
     words = [verdict.word for verdict in verdicts]
     for start in ("refuted", "does not hold here", "undecided", "equivalent"):
         for word in words:

@@ -78,7 +78,7 @@ def on_page_markdown(markdown, page, config, files):
         text, target, anchor = match.groups()
         path = posixpath.normpath(posixpath.join(in_tree(name), target))
         if "://" in target or not (ROOT / path).exists():
-            return match[0]  # a page that is made; where there is nothing mkdocs says so
+            return match[0]  # a generated page; if it does not exist, mkdocs reports it
         to = in_site(path)
         if text.endswith(".md") and text == posixpath.basename(path) and to is not None:
             text = title_of(path)

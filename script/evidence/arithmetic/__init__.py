@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by arithmetic on the papers' own figures and by exact counts: one function a claim, named by its id.
+"""Decides claims by arithmetic on the papers' own figures and by exact counts. Each claim has a function, named by the claim's id.
 
 A function takes the paper's printed figures and returns a Finding. A claim of several parts agrees only if every part does.
-Where the words allow several readings, the function takes the one that is best for the paper, and its sentence says which.
+If a claim can be read in several ways, the function takes the reading that is best for the paper, and its sentence names it.
 """
 import dataclasses
 

@@ -68,7 +68,7 @@ def project(form, total):
 
 
 def mix(form, attend, patches, total):
-    """Adds what one block does in the place of attention."""
+    """Adds the attention of one block, and the convolution that replaces it in some channels."""
     width, tokens = form.width, patches + 1
     convolve = width - attend
     if form.mixer == "CvT^T":

@@ -6,7 +6,7 @@ Formulas are text in b (batch), N (tokens), d (width), a (heads) and V (classes)
 import fractions
 import re
 
-# Two sizes, one with a batch, so that a factor that is missing or too many shows.
+# Two sizes, one with a batch, so that a missing or an extra factor is detected.
 SIZES = ({"b": 1, "N": 196, "d": 768, "a": 12, "V": 1000}, {"b": 8, "N": 197, "d": 768, "a": 12, "V": 1000})
 # Derived FLOPs and bytes by operator; the intensity is their quotient.
 DERIVED = {
