@@ -63,7 +63,7 @@ class Answers {
   void Put(size_t i, absl::StatusOr<v1::ClassifyResponse> answer) {
     MutexLock lock(mutex_);
     answers_[i] = std::move(answer);
-    if (--missing_ == 0) complete_.NotifyAll();  // under the lock: the waiter destroys this object
+    if (--missing_ == 0) complete_.NotifyAll();  // notifies under the lock, because the waiter destroys this object
   }
 
   std::vector<absl::StatusOr<v1::ClassifyResponse>> Wait() {

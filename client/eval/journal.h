@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// The journal of an evaluation is a text file. A line is the CRC-32 of its JSON text (8 hexadecimal digits), a space,
-// and the JSON text, an object. The first line describes the evaluation. Lines for sessions and images follow in the
+// The journal of an evaluation is a text file. Each line has a JSON object, preceded by the CRC-32 of its text (8
+// hexadecimal digits) and a space. The first line describes the evaluation. Lines for sessions and images follow in the
 // order of their results.
 
 // Name of the file in an --out folder.

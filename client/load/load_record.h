@@ -26,7 +26,7 @@ struct MeasuredInterval {
 // Maximum number of rejected images that a LoadRecord keeps.
 inline constexpr size_t kMostRefused = 20;
 
-// Codes of failed requests whose call returned OK. The other codes are gRPC's.
+// Codes of failed requests whose call returned OK. All other codes are gRPC's status codes.
 inline constexpr int kWithoutPredictions = 100;
 inline constexpr int kUnreadable = 101;  // the answer is not a valid ClassifyResponse
 

@@ -24,7 +24,7 @@ constexpr size_t kBatches = 3;
 constexpr absl::Duration kBatchTime = absl::Milliseconds(50);
 // Limits of a batch. A single image may have more bytes and pixels.
 constexpr size_t kMostImages = 256;
-constexpr size_t kMostBytes = size_t{8} << 20;  // of its files
+constexpr size_t kMostBytes = size_t{8} << 20;  // of the image files
 constexpr int64_t kMostPixels = int64_t{4} << 20;
 constexpr size_t kReadAheadBytes = size_t{32} << 20;
 constexpr int kMostReads = 3;  // attempts to read an image

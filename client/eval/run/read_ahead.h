@@ -49,8 +49,8 @@ class ReadAhead {
   size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
   size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Set to true when Options::images images are prefetched, and to false when half of them were taken. Threads sleep in
-  // between, so that they wake rarely.
+  // Set to true when Options::images images are prefetched, and to false when half of them were taken. While it is
+  // true, threads sleep, so that not every call of Next wakes a thread.
   bool rests_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position
 

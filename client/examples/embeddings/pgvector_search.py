@@ -23,7 +23,7 @@ ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
 # For vectors of length 1, the negative inner product (<#>) sorts as the cosine of their angle.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
-MOST, MOST_BYTES = 64, 15 << 20  # images and their bytes in a request, of which the server reads 16 MiB
+MOST, MOST_BYTES = 64, 15 << 20  # images, and their bytes, in a request; the server reads up to 16 MiB
 
 
 def batches(paths):

@@ -26,7 +26,7 @@ std::string MillisecondsOfDue(const LoadRecord& record, double quantile) {
   return value.has_value() ? absl::StrFormat("%.2f", static_cast<double>(*value) / 1e6) : "inf";
 }
 
-// Returns a line that begins with its subject.
+// Returns a line with `subject` in the first column and `text` in the second.
 std::string Line(const std::string& subject, const std::string& text) {
   return absl::StrFormat("%-11s %s\n", subject, text);
 }

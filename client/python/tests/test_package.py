@@ -77,7 +77,7 @@ def test_types(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
 def test_types_of_the_guide(tmp_path: Path) -> None:
-    """The guide's code for outcomes passes a type checker, which tells Result from Refused by `ok`, and fails without it."""
+    """mypy accepts the guide's code, which distinguishes Result from Refused by `ok`, and rejects code without `ok`."""
     options = ("--strict", "--cache-dir", str(Path(sys.prefix) / "mypy"))
     document = (ROOT / "docs/how-to/python.md").read_text()
     shown = re.findall(r"^```python\n(.*?)^```$", document, re.MULTILINE | re.DOTALL)

@@ -55,7 +55,7 @@ def call(channel: Any, service: str, name: str) -> Any:
 
 
 def define(file: str, module: MutableMapping[str, Any]) -> None:
-    """Adds to a module what protoc's own Python code would contain: messages, enums, and the values of the enums."""
+    """Adds the names of protoc's own Python code to a module: messages, enums, and the values of the enums."""
     descriptor = POOL.FindFileByName(file)
     module["DESCRIPTOR"] = descriptor
     for name, kind in descriptor.message_types_by_name.items():

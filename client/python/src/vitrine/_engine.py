@@ -92,7 +92,7 @@ class Engine:
         wanted, answers = request.SerializeToString(), c_void_p()
         arguments = images, len(pictures), wanted, len(wanted), byref(answers)
         code = self._library.vitrine_engine_run(self._model, *arguments)
-        del kept  # the arrays and bytes that the images point to
+        del kept  # no longer needed: the arrays and bytes to which the images point
         if code != 0:
             raise _error(self._library, code)
         try:

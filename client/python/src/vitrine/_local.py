@@ -173,7 +173,7 @@ class LocalModel:
             try:
                 while len(batch) < _IMAGES_PER_CALL:
                     batch.append(_read(next(images)))
-            except BaseException as error:  # the end, or an error of `images`, which is raised after these results
+            except BaseException as error:  # the end of `images`, or its error, which is raised after these results
                 ended = error
             answers = iter(self._engine.run(request, [one for one, _ in batch if isinstance(one, Picture)]))
             for picture, name in batch:
@@ -193,5 +193,5 @@ def _read(image: ImageSource) -> Tuple[Union[Picture, Exception], str]:
     try:
         picture = load_picture(image)
         return picture, picture.name
-    except Exception as error:  # any: read() may be user code, and warnings may be errors
+    except Exception as error:  # any exception: read() may be user code, and warnings may be errors
         return error, str(image) if isinstance(image, (str, os.PathLike)) else type(image).__name__

@@ -27,8 +27,8 @@ MAX_SIDE = 8192
 MAX_BYTES = (16 << 20) - (64 << 10)
 _MAGIC = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n")
 _JPEG_QUALITY = 95
-_ORIENTATION = 0x0112  # in EXIF
-_TURNS = {  # by orientation
+_ORIENTATION = 0x0112  # tag in EXIF
+_TURNS = {  # operation by value of this tag
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
     4: Image.Transpose.FLIP_TOP_BOTTOM,
@@ -275,7 +275,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
         small = _plain(image)
         small = _turned(small if drafted == divisor else small.reduce(divisor // drafted), turn)
         encoded = _encoded(small, "JPEG", quality=_JPEG_QUALITY)
-        if len(encoded) > MAX_BYTES:  # for example noise
+        if len(encoded) > MAX_BYTES:  # possible for noise, for example
             continue
         why = "is larger than the server accepts (16 megapixels, 8192 pixels a side)"
         if _fits((width, height)):
@@ -349,7 +349,7 @@ def _key(image: Image.Image) -> Any:
     if image.mode != "P" and not isinstance(image, ImageFile.ImageFile):
         return None
     key = image.info.get("transparency")
-    kinds: Any = {"P": (int, bytes), "RGB": tuple}.get(image.mode, int)  # others are left from an image of another mode
+    kinds: Any = {"P": (int, bytes), "RGB": tuple}.get(image.mode, int)  # other keys belong to images of another mode
     return key if isinstance(key, kinds) else None
 
 

@@ -45,7 +45,7 @@ class Entry:
     size: int = 0  # bytes
     state: _State = _State.WAITING
     attempts: int = 0
-    heard: int = 0  # attempts that count for max_attempts: on streams with an answer
+    heard: int = 0  # attempts on streams with at least one answer; only these count for max_attempts
     alone: bool = False  # to be sent alone, since it may have ended the last stream
     deadline: float = float("inf")  # in working time, set when it is first sent
     not_before: float = float("-inf")
@@ -152,7 +152,7 @@ class Pipeline:
             return  # too late: its deadline has passed
         kind = answer.WhichOneof("result")
         if kind == "response":
-            answer.response.request_id = ""  # the id was the stream's own; the caller gave none
+            answer.response.request_id = ""  # removes the id, which only the stream uses
             self._finish(entry, answer.response)
         elif kind == "error":
             error = answer.error
@@ -185,7 +185,7 @@ class Pipeline:
             elif len(unanswered) == 1:
                 self._finish(entry, error)
             else:
-                entry.alone = True  # one of these ended the stream: send each alone
+                entry.alone = True  # one of these requests ended the stream, so each is sent alone
 
     def expire(self, now: float) -> bool:
         """Finishes requests whose deadline has passed. Returns True if the server works only on such requests. Then the

@@ -52,7 +52,7 @@ class Run:
                 if pipeline.expire(time.monotonic()) and self._stream is not None:
                     self._stream.cancel()
                     self._stream = None
-                self._send_due()  # before the caller's code runs, so that the server has work during it
+                self._send_due()  # sends before the caller's code runs, so that the server has work meanwhile
                 for entry in pipeline.finished():
                     before = time.monotonic()
                     yield one.check(_outcome(entry))
@@ -168,7 +168,7 @@ def _prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tu
     try:
         picture = load(image)
         return with_picture(template, picture), picture.without_copy()
-    except Exception as error:  # any: read() may be user code, and warnings may be errors
+    except Exception as error:  # any exception: read() may be user code, and warnings may be errors
         return error, str(image) if isinstance(image, (str, os.PathLike)) else type(image).__name__
 
 

@@ -55,7 +55,7 @@ class Servers:
             self.end(line)
 
     def begin(self) -> _Line:
-        """Returns a line for one call; `end` releases it. Cancelled: the client is closed."""
+        """Returns the channel for one call, as a _Line; `end` releases it. Cancelled: the client is closed."""
         with self._lock:
             if self._closed:
                 raise errors.Cancelled("this client is closed; create another one")
