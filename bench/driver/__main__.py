@@ -79,7 +79,7 @@ def main():
                                   ROOT / "bench" / "results" / f"{started}-{arguments.name or 'bench'}.md")
     used = setup(pathlib.Path())
     origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
-    versions = report.versions(torch)  # before the measurements: later commits do not count
+    versions = report.versions(torch)  # taken before the measurements, because later commits do not count
     sections = []
     for i, part in enumerate(arguments.parts, 1):
         rows = command.measure(arguments.table[part], setup)
@@ -95,7 +95,7 @@ def main():
             "two cores; docs/research/benchmarks.md says how each figure is taken"]
         if left := arguments.parts[i:]:
             facts.append(f"UNFINISHED: {', '.join(left)} not measured yet")
-        # After every part, so that finished parts survive an interruption.
+        # Writes the results after every part, so that finished parts survive an interruption.
         command.write(output, f"{started}: {arguments.name or 'bench'}", origin, facts, "\n".join(sections))
 
 

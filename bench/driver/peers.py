@@ -217,7 +217,7 @@ def measure(setup):
                 print(f"  {error}", file=sys.stderr)
         return None
 
-    # Vitrine is first in the first round: the others' answers are compared with its.
+    # In the first round, Vitrine is measured first, because the answers of the other servers are compared with Vitrine's.
     results = workers.interleave({name: lambda name=name: side(name) for name in (OURS, *names)}, setup.rounds(ROUNDS))
     rows = rows_of(setup, OURS, results[OURS], None)
     for name in names:

@@ -162,7 +162,7 @@ def timed(setup, teams):
 
 
 def limit(decode, model):
-    """Returns the images per second of cores that decode and compute, from the rates of each alone."""
+    """Returns the images per second of a core that decodes and computes, from the rates of decoding and of the model alone."""
     return 1 / (1 / decode + 1 / model)
 
 

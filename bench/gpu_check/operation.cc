@@ -41,7 +41,7 @@ absl::Status CheckFreed(const CheckSetting& setting, const DeviceStatus& before)
                                           " bytes of the device were not freed, or another process took them"));
 }
 
-// A model on the device, and images with the logits that each has alone.
+// A model on the device, and images with the logits of each image in a batch of one.
 struct Expected {
   BackendHandle backend = nullptr;
   int64_t classes = 0;
@@ -68,7 +68,7 @@ std::vector<FloatArray> Ragged(const Subject& subject, int height, int width) {
   return subject.Images(sizes);
 }
 
-// Runs a random batch and returns its number of images. INTERNAL: the logits of an image differ from those alone.
+// Runs a random batch and returns its number of images. INTERNAL: the logits of an image differ from `expected`.
 absl::StatusOr<int> RunRandomBatch(const Expected& expected, const Backend& backend, std::mt19937& random) {
   std::vector<size_t> places(1 + random() % (2 * expected.images.size()));
   for (size_t& place : places) place = random() % expected.images.size();

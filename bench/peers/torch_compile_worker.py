@@ -64,7 +64,7 @@ class Copied:
 
 
 def run_beside(command):
-    """Runs a command and prints its results, one a line."""
+    """Runs a command and prints its results, one per line."""
     done = subprocess.run(shlex.split(command), stdout=subprocess.PIPE, text=True, check=False)
     for line in done.stdout.splitlines():
         if line.startswith(("ok ", "FAILED ")):

@@ -13,7 +13,7 @@ from driver.setup import ROOT
 
 MODEL = "eit-mini-cifar10"
 GOAL = 1.15
-PUBLISHED = "version ready model=trained"  # in the server's log
+PUBLISHED = "version ready model=trained"  # text in the server's log
 COPIES = 50  # per digit, as training images
 RATE = 60  # requests/s, if the core that server and generator share can serve that
 LOAD = 0.7  # maximum share of the closed loop's rate: above it p99 measures only the queue

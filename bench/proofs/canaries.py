@@ -15,8 +15,8 @@ from driver.service import Server, bench
 from proofs import canary_cases, versions
 
 RATE = 50  # requests/s of each model
-PERCENT = 10  # to its canary
-SECONDS = 80  # of observation
+PERCENT = 10  # share of a model's requests that its canary gets
+SECONDS = 80  # length of the observation
 GOAL = 60  # s until a bad canary is put away
 ENOUGH = 100  # answers of a canary in its window, below which the guard does not compare them
 STABLE, CANARY = 1, 2

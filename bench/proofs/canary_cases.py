@@ -10,23 +10,23 @@ from proofs import versions
 
 DIGITS, CIFAR = "kv-pos-mnist", "eit-mini-cifar10"  # bundled models
 DIGITS_EPOCHS, SLOW_EPOCHS = 2, 0.3
-LARGE = "kv-pos-mnist-p7-d256-l4"  # four times as wide
+LARGE = "kv-pos-mnist-p7-d256-l4"  # four times as wide as DIGITS
 
 
 @dataclasses.dataclass
 class Canary:
     """Version 2 of a separate model, beside version 1. The last three fields are results."""
-    name: str  # of the model
+    name: str  # name of the model
     what: str
     stable: pathlib.Path  # folder of version 1
     canary: pathlib.Path  # folder of version 2
     pictures: pathlib.Path
     harmless: bool = False
-    change: Callable | None = None  # function of a folder, which changes the files of the canary
-    precision: str = ""  # of the canary; empty: the server's
+    change: Callable | None = None  # function that gets the canary's folder and changes its files
+    precision: str = ""  # precision of the canary; empty: the server's
     seconds: float = float("inf")  # from the first request until it was put away
     reason: str = ""
-    status: object = None  # vitrine.v1.CanaryStatus, the last one
+    status: object = None  # the last vitrine.v1.CanaryStatus
 
 
 class Workshop:

@@ -10,9 +10,9 @@ from driver.report import Row
 from driver.service import Server, bench, load
 
 MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for its batches, and more than the time limit for larger models
-FEED_GOAL = 0.95  # of the rate at which the core decodes
-BUSY_GOAL = 0.95  # of the time
-ALONE_GOAL = 1  # ms beside decoding and the device
+FEED_GOAL = 0.95  # minimum rate, as a share of the rate at which the core decodes
+BUSY_GOAL = 0.95  # minimum share of the time in which the device is busy
+ALONE_GOAL = 1  # maximum ms of a request in addition to decoding and the device's time
 PROVEN = 8  # number of batches that the device really computes, so that the goldens match; later batches take no time
 SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
 BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096]

@@ -14,16 +14,16 @@ from proofs.versions import place
 
 ARCHITECTURES = ("vit_tiny_patch16_224", "deit_tiny_patch16_224")
 EACH = 20
-MEMORY_GOAL = 1.3  # times the weights
-RARE_GOAL = 3.0  # times its p99 alone
-HOT_SHARE = 0.7  # of the rate of a closed loop
+MEMORY_GOAL = 1.3  # maximum memory, divided by the size of the weights
+RARE_GOAL = 3.0  # maximum p99 of the rare model, divided by its p99 without the hot one
+HOT_SHARE = 0.7  # rate of the hot model, divided by its rate in a closed loop
 RARE_RATE = 0.5  # requests/s
 LEAD = 2  # s of load on the hot model before requests for the rare one
-SWAP_SHARE = 0.4  # of that rate, over all models during replacements, because checks of new versions need the cores too
-CALLERS = 16  # of each model before memory is read, so that every buffer is in use
+SWAP_SHARE = 0.4  # rate over all models during replacements, divided by the same rate; checks of new versions need cores too
+CALLERS = 16  # callers of each model before memory is read, so that every buffer is in use
 ROUNDS = 3
 SWAP_PATIENCE = 600  # s
-READY = "version ready model="  # in the server's log
+READY = "version ready model="  # text in the server's log
 
 
 def publish(setup, repository):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the HTTP port: readiness beside idle and slow connections, and its rate beside gRPC's."""
+"""Measures the HTTP port: readiness while other connections are idle or slow, and the rate compared with gRPC's."""
 import http.client
 import itertools
 import pathlib

@@ -17,7 +17,7 @@ from proofs.wire_callers import CONNECTIONS
 
 MODEL = "kv-pos-mnist"  # the smallest model, for which the cost of a caller is the largest part of an answer
 CALLERS = 1000
-CALLS = (3, 1)  # under way on each connection
+CALLS = (3, 1)  # calls in flight on each connection
 GOAL = 0.95
 SECONDS, ROUNDS = 6, 5
 
@@ -65,8 +65,8 @@ class Measurement:
         self.rate = answers / (after.time - before.time)
         self.failed = after.failed - before.failed
         spent = after.spent - before.spent
-        self.core = 100 * sum(spent.values()) / (after.time - before.time)  # percent that the server took
-        self.of = {name: 1e6 * spent[name] / answers for name in ("executor", "http")}  # microseconds of an answer
+        self.core = 100 * sum(spent.values()) / (after.time - before.time)  # the server's use of a core, in percent
+        self.of = {name: 1e6 * spent[name] / answers for name in ("executor", "http")}  # microseconds per answer
 
 
 def median(measurements, figure):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times, and
-compares its rate, with the model in its process and through a server, with those of decoding and of the engine alone.
+"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Compares
+its rates, with the model in its process and with a server, with the rates of decoding alone and of the engine alone.
 
 The lists name the same few images under many names, through symbolic links.
 """

@@ -17,9 +17,9 @@ from driver.report import Row
 from driver.service import Server
 from driver.setup import ROOT
 
-MODEL = "eit-mini-cifar10"  # of the HIGH requests
+MODEL = "eit-mini-cifar10"  # model of the HIGH requests
 SLOW = "xcit-s12-p8"  # variant of the LOW requests: 0.34 s for a picture on one core with AVX-512
-CALLERS = 16  # LOW requests under way
+CALLERS = 16  # LOW requests in flight
 EXECUTORS = 2
 REQUESTS = 40  # HIGH requests of a round
 LIMIT, PAUSE = 0.05, 0.05  # s: time limit of a HIGH request, and time between two

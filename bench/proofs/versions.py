@@ -15,8 +15,8 @@ from PIL import Image
 from driver.setup import ROOT
 
 SHIFT = 3  # number of places by which classes are rotated
-DIGITS = 1000  # of MNIST's test split, to send
-TRAINED, MEASURED, SENT = 150, 20, 100  # of each class of CIFAR-10's test split: to train on, to measure, to send
+DIGITS = 1000  # images of MNIST's test split to send
+TRAINED, MEASURED, SENT = 150, 20, 100  # images per class of CIFAR-10's test split: to train on, to measure, to send
 
 
 def train(setup, recipe, data, name, *flags):
