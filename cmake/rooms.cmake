@@ -108,7 +108,7 @@ function(vitrine_test_library name)
 endfunction()
 
 # label_test(NAME TIMED PROGRAMS): labels a test `e2e` if it starts programs or servers of Vitrine, otherwise `unit`. A test
-# that measures real time is also `timed`, and runs alone. script/test accepts labels like names of tests.
+# that measures real time is also `timed`, and runs alone. script/test accepts names of tests and labels.
 function(label_test name timed programs)
   if(programs)
     set_property(TEST ${name} APPEND PROPERTY LABELS e2e)

@@ -40,7 +40,7 @@ PROTOCOLS = {"proto/grpc/**/*.proto": "gRPC's services for health and reflection
 
 
 class Bill:
-    """The components of a release by their reference, and what each of its files depends on."""
+    """The components of a release by their reference, and the dependencies of each of its files."""
 
     def __init__(self, debian: Debian) -> None:
         self.debian = debian

@@ -5,7 +5,7 @@ in-toto and SLSA.
 
   $(deploy/release/environment)/bin/python deploy/release/validate.py FILE...
 
-*.provenance.json is provenance, every other file a bill. Exit code 1 if one is not valid, with a line that says why.
+*.provenance.json is provenance, every other file a bill. If a file is not valid, prints the reason, and the exit code is 1.
 """
 import json
 import pathlib
