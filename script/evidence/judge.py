@@ -20,7 +20,7 @@ class Outcome:
     p_holds: float
     p_fails: float
     values: list
-    distance: float  # of the estimate from the bound that decides
+    distance: float  # distance of the estimate from `bound`
     bound: float  # the bound that decides
 
 

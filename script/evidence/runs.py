@@ -14,7 +14,7 @@ from records import Broken, load, made
 class Origin:
     """Origin of the runs."""
 
-    sha256: str  # of the csv
+    sha256: str  # digest of the csv
     date: str
     command: str
     program: str  # digest of the sources that decide results, or revision
