@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval --calibrate`.
+// Flags of `vitrine eval --calibrate`, and the fitting.
 #include "absl/strings/str_cat.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval compare A B`.
+// Flags of `vitrine eval compare A B`, and the command.
 #include <filesystem>
 #include <iostream>
 #include <memory>

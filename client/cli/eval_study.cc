@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `vitrine eval --models A,B --resolutions 160,224`.
+// Flags of `vitrine eval --models A,B --resolutions 160,224`, and the study.
 #include <iostream>
 #include <memory>
 #include <set>

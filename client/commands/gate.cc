@@ -19,7 +19,7 @@ std::string ListOf(std::span<const GateMeasure> measures) {
                        [](std::string* out, const GateMeasure& measure) { absl::StrAppend(out, measure.name); });
 }
 
-// Returns an example in quotes, as a shell needs it.
+// Returns an example of a gate, quoted for a shell.
 std::string Example(const GateMeasure& measure) {
   switch (measure.unit) {
     case GateUnit::kShare:

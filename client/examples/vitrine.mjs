@@ -27,7 +27,7 @@ export async function classify(server, model, picture, { topK, attention = [], t
   try {
     refusal = JSON.parse(text);
   } catch {
-    // The response is not from the server, but from something in front of it.
+    // The response is not from the server, but for example from a proxy in front of the server.
   }
   throw new VitrineError(refusal.error, { status: response.status, code: refusal.code, retryAfter });
 }

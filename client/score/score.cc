@@ -229,7 +229,7 @@ class ScoreRun final : public RoundsClient {
     return planned.ok() ? planned : absl::InvalidArgumentError(absl::StrCat("--resolution: ", planned.message()));
   }
 
-  // Returns OK if every image of the shard has a row, else why not.
+  // Returns OK if every image of the shard has a row, else the reason.
   absl::Status WriteChunks() {
     const ScoreCounts before = CountScores(index_);
     RunProgress progress(display_, before.expected);

@@ -69,7 +69,7 @@ class ImageRounds {
   void KnowReadable(int64_t index) { readable_ = index; }
   // Sends the images. On return each has a result, or Ended() is an error. May be called again for other images.
   void Ask(std::vector<int64_t> images);
-  // Ends the run with this error; an earlier one stays.
+  // Ends the run with this error. If the run has already an error, keeps that one.
   void Stop(const absl::Status& why);
 
   int in_flight() const { return limit_.limit(); }  // current limit of requests in flight

@@ -20,7 +20,7 @@ TABLE = """CREATE TABLE IF NOT EXISTS pictures (
     PRIMARY KEY (path, weights_sha256))"""
 ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (path, weights_sha256) DO NOTHING"""
-# For vectors of length 1, the negative inner product (<#>) sorts as the cosine of their angle.
+# For vectors of length 1, the inner product is the cosine of their angle. The operator <#> is its negative.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
 MOST, MOST_BYTES = 64, 15 << 20  # images, and their bytes, in a request; the server reads up to 16 MiB

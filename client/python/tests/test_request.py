@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other fields of a request: the version by its label, the caller's trace."""
+"""Tests two fields of a request: the label of a version, and the caller's trace context."""
 
 import shutil
 from pathlib import Path

@@ -129,7 +129,7 @@ def test_an_opaque_black_beside_a_transparent_one_stays_black() -> None:
 
 
 def test_a_palette_made_of_converted_pixels_has_no_transparent_entry() -> None:
-    """Pillow leaves the colour in `info`, which its own conversions then reject."""
+    """Pillow leaves the transparent colour in `info`, and its own conversions then reject the image."""
     image = Image.open(io.BytesIO(FILES["GIF"])).convert("RGB").quantize(16)
     assert isinstance(image.info.get("transparency"), tuple)
     plain = copy.copy(image)

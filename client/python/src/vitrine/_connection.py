@@ -211,7 +211,7 @@ class Stubs:
 
 
 class TimeLeft:
-    """A running deadline. ValueError: it is not positive."""
+    """A deadline that starts with the construction. ValueError: it is not positive."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = _arguments.deadline(seconds)

@@ -29,7 +29,7 @@ _INFERNO = (
     (247, 208, 60),
     (252, 255, 164),
 )
-# CIELAB (D65) of 0 and of both ends, which are equally dark.
+# CIELAB (D65) of the colours for 0 and for both ends of the range. The ends are equally dark.
 _NEUTRAL, _BLUE, _RED = (97.0, 0.0, 0.0), (39.0, 12.0, -51.0), (39.0, 60.0, 38.0)
 
 
@@ -48,7 +48,7 @@ def _diverging() -> Colours:
 
 
 def _srgb(lab: npt.NDArray[np.float64]) -> Colours:
-    """Converts by CIE 15: CIELAB to XYZ under D65; IEC 61966-2-1: XYZ to sRGB. [n, 3] to [n, 3]."""
+    """Converts CIELAB to XYZ (CIE 15, D65), and XYZ to sRGB (IEC 61966-2-1). Both arrays are [n, 3]."""
     f_y = (lab[:, 0] + 16) / 116
     f = np.stack([f_y + lab[:, 1] / 500, f_y, f_y - lab[:, 2] / 200], axis=1)
     xyz = np.where(f > 6 / 29, f**3, 3 * (6 / 29) ** 2 * (f - 4 / 29)) * (0.95047, 1.0, 1.08883)

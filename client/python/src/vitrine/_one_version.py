@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps the features of one series to one version: vectors of two versions are not comparable."""
+"""Ensures that all features of a call for many images are from one version, because others are not comparable."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 
 def version_wanted(template: classifier_pb2.ClassifyRequest) -> Optional[registry_pb2.GetModelRequest]:
-    """Returns the request that finds the version of a series; None if `template` has no features or sets a version."""
+    """Returns the request that finds the version for a call; None if `template` has no features or sets a version."""
     if not template.features or template.HasField("version"):
         return None
     return registry_pb2.GetModelRequest(model=template.model, version_label=template.version_label)
@@ -23,7 +23,7 @@ def keep_to(template: classifier_pb2.ClassifyRequest, version: registry_pb2.Mode
 
 
 class OneVersion:
-    """Rejects results whose version differs from that of the first result of a series."""
+    """Rejects results whose version differs from that of the first result of a call."""
 
     def __init__(self) -> None:
         self._first: Optional[Tuple[str, int, str]] = None

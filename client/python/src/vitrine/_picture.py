@@ -293,8 +293,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image first: before that, Pillow has not rotated a TIFF, which
-    it does itself, and has not read a PNG to its end."""
+    """Returns the rotation in the metadata. Loads the image first, because only then has Pillow rotated a TIFF, which
+    it does itself, and read a PNG to its end."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP proxy that gRPC takes from the environment, and its exceptions. client/lib/connect/proxy.cc has the same."""
+"""The HTTP proxy from the environment, and the hosts without it. client/lib/connect/proxy.cc has the same rules."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
     if not place:
         raise ValueError("%s=%s names no proxy; unset it" % (variable, value))
     if scheme.lower() not in ("", "http"):
-        # gRPC would ignore it and connect directly.
+        # gRPC would ignore such a proxy and connect directly.
         raise ValueError("%s=%s://%s: %s" % (variable, scheme, place, _ONE))
     return Proxy("http://" + rest, "%s of $%s" % (place, variable))
 

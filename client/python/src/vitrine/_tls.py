@@ -46,9 +46,9 @@ def load(ca: Optional[Pem], cert: Optional[Pem], key: Optional[Pem], server_name
 
 def cause(detail: str, tls: Optional[Tls], proxied: bool = False) -> Optional[Cause]:
     """Translates gRPC's message about a failed connection; None: the cause is unknown, or the connection was refused.
-    `proxied`: it was a connection to a proxy.
+    `proxied` is True for a connection to a proxy.
 
-    client/lib/channel.cc has the same for OpenSSL; gRPC's Python package has BoringSSL.
+    client/lib/channel.cc does the same for OpenSSL's messages; gRPC's Python package uses BoringSSL.
     """
     lower = detail.lower().replace("_", " ")
 

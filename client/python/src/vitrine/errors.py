@@ -169,7 +169,7 @@ def of_number(code: int, message: str, retry_after: float) -> VitrineError:
 def of_rpc(
     error: grpc.RpcError, address: str, proxy: str = "", tls: Optional[_tls.Tls] = None
 ) -> VitrineError:
-    """Returns the error that ended a call to `address` through `proxy`, "" for none, with `tls`, None for none."""
+    """Returns the error that ended a call to `address`. `proxy` is "" without a proxy; `tls` is None without TLS."""
     call: Any = error
     code = call.code()
     message = call.details() or "no reason given"
