@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our server with one of grpc.aio and OpenVINO: the highest rate of photographs with p99 within 50 ms.
+"""Compares our server with a server made of grpc.aio and OpenVINO: the highest rate of photographs with p99 within 50 ms.
 
 `vitrine bench --find-max` finds this rate in an open loop. Server and load generator share the cores. The rates of decoding
 alone and of the model alone are measured in the same rounds.

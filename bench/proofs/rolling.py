@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces replicas one at a time, by an old and a new binary, while a client of both sends requests."""
+"""Replaces replicas one at a time, by an old and a new binary, while clients send requests to all replicas."""
 import re
 import sys
 
@@ -12,7 +12,7 @@ from proofs.callers import Callers
 
 CALLERS = 8
 MODEL = "kv-pos-mnist"
-# Longer than a client needs to see NOT_SERVING or the end of the connection.
+# The lame duck is longer than a client needs to notice NOT_SERVING or the end of the connection.
 FLAGS = ("--lame-duck", "500ms")
 ANSWERS_BETWEEN = 500
 
