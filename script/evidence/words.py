@@ -45,7 +45,7 @@ def of_verdicts(verdicts):
 
 
 def counted(claim):
-    """Returns the word under which a claim is counted: its beginning, without figures."""
+    """Returns the word under which a claim is counted: the beginning of its word, without figures."""
     if claim.evidence == "none":
         return NOT_YET if claim.missing.startswith("not yet run") else OUT_OF_REACH
     return next(word for word in WORDS[claim.evidence] if claim.word.startswith(word))

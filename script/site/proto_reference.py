@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in Field.Type.items()}
-# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto: protoc
-# keeps comments under paths of such numbers.
+# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto. protoc
+# stores a comment with the path of such numbers to its declaration.
 MESSAGES, ENUMS, SERVICES, SYNTAX = 4, 5, 6, 12
 FIELDS, NESTED, NESTED_ENUMS, ONEOFS, VALUES, METHODS = 2, 3, 4, 8, 2, 2
 

@@ -52,7 +52,7 @@ class Sum:
 
 
 def project(form, total):
-    """Adds the layer that makes patches; returns their number."""
+    """Adds the layer that makes patches; returns the number of patches."""
     width = form.width
     if form.patches == "EIT^P":
         side = IMAGE // form.pool

@@ -28,7 +28,7 @@ def parameters(form, classes=1000):
 
 
 def block_macs(form, tokens):
-    """Returns the multiply-adds of one block: no product of tokens by tokens."""
+    """Returns the multiply-adds of one block, which has no product of tokens by tokens."""
     width, attention = form.width, form.attention
     return tokens * (4 * width * attention + 2 * attention * (attention // form.heads) + 18 * width + 8 * width * width)
 
