@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/serve/execution/batch_run.h"
+
+#include <algorithm>
+#include <exception>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
+#include "models/attention_maps.h"
+#include "models/engine/backend.h"
+#include "models/repository/manifest.h"
+
+namespace vitrine {
+
+BatchRun::BatchRun(Batch& batch, const BatchContext& context)
+    : id_(batch.id),
+      model_(batch.requests.front()->model),
+      context_(context),
+      metrics_(*model_->metrics),
+      start_(context.clock.Now()) {
+  items_.reserve(batch.requests.size());
+  for (auto& request : batch.requests) {
+    const Grid grid = request->grid;
+    items_.push_back({std::move(request), grid, {}, {}, {}});
+  }
+}
+
+void BatchRun::Run() {
+  try {
+    Decode();
+    Sort();
+    if (items_.empty()) return;
+    if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
+    // A tensor that is used in place cannot be computed again, because its bytes are freed when it is answered.
+    const auto routed = std::find_if(items_.begin(), items_.end(),
+                                     [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
+    for (const size_t i : AnswerOrder()) {
+      Finish(items_[i], Answer(static_cast<int>(i)));
+    }
+    Log();
+    if (routed != items_.end()) ComputePaired(static_cast<size_t>(routed - items_.begin()));
+  } catch (const std::exception& error) {
+    FailRest(Fault(error.what()));
+  }
+}
+
+void BatchRun::Decode() {
+  for (Item& item : items_) {
+    const absl::Time begin = context_.clock.Now();
+    Note(item, Stage::kQueue, item.request->arrival, start_);
+    if (EndIfUnwanted(item)) continue;
+    absl::StatusOr<ImageInput> decoded = ReadInput(*item.request, id_);
+    const absl::Duration spent = context_.clock.Now() - begin;
+    item.decode = spent;
+    Note(item, Stage::kDecode, begin, begin + spent);
+    if (!decoded.ok()) {
+      Finish(item, decoded.status());
+      continue;
+    }
+    item.input = *std::move(decoded);
+    model_->cost->ObserveDecode(item.request->InputPixels(), spent);
+  }
+  for (Item& item : items_) {
+    if (item.request != nullptr) EndIfUnwanted(item);
+  }
+  std::erase_if(items_, [](const Item& item) { return item.request == nullptr; });
+}
+
+bool BatchRun::EndIfUnwanted(Item& item) const {
+  if (item.request->IsCancelled()) {
+    Finish(item, absl::CancelledError("the client cancelled the request; nothing was computed"));
+  } else if (item.request->deadline <= context_.clock.Now()) {
+    Finish(item, absl::DeadlineExceededError("the deadline passed before the model ran; nothing was computed"));
+  }
+  return item.request == nullptr;
+}
+
+void BatchRun::Note(const Item& item, Stage stage, absl::Time begin, absl::Time end) {
+  if (RequestTrace* const trace = item.request->trace) trace->Note(stage, begin, end);
+}
+
+void BatchRun::NoteCompute(absl::Time begin, absl::Time end) const {
+  for (const Item& item : items_) {
+    Note(item, Stage::kCompute, begin, end);
+    if (RequestTrace* const trace = item.request->trace) {
+      trace->batch = {.id = id_, .images = info_.images(), .tokens = info_.tokens()};
+    }
+  }
+}
+
+void BatchRun::Sort() {
+  std::stable_sort(items_.begin(), items_.end(), [](const Item& a, const Item& b) {
+    return std::tuple(!a.request->features.empty(), a.grid.rows, a.grid.columns) <
+           std::tuple(!b.request->features.empty(), b.grid.rows, b.grid.columns);
+  });
+}
+
+absl::Status BatchRun::CheckFits(const Item& item) const {
+  const engine::ImagePlanes& pixels = item.input.pixels;
+  const ModelDescription& model = *model_->description;
+  if (pixels.channels == model.config().preprocessing().channels()) {
+    const absl::StatusOr<Grid> grid = model.GridFor(pixels.height, pixels.width);
+    if (grid.ok() && *grid == item.grid) return absl::OkStatus();
+  }
+  return absl::InternalError(absl::StrCat("an input of [", pixels.channels, ", ", pixels.height, ", ", pixels.width,
+                                          "] does not have the planned shape"));
+}
+
+absl::Status BatchRun::ComputePart(size_t first, size_t last) {
+  if (first == last) return absl::OkStatus();
+  Part& part = parts_.emplace_back();
+  part.first = first;
+  std::vector<engine::ImagePlanes> inputs;
+  for (size_t i = first; i < last; ++i) {
+    const InferenceRequest& request = *items_[i].request;
+    RETURN_IF_ERROR(CheckFits(items_[i]));
+    inputs.push_back(items_[i].input.pixels);
+    for (const auto& requested : request.attention) {
+      RequestAttention(requested, model_->attention, static_cast<int>(i - first), part.attention);
+    }
+    for (const v1::FeatureRequest& requested : request.features) part.tokens.Request(StageOf(requested.kind()));
+  }
+  return model_->backend->Run(
+      inputs, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
+      part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
+}
+
+void BatchRun::ComputePaired(size_t i) const {
+  if (model_->description->config().classes() == 0) return;  // there are only vectors, which are not compared
+  const ModelHandle other = model_->paired->Due(context_.clock.Now());
+  if (other == nullptr) return;
+  const absl::Time begin = context_.clock.Now();
+  std::vector<float> logits(static_cast<size_t>(other->description->outputs()));
+  const absl::Status computed =
+      other->backend->Run({&items_[i].input.pixels, 1}, context_.workspace, logits.data(), nullptr, nullptr);
+  if (!computed.ok()) return;
+  const bool is_sure = SurenessOf(logits, TemperatureOf(other->manifest)).confidence >= PairedAnswers::kSure;
+  const absl::Time end = context_.clock.Now();
+  model_->paired->Add(is_sure, FirstClass(logits) == FirstClass(logits_[static_cast<int64_t>(i)]), end - begin, end);
+}
+
+absl::Status BatchRun::Compute() {
+  std::set<std::pair<int, int>> grids;
+  int64_t tokens = 0;
+  size_t without_features = 0;
+  for (const Item& item : items_) {
+    tokens += item.request->tokens;
+    grids.insert({item.grid.rows, item.grid.columns});
+    without_features += item.request->features.empty();
+  }
+  info_.set_images(static_cast<int>(items_.size()));
+  info_.set_tokens(static_cast<int>(tokens));
+  info_.set_grids(static_cast<int>(grids.size()));
+  info_.set_id(id_);
+
+  const absl::Time begin = context_.clock.Now();
+  computing_since_ = begin;
+  const int64_t images = items_.size(), classes = model_->description->outputs();
+  logits_ = {.shape = {images, classes}, .values = std::vector<float>(static_cast<size_t>(images * classes))};
+  int members = 1;
+  bool all_stayed = true;
+  {
+    const std::optional<Helpers> helpers = SendToTeam(tokens);
+    if (helpers.has_value()) members = helpers->members();
+    RETURN_IF_ERROR(ComputePart(0, without_features));
+    RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
+    all_stayed = !helpers.has_value() || helpers->members() == members;
+  }
+  compute_ = context_.clock.Now() - begin;
+  NoteCompute(begin, begin + compute_);
+  // Observes the cost only without helpers. Under load, when predictions matter, there are no helpers, and the time
+  // that helpers wait for each other would distort the cost.
+  if (members == 1 && context_.has_core) {
+    model_->cost->ObserveCompute(tokens, compute_);
+  } else if (members > 1 && all_stayed) {
+    context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
+  }
+  // Counts only routed images: images sent to a named version may be of another kind.
+  if (context_.has_core && all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
+    model_->computed->Add(images, members * compute_);
+  }
+  computing_since_.reset();
+  for (const Item& item : items_) item.request->progress = Progress::kCompute;
+  metrics_.CountAnswered(Stage::kCompute, compute_);
+  metrics_.CountBatch(images, tokens, info_.grids());
+  return absl::OkStatus();
+}
+
+std::optional<Helpers> BatchRun::SendToTeam(int64_t tokens) const {
+  if (context_.scheduler == nullptr || context_.most_helpers == 0 || !context_.help->IsWorthwhile())
+    return std::nullopt;
+  int64_t largest = 0;
+  bool is_urgent = false;
+  for (const Item& item : items_) {
+    const InferenceRequest& request = *item.request;
+    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // recorded by one thread
+    largest = std::max(largest, request.tokens);
+    is_urgent |= request.request.priority() != v1::LOW;
+  }
+  // A batch of LOW requests leaves the other cores free for new requests.
+  if (!is_urgent) return std::nullopt;
+  const int64_t worth = HelpersWorth(model_->cost->PredictBatch(tokens), tokens, largest);
+  return std::make_optional<Helpers>(context_.workspace, *context_.scheduler,
+                                     std::min<int64_t>(context_.most_helpers, worth));
+}
+
+}  // namespace vitrine

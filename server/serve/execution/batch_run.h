@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#ifndef VITRINE_SERVER_SERVE_EXECUTION_BATCH_RUN_H_
+#define VITRINE_SERVER_SERVE_EXECUTION_BATCH_RUN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "models/attention_tap.h"
+#include "models/float_array.h"
+#include "models/token_layout.h"
+#include "models/token_tap.h"
+#include "server/observe/model_metrics.h"
+#include "server/registry/version/loaded_model.h"
+#include "server/serve/execution/execute_batch.h"
+#include "server/serve/execution/helpers.h"
+#include "server/serve/execution/image_input.h"
+#include "server/serve/scheduling/inference_request.h"
+#include "server/serve/scheduling/scheduler.h"
+#include "vitrine/v1/classifier.pb.h"
+
+namespace vitrine {
+
+// Processes one batch, from the requests' inputs (encoded images or tensors) to the answers. For use by one thread.
+// Decoding and computing are in batch_run.cc, answers and errors in batch_answers.cc.
+class BatchRun {
+ public:
+  // Takes the requests of `batch`, which must have at least one. `batch` must outlive this object, because the executor
+  // counts as busy until `batch` is destroyed. `context` must outlive this object, too.
+  BatchRun(Batch& batch, const BatchContext& context);
+
+  // Answers every request: see ExecuteBatch. Call it once.
+  void Run();
+
+ private:
+  // One request of a batch while the executor processes it.
+  struct Item {
+    std::unique_ptr<InferenceRequest> request;  // null after the answer
+    Grid grid;
+    ImageInput input;
+    std::optional<absl::Duration> decode;  // set once decoding was tried
+    std::optional<absl::Duration> encode;  // set once encoding was tried
+  };
+  // Items that the model computes in one run. The requested attention and tokens refer to the items by their index in
+  // the part.
+  struct Part {
+    size_t first = 0;  // index of the first item
+    AttentionTap attention;
+    TokenTap tokens;
+  };
+
+  // --- decoding and computing
+
+  // Decodes the images. Ends requests whose image is damaged. Ends cancelled or expired requests before each decoding,
+  // and again after all decoding, which can take long.
+  void Decode();
+  // Ends a cancelled or expired request; returns true if it did.
+  bool EndIfUnwanted(Item& item) const;
+  // Records a stage if the request is traced.
+  static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end);
+  // Records the compute stage of every item. Call it once the model has run or failed, before any item is answered.
+  void NoteCompute(absl::Time begin, absl::Time end) const;
+  // Sorts items with features to the end, since the model computes additional tokens for them. Items of equal grids
+  // become neighbours, because they share grid-dependent work.
+  void Sort();
+  // Checks that the decoded input has the planned size. A mismatch is a fault of the server and would cause reads out
+  // of bounds.
+  absl::Status CheckFits(const Item& item) const;
+  // Computes the items in [first, last). Either all of them have features, or none has.
+  absl::Status ComputePart(size_t first, size_t last);
+  // Returns true if the server chose the version of the item's model.
+  static bool IsRouted(const Item& item) { return item.request->is_routed; }
+  // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
+  // answered.
+  void ComputePaired(size_t i) const;
+  // Computes all items and records the cost. An error leaves computing_since_ set.
+  absl::Status Compute();
+  // Lets idle executors help to compute this batch if the gain is worth waking them.
+  std::optional<Helpers> SendToTeam(int64_t tokens) const;
+
+  // --- answers and errors
+
+  // Returns the part that contains item `i`.
+  const Part& PartOf(size_t i) const { return parts_.size() > 1 && i >= parts_[1].first ? parts_[1] : parts_[0]; }
+  // Returns the class with the highest logit; the first one of equal logits.
+  static int64_t FirstClass(std::span<const float> logits);
+  // Returns the items' indices by increasing overlay pixels: drawing one overlay takes longer than all other answers.
+  std::vector<size_t> AnswerOrder() const;
+  // Makes the answer for item `i` with the responder, and moves the item's image into it.
+  absl::StatusOr<v1::ClassifyResponse> Answer(int i);
+  // Counts the item's stages and gives the answer to its request.
+  void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const;
+  // Counts the item's stages, also if its request failed: if all requests are late, nothing else shows the reason.
+  void CountStages(const Item& item, bool answered) const;
+  // Gives an error to every request that has no answer yet.
+  void FailRest(const absl::Status& answer);
+  // Returns the answer to the requests of a batch that could not be computed.
+  absl::Status AnswerTo(const absl::Status& error) const;
+  // Logs the cause of a failed batch. Returns INTERNAL without the cause, for the clients.
+  absl::Status Fault(absl::string_view why) const;
+  // Logs the computed batch: its images, tokens, grids and compute time.
+  void Log() const;
+
+  const uint64_t id_;
+  const ModelHandle model_;
+  const BatchContext& context_;
+  ModelMetrics& metrics_;
+  const absl::Time start_;
+
+  std::vector<Item> items_;
+  std::vector<Part> parts_;                    // one or two
+  FloatArray logits_;                          // [images, classes]
+  std::optional<absl::Time> computing_since_;  // set while the model runs
+  absl::Duration compute_;
+  v1::BatchInfo info_;
+};
+
+}  // namespace vitrine
+
+#endif  // VITRINE_SERVER_SERVE_EXECUTION_BATCH_RUN_H_
