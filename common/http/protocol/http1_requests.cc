@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads the requests of an HTTP/1 connection and passes them to the handler.
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/http/body.h"
+#include "common/http/protocol/http1_session.h"
+
+namespace vitrine {
+namespace {
+
+constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+
+// Returns the response to a request that could not be parsed.
+HttpResponse Unreadable(const absl::Status& why) {
+  return {.code = absl::IsResourceExhausted(why) ? 431 : 400,
+          .type = kPlainText,
+          .body = absl::StrCat(std::string(why.message()), "\n")};
+}
+
+}  // namespace
+
+bool Http1Session::ReadMore() {
+  std::vector<char>& scratch = connection_.scratch();
+  const ByteStream::Result result = connection_.stream().Read(scratch.data(), scratch.size());
+  received_.append(scratch.data(), result.bytes);
+  waits_for_ = Next::kAwaitReadable;
+  const int updates = connection_.stream().TakeKeyUpdates();
+  if (updates > 0 && !connection_.Spend(kKeyUpdatePoints * updates)) {
+    is_gone_ = true;
+    connection_.Close(CloseReason::kAbuse);
+    return false;
+  }
+  if (result.next == Next::kGoOn) {
+    connection_.NoteReceived();
+    return true;
+  }
+  if (result.next == Next::kGone) {
+    is_gone_ = true;
+  } else {
+    waits_for_ = result.next;
+  }
+  return false;
+}
+
+void Http1Session::BeginHead() {
+  phase_ = Phase::kHead;
+  parser_ = nullptr;
+  request_ = nullptr;
+  since_ = {};
+  waits_for_ = Next::kAwaitReadable;
+}
+
+Http1Session::Step Http1Session::ReadHead() {
+  if (parser_ == nullptr) {
+    if (received_.empty() && !ReadMore()) {
+      if (is_gone_) connection_.Close(leaving_.value_or(CloseReason::kClient));
+      return Step::kWait;
+    }
+    parser_ = std::make_unique<HttpRequestParser>(static_cast<size_t>(options_.max_head_bytes));
+    since_ = Now();  // the timeout covers the whole headers, however slowly they arrive
+  }
+  const absl::StatusOr<size_t> taken = parser_->Take(received_);
+  if (!taken.ok()) {
+    is_whole_ = false;
+    Answer(Unreadable(taken.status()));
+    return Step::kAgain;
+  }
+  received_.erase(0, *taken);
+  if (parser_->has_head()) {
+    Serve();
+    return Step::kAgain;
+  }
+  if (ReadMore()) return Step::kAgain;
+  if (is_gone_) connection_.Close(CloseReason::kClient);
+  return Step::kWait;
+}
+
+void Http1Session::Serve() {
+  ++requests_;
+  absl::StatusOr<HttpHead> head = parser_->Head();
+  is_whole_ = parser_->is_done();
+  if (!head.ok()) {
+    is_whole_ = false;
+    return Answer(Unreadable(head.status()));
+  }
+  request_ = std::make_shared<HttpRequest>(HttpRequest{.head = *std::move(head), .peer = connection_.peer()});
+  if (options_.read_only && request_->method() != "GET" && request_->method() != "HEAD") {
+    return Answer({.code = 405,
+                   .type = kPlainText,
+                   .body = "only GET and HEAD are served here\n",
+                   .headers = {{"Allow", "GET, HEAD"}}});
+  }
+  HttpHandling next = connection_.common().handler(request_);
+  if (next.response.has_value()) return Answer(*std::move(next.response));
+  if (next.open != nullptr) {
+    return Answer({.code = 505, .type = kPlainText, .body = "this is served only over HTTP/2\n"});
+  }
+  if (next.make != nullptr) {
+    return Work(false,
+                [make = std::move(next.make), gone = request_->hung_up](const std::shared_ptr<HttpReply>& reply) {
+                  if (!gone->load(std::memory_order_acquire)) reply->Send(make);
+                });
+  }
+  with_body_ = std::move(next.with_body);
+  BeginBody();
+}
+
+void Http1Session::BeginBody() {
+  share_ = BudgetShare(connection_.common().received);
+  absl::Status fault = CheckAnnouncedBody(*request_, options_.max_body_bytes, true);
+  const ByteBudget& budget = *connection_.common().received;
+  // Rejects at once a body whose announced length exceeds the remaining budget.
+  if (fault.ok() && request_->head.ContentLength().value_or(0) > budget.limit() - budget.used()) fault = NoRoomError();
+  if (!fault.ok()) return GiveBody(std::move(fault));
+  phase_ = Phase::kBody;
+  since_ = Now();
+  if (parser_->is_done()) return;
+  parser_->ReadBody(options_.max_body_bytes);
+  if (received_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
+    // a failure is ignored: clients send the body after a timeout anyway
+    (void)connection_.stream().Write({}, kContinue);
+  }
+}
+
+Http1Session::Step Http1Session::ReadBody() {
+  if (!parser_->is_done() && !received_.empty()) {
+    const absl::StatusOr<size_t> taken = parser_->Take(received_);
+    absl::Status fault =
+        absl::IsResourceExhausted(taken.status())
+            ? TooLargeError(absl::StrCat("the body has more than the ", options_.max_body_bytes, " bytes allowed"))
+            : taken.status();
+    if (fault.ok()) {
+      received_.erase(0, *taken);
+      const int64_t more = static_cast<int64_t>(parser_->body_bytes()) - share_.bytes();
+      if (more > 0 && !share_.Add(more)) fault = NoRoomError();
+    }
+    if (fault.ok() && received_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
+      fault = absl::InvalidArgumentError("the body has an invalid HTTP/1.1 chunk, which begins with too long a line");
+    }
+    if (!fault.ok()) {
+      GiveBody(std::move(fault));
+      return Step::kAgain;
+    }
+  }
+  if (parser_->is_done()) {
+    GiveBody(parser_->TakeBody());
+    return Step::kAgain;
+  }
+  if (ReadMore()) return Step::kAgain;
+  if (!is_gone_) return Step::kWait;
+  GiveBody(absl::InvalidArgumentError("the body ended before its Content-Length"));
+  return Step::kAgain;
+}
+
+void Http1Session::GiveBody(absl::StatusOr<std::string> body) {
+  is_whole_ = parser_->is_done();
+  auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
+  Work(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr), request = request_,
+              max_bytes = options_.max_body_bytes](std::shared_ptr<HttpReply> reply) {
+    HandOver(std::move(*received), *request, max_bytes, with_body, std::move(reply));
+  });
+}
+
+}  // namespace vitrine
