@@ -21,7 +21,7 @@
 namespace vitrine {
 
 // HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, the points
-// of frames and the end of the connection. nghttp2's callbacks are in http2_frames.cc.
+// of frames and the end of the connection. nghttp2's callbacks are in http2_frames.cc, output is in http2_output.cc.
 class Http2Session final : public HttpProtocol {
  public:
   Http2Session(HttpConnection& connection, std::string first);
