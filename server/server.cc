@@ -4,15 +4,11 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <atomic>
-#include <functional>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "common/join_faults.h"
 #include "common/machine/machine.h"
 #include "common/mutex.h"
@@ -237,13 +233,8 @@ class RunningServer : public Server {
             .certificates = [this] { return fronts_.Certificates(); },
             .repository_refreshed = RefreshSource(options_.remote.cache, options_.repository),
             .log_lines = [] { return History().Counts(); },
-            .spans = SpanSource(),
+            .spans = SpanSource(tracing_.get()),
             .device = StatusSource(options_.executor.device)};
-  }
-
-  std::function<SpanTotals()> SpanSource() const {
-    if (tracing_ == nullptr) return nullptr;
-    return [this] { return tracing_->Totals(); };
   }
 
   ComputeProbe::Parts ProbeParts() {

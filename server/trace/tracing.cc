@@ -37,4 +37,9 @@ SpanTotals Tracing::Totals() const {
           .failed = counters_.failed.load(std::memory_order_relaxed)};
 }
 
+std::function<SpanTotals()> SpanSource(const Tracing* tracing) {
+  if (tracing == nullptr) return nullptr;
+  return [tracing] { return tracing->Totals(); };
+}
+
 }  // namespace vitrine

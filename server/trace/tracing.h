@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_TRACE_TRACING_H_
 #define VITRINE_SERVER_TRACE_TRACING_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -36,6 +37,9 @@ class Tracing {
   Tracer tracer_;
   OtlpExporter exporter_;
 };
+
+// Returns a function that calls Tracing::Totals; null if `tracing` is null. `tracing` must outlive the function.
+std::function<SpanTotals()> SpanSource(const Tracing* tracing);
 
 }  // namespace vitrine
 
