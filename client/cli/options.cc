@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -108,7 +109,7 @@ void AddServerOptions(CLI::App& app, ClientOptions& options) {
   AddDurationOption(app, "--connect-timeout", options.connect_timeout, "maximum wait for the connection");
   AddDurationOption(app, "--deadline", options.deadline, "time for one request, including its retries");
   app.add_option("--max-attempts", options.retry.max_attempts,
-                 "maximum attempts when the server is overloaded or\nunreachable, 1 to 20")
+                 "maximum attempts when the server is overloaded or\nthe connection is lost, 1 to 20")
       ->check(CLI::Range(1, 20).description(""))
       ->type_name("N")
       ->capture_default_str();
@@ -212,6 +213,26 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
       ->type_name("TRACE");
 }
 
+namespace {
+
+// Returns the flag that may help with a failed TLS handshake, given the message of CauseOf; empty for other causes.
+absl::string_view TlsRemedy(absl::string_view message) {
+  constexpr std::pair<absl::string_view, absl::string_view> kRemedies[] = {
+      {"not signed by a CA that this system trusts", "give the CA's certificate with --tls-ca"},
+      {"has no CA that signed its certificate", "give the certificate of that CA with --tls-ca"},
+      {"its certificate is for another name", "give a name of the certificate with --tls-server-name"},
+      {"it does not speak TLS", "leave out --tls and the other flags of TLS, or give another address"},
+      {"it may require TLS", "try --tls, with --tls-ca if its CA is your own"},
+      {"it may require a client certificate", "give one with --tls-cert and --tls-key"},
+  };
+  for (const auto& [words, remedy] : kRemedies) {
+    if (absl::StrContains(message, words)) return remedy;
+  }
+  return "";
+}
+
+}  // namespace
+
 int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
   // An error that is found without a server is an error of the flags or of their environment variables.
@@ -228,6 +249,9 @@ int FailWithHint(const absl::Status& status, const ClientOptions& options, absl:
   const bool unreachable =
       !proxied && absl::IsUnavailable(status) && status.message().find(options.address) != absl::string_view::npos;
   if (!unreachable) return Fail("vitrine", status);
+  if (const absl::string_view remedy = TlsRemedy(status.message()); !remedy.empty()) {
+    return Fail("vitrine", absl::UnavailableError(absl::StrCat(status.message(), "; ", remedy)));
+  }
   return Fail("vitrine", absl::UnavailableError(absl::StrCat(status.message(), "; start ", server,
                                                              " there or give another address with ", flag)));
 }

@@ -182,7 +182,7 @@ TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
             "gpu-box:8500 or [::1]:8500\nRun with --help for more information.\n");
   EXPECT_THAT(wrong("--tls --server a.test:1,b.test:1"), HasSubstr("--tls-server-name"));
   EXPECT_EQ(refused("--tls-ca none.pem" + at_), "vitrine: none.pem: no such file or directory\n");
-  EXPECT_THAT(refused("--tls" + at_), HasSubstr(": it does not speak TLS"));
+  EXPECT_THAT(refused("--tls" + at_), HasSubstr(": it does not speak TLS; leave out --tls"));
   EXPECT_THAT(wrong("--tls-cert a.pem" + at_), HasSubstr("--tls-cert requires --tls-key"));
   EXPECT_THAT(wrong("--tls-key a.pem" + at_), HasSubstr("--tls-key requires --tls-cert"));
   EXPECT_THAT(wrong("--keepalive 1s" + at_), HasSubstr("vitrine: --keepalive: "));
