@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -110,6 +112,12 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
   return Dumped(line);
 }
 
+void AuditLog::RemoveEnd(ssize_t bytes) {
+  struct stat now = {};
+  if (bytes == 0 || fstat(file_, &now) != 0 || now.st_size < bytes) return;
+  (void)!ftruncate(file_, now.st_size - bytes);  // fails for an append-only file, which keeps the part
+}
+
 void AuditLog::Write(const AuditRecord& record) {
   if (path_.empty()) {
     LogAlways(LogLevel::kInfo, "audit", FieldsOf(record));
@@ -123,9 +131,10 @@ void AuditLog::Write(const AuditRecord& record) {
     written = file_ < 0 ? -1 : write(file_, whole.data(), whole.size());
   } while (written < 0 && file_ >= 0 && errno == EINTR);
   if (written != static_cast<ssize_t>(whole.size())) {
-    const int error = errno;
+    const std::string reason = written < 0 ? strerror(errno) : "only a part of the line was accepted";
+    RemoveEnd(std::max<ssize_t>(written, 0));
     LogFields fields = FieldsOf(record);
-    fields.emplace_back("fault", absl::StrCat(path_, " cannot be written: ", strerror(error)));
+    fields.emplace_back("fault", absl::StrCat(path_, " cannot be written: ", reason));
     LogAlways(LogLevel::kError, "audit", fields);
   }
 }

@@ -3,6 +3,7 @@
 #define VITRINE_SERVER_IDENTITY_AUDIT_LOG_H_
 
 #include <google/protobuf/message.h>
+#include <sys/types.h>
 
 #include <memory>
 #include <optional>
@@ -44,6 +45,8 @@ class AuditLog {
   explicit AuditLog(std::string path) : path_(std::move(path)) {}
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsStillThere() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Removes the part of a line that a full disk accepted, so that the next record begins a line of its own.
+  void RemoveEnd(ssize_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;
   Mutex mutex_;

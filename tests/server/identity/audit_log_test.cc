@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/file_size_limit.h"
 #include "tests/scratch_folder.h"
 #include "tests/server/logged.h"
 #include "vitrine/v1/admin.pb.h"
@@ -113,6 +114,24 @@ TEST(AuditLog, AppendsAndFollowsARotation) {
   struct stat made = {};
   ASSERT_EQ(stat(folder.Path("audit").c_str(), &made), 0);
   EXPECT_EQ(made.st_mode & 0777, 0600u);
+}
+
+TEST(AuditLog, ALineThatAFullDiskCutsOffIsRemoved) {
+  const ScratchFolder folder;
+  const auto log = AuditLog::Open(folder.Path("audit"));
+  ASSERT_TRUE(log.ok()) << log.status();
+  const v1::RollbackModelRequest request = Request();
+  (*log)->Write(Record(request));
+  const std::string first = folder.Read("audit");
+  {
+    const FileSizeLimit full(first.size() + 20);
+    (*log)->Write(Record(request));
+  }
+  EXPECT_EQ(folder.Read("audit"), first);
+  (*log)->Write(Record(request));
+  const std::string both = folder.Read("audit");
+  ASSERT_TRUE(both.starts_with(first));
+  EXPECT_TRUE(nlohmann::json::accept(both.substr(first.size())));
 }
 
 TEST(AuditLog, AFileThatCannotBeOpenedIsRefused) {
