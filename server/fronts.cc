@@ -83,6 +83,7 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
     return port->Begin(request);
   };
   HttpServerOptions rpc = CallerOptions(rpc_observer_);
+  rpc.purpose = "--listen";
   rpc.listen = options_.rpc.listen;
   rpc.socket = options_.rpc.socket;
   rpc.loops = std::max(1, options_.rpc.queues);
@@ -91,6 +92,7 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
   if (rpc_ != nullptr) addresses_.socket = rpc_->socket_address();
   if (!options_.http.empty()) {
     HttpServerOptions http = CallerOptions(http_observer_);
+    http.purpose = "--http";
     http.listen = options_.http;
     Keep(HttpServer::Start(http, plain), http_port_, addresses_.http, faults);
   }

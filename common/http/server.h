@@ -65,7 +65,7 @@ struct HttpServerOptions {
   // "unix:///PATH" of an additional socket with the same service, without TLS and with mode 0600. The socket of a dead
   // process is replaced. Empty: no socket.
   std::string socket = {};
-  // Text for the error message if an address cannot be bound: "cannot listen on ... for metrics".
+  // Text for the error message if an address cannot be bound: "cannot listen on ... for --metrics".
   std::string purpose = "HTTP";
   // Number of threads that read and write connections; each connection belongs to one.
   int loops = 1;

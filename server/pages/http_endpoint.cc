@@ -46,7 +46,7 @@ HttpResponse Page(const HttpEndpointSources& sources, RateLimitedText& metrics, 
 
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources) {
   const HttpServerOptions options = {.listen = address,
-                                     .purpose = "metrics",
+                                     .purpose = "--metrics",
                                      .threads = 4,
                                      .niceness = kNiceness,
                                      .request_timeout = absl::Seconds(5),

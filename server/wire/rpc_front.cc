@@ -58,7 +58,6 @@ class RpcServer : public RpcFront {
   void AddProbes() { AddHealthCalls(grpc_, parts_); }
 
   absl::Status Listen(HttpServerOptions http) {
-    http.purpose = "gRPC";
     http.on_thread = WithCrashStack;
     RETURN_IF_ERROR(grpc_.Start());
     RETURN_IF_ERROR(parts_.workers.Start());
@@ -111,6 +110,7 @@ absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::StartProbes(const std::strin
   HttpServerOptions http =
       ToHttpServerOptions({.max_message_bytes = kMaxProbeBytes, .max_concurrent_streams = kMaxProbesAtOnce});
   http.listen = listen;
+  http.purpose = "--health-listen";
   http.threads = 2;
   http.max_connections = kOperatorConnections;
   http.received = std::make_shared<ByteBudget>(kMaxAllProbeBytes);

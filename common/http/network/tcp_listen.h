@@ -20,7 +20,7 @@ struct TcpListening {
 
 // Listens on host:port; port 0 picks a free port. 0.0.0.0 means IPv4, [::] means IPv6 and IPv4; a name is bound at all
 // its addresses. The kernel drops a connection if its data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
-// address cannot be bound; the message has the reason and `purpose`: "cannot listen on ... for gRPC: ...".
+// address cannot be bound; the message has the reason and `purpose`: "cannot listen on ... for --listen: ...".
 absl::StatusOr<TcpListening> ListenOnTcp(const std::string& address, const std::string& purpose,
                                          absl::Duration unacknowledged);
 

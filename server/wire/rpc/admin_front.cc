@@ -195,7 +195,7 @@ class AdminServer : public AdminFront {
     HttpServerOptions options = ToHttpServerOptions(transport);
     const bool is_unix = absl::StartsWith(address, "unix:");
     (is_unix ? options.socket : options.listen) = address;
-    options.purpose = "gRPC";
+    options.purpose = "--admin";
     options.threads = 2;
     options.max_connections = kOperatorConnections;
     options.received = received_;
