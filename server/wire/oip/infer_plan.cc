@@ -26,9 +26,9 @@ constexpr char kEmptyFinalResponse[] = "triton_enable_empty_final_response";
 constexpr int kMaxOutputs = 8;
 constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;  // for one image, including features
 constexpr absl::Duration kMaxTimeout = absl::Hours(1);
-// Parameters of the request, each with the parameter of the output "attention" that it stands for.
-constexpr std::pair<const char*, const char*> kAttentionParameters[] = {
-    {"attention_kind", "kind"}, {"attention_layer", "layer"}, {"attention_head", "head"}};
+// Parameters of the request that stand for `kind`, `layer` and `head` of the output "attention".
+constexpr char kAttentionPrefix[] = "attention_";
+constexpr const char* kAttentionParameters[] = {"attention_kind", "attention_layer", "attention_head"};
 
 absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& request) {
   ASSIGN_OR_RETURN(const std::optional<int64_t> said, WholeNumber(from.parameters(), "priority"));
@@ -89,13 +89,14 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
-  InferParameters parameters = output.parameters();
-  for (const auto& [of_request, of_output] : kAttentionParameters) {
-    const auto found = request.find(of_request);
-    if (found != request.end()) parameters.insert({of_output, found->second});
-  }
+  // Returns the parameters that have `name`, and its name there, which errors then mention.
+  const auto place = [&](const std::string& name) -> std::pair<const InferParameters&, std::string> {
+    if (output.parameters().contains(name)) return {output.parameters(), name};
+    return {request, kAttentionPrefix + name};
+  };
   v1::AttentionRequest requested;
-  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(parameters, "kind"));
+  const auto [of_kind, kind_name] = place("kind");
+  ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(of_kind, kind_name));
   const std::optional<v1::AttentionKind> kind = name.has_value() ? KindOf(*name) : DefaultKind(ability);
   if (!kind.has_value()) {
     return absl::InvalidArgumentError(
@@ -106,11 +107,11 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
   requested.set_encoding(v1::FLOAT32);
   for (const auto& [parameter, field] :
        {std::pair("layer", requested.mutable_layers()), std::pair("head", requested.mutable_heads())}) {
-    ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(parameters, parameter));
+    const auto [parameters, shown] = place(parameter);
+    ASSIGN_OR_RETURN(const std::optional<int64_t> number, WholeNumber(parameters, shown));
     if (!number.has_value()) continue;
     if (*number < INT32_MIN || *number > INT32_MAX) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("parameter \"", parameter, "\" is ", *number, "; no model has that"));
+      return absl::InvalidArgumentError(absl::StrCat("parameter \"", shown, "\" is ", *number, "; no model has that"));
     }
     field->Add(static_cast<int32_t>(*number));
   }
@@ -199,10 +200,10 @@ absl::Status AddOutputs(ModelInferRequest& request, const PlannedModel& model, v
   for (const OutputTensor& output : request.outputs()) {
     RETURN_IF_ERROR(AddOutput(request, output, model, top_k, base, plan));
   }
-  for (const auto& [of_request, of_output] : kAttentionParameters) {
-    if (base.attention().empty() && request.parameters().contains(of_request)) {
+  for (const char* const parameter : kAttentionParameters) {
+    if (base.attention().empty() && request.parameters().contains(parameter)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("parameter \"", of_request, "\" needs the output \"attention\", which is not requested"));
+          absl::StrCat("parameter \"", parameter, "\" needs the output \"attention\", which is not requested"));
     }
   }
   if (top_k > 0) {

@@ -81,7 +81,7 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   }
   auto& contents = *input.mutable_contents()->mutable_bytes_contents();
   if (contents.size() != batch) {
-    return RefuseInput(absl::StrCat("has ", contents.size(), " bytes_contents, but its shape says ", batch));
+    return RefuseInput(absl::StrCat("has ", contents.size(), " elements, but its shape says ", batch));
   }
   for (std::string& element : contents) {
     MessageBytes owner = Owned(std::move(element));

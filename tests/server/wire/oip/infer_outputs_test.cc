@@ -74,6 +74,8 @@ TEST(InferOutputs, AttentionHasDefaultsAndParametersOfTheRequest) {
   EXPECT_THAT(planned().heads(), ElementsAre(2));
   (*request.mutable_outputs(0)->mutable_parameters())["layer"].set_int64_param(0);
   EXPECT_THAT(planned().layers(), ElementsAre(0)) << "the parameter of the output overrides that of the request";
+  parameters["attention_head"].set_string_param("all");
+  EXPECT_THAT(Refusal(request), HasSubstr("parameter \"attention_head\" must be a whole number"));
   parameters["attention_kind"].set_string_param("spell");
   EXPECT_THAT(Refusal(request), HasSubstr("it is \"spell\""));
   request.mutable_outputs(0)->Clear();

@@ -155,7 +155,7 @@ TEST(InferPlan, FilesCanBeBase64) {
   request.clear_raw_input_contents();
   auto& input = *request.mutable_inputs(0);
   input.mutable_contents()->add_bytes_contents("b25l");
-  EXPECT_THAT(Refusal(request), HasSubstr("has 1 bytes_contents, but its shape says 2"));
+  EXPECT_THAT(Refusal(request), HasSubstr("has 1 elements, but its shape says 2"));
   input.mutable_contents()->add_bytes_contents("b3RoZXI=");
   EXPECT_EQ(PlanInfer(*testing::Received(request), {.classes = 10})->parts[0].input, "b25l");
   auto& type = (*input.mutable_parameters())["content_type"];
