@@ -103,6 +103,7 @@ void CheckVariables(const CLI::App& app, const std::string& prefix) {
   for (char** each = environ; *each != nullptr; ++each) {
     const absl::string_view entry = *each;
     const std::string name(entry.substr(0, entry.find('=')));
+    if (name == prefix + "CONFIG") throw CLI::ConfigError(name + " is not read; name the file with --config");
     if (!absl::StartsWith(name, prefix) || known.contains(name) || std::regex_match(name, kOfService)) continue;
     for (const std::string& meant : known) {
       if (WordDistance(name, meant) > 2) continue;

@@ -129,6 +129,10 @@ TEST(SettingSources, AMistypedVariableIsRefused) {
                                  Not(HasSubstr("secret"))));
     EXPECT_THROW(Parse("", {"--help"}), CLI::CallForHelp);
   }
+  {
+    const Environment variable("VITRINE_T_CONFIG", "settings.toml");
+    EXPECT_THAT(Fault(""), HasSubstr("VITRINE_T_CONFIG is not read; name the file with --config"));
+  }
   const Environment others({{"VITRINE_T_PORT", "tcp://10.0.0.1:1"},  // Kubernetes sets these for a Service vitrine-t
                             {"VITRINE_T_PAG_PORT", "tcp://10.0.0.1:1"},
                             {"VITRINE_T_PAG_SERVICE_PORT_HTTP", "1"},
