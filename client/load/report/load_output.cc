@@ -50,7 +50,7 @@ void PrintLoad(const LoadReport& report, std::ostream& out) {
   const auto counted = [](int count, const char* what) {
     return absl::StrCat(count, " ", what, count == 1 ? "" : "s");
   };
-  out << absl::StrFormat("%s: %s; %s; %s mode, %s, %s, %.0f s warm-up\n\n", setting.server, setting.loop, setting.load,
+  out << absl::StrFormat("%s: %s; %s; %s mode, %s, %s, %g s warm-up\n\n", setting.server, setting.loop, setting.load,
                          ModeName(setting.mode), counted(setting.connections, "connection"),
                          counted(setting.threads, "thread"), setting.warm_up_seconds);
   if (report.verdict.empty()) {

@@ -64,8 +64,7 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the Content-Type is application/json, but the body must be the bytes of a JPEG, PNG or WebP as "
-                   "they are, and what "
-                   "else is pending for stands in the URL: ",
+                   "they are; options are parameters of the URL: ",
                    curl_line));
 }
 
