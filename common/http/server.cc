@@ -20,9 +20,10 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of descriptors reserved for files and other sockets of the process. At most a quarter of the process's
-// limit is reserved.
-constexpr int64_t kReservedDescriptors = 128;
+// Descriptors reserved for files and other sockets of the process: a quarter of the process's limit, but within these
+// bounds. About 20 are open while the server is idle, and health checks and scrapes need some more.
+constexpr int64_t kLeastReserved = 32;
+constexpr int64_t kMostReserved = 128;
 constexpr int kAcceptsAtOnce = 64;
 constexpr size_t kMostWaiting = 4096;  // maximum number of requests that wait for a worker thread
 constexpr int kHandshakeThreads = 2;
@@ -32,7 +33,7 @@ int64_t MostConnections() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return int64_t{1} << 20;
   const auto most = static_cast<int64_t>(limit.rlim_cur);
-  return most - std::min(kReservedDescriptors, most / 4);
+  return std::max<int64_t>(1, most - std::clamp(most / 4, kLeastReserved, kMostReserved));
 }
 
 // TLS context for new connections, recreated when the files change. If OpenSSL rejects new files, the previous context
