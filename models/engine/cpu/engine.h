@@ -31,8 +31,8 @@ class Engine {
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   // Computes the logits [images, classes] of at least one image. Every image has at least one whole cell per side. Taps
-  // may be null and never change the logits. Without taps, the workspace's thread team, if any, shares the work, led by
-  // the calling thread.
+  // may be null and never change the logits. Without taps, the thread team of the workspace, if there is one, shares
+  // the work; the calling thread leads the team.
   void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

@@ -23,7 +23,7 @@ struct StepCost {
 };
 
 // A pass over rows. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
-// concurrently with different frames. Only position steps, custom steps and taps allocate or lock.
+// concurrently with different frames. Only position steps, custom steps and taps allocate memory or take locks.
 class Step {
  public:
   virtual ~Step() = default;

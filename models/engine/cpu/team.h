@@ -19,9 +19,9 @@ namespace vitrine::engine {
 // otherwise every step waits for the thread without a core.
 class Team {
  public:
-  // `recalls` is the number of threads that other work needs. As many members, but never the leader, leave the team
-  // between two steps; each decreases `recalls` by one. If it is null, no member leaves early. `recalls` must outlive
-  // the team.
+  // `recalls` is the number of threads that other work needs. That many members, but never the leader, leave the team
+  // between two steps; each decreases `recalls` by one. If `recalls` is null, no member leaves early. `recalls` must
+  // outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
   // Adds the calling thread to the team. Returns true when the thread is dismissed or recalled. Returns false

@@ -28,7 +28,7 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
   for (size_t i = 0; i < slots_.size(); ++i) {
     Lane& lane = lanes_.emplace_back(Lane{slots_[i].get(), engines_[i].get(), Empty(), {}, {}, {}, 0, false, {}});
     free_.push_back(&lane);
-    // Reserved here, because a batch that cannot allocate would leave its callers without an answer.
+    // Reserves memory here, because a batch that cannot allocate memory would leave its callers without an answer.
     const auto images = static_cast<size_t>(limits_.images);
     lane.images.reserve(images);
     lane.callers.reserve(images);

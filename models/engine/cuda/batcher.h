@@ -23,8 +23,8 @@ namespace vitrine::cuda {
 // Callers join the open batch until it is launched. The batch is filled while the device computes the previous batch.
 // Each caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with
 // other callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits for
-// its end and distributes the logits. Callers that fit into no batch wait, first come, first served. The bits of an
-// image's logits do not depend on the other images of its batch.
+// its end and distributes the logits. A caller whose images fit into no batch waits; waiting callers are served in the
+// order of their calls. The bits of an image's logits do not depend on the other images of its batch.
 //
 // The device has room while fewer than max(1, slots - 1) batches run, because one slot is being filled. A batch of
 // RunAlone takes a slot, but does not count as running.

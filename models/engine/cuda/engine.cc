@@ -110,8 +110,8 @@ absl::Status Engine::Upload(const LaunchPlan& plan, const BatchRows& batch) {
   return UploadPlaces(plan, batch);
 }
 
-// Uploads only position rows that are not on the device. Most batches have images of one size, so their rows are there
-// after the first batches. Computing and copying the rows of a large batch takes longer than its forward pass.
+// Uploads only position rows that are not on the device. Most batches have images of one size, whose rows are on the
+// device after the first batches. Computing and copying the rows of a large batch takes longer than its forward pass.
 absl::Status Engine::UploadPositions(const LaunchPlan& plan, const BatchRows& batch) {
   Placed placed = std::exchange(placed_, {});
   if (placed.plan != &plan) placed = {&plan, {}};

@@ -46,8 +46,8 @@ class Engine {
   // RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
-  // Like Run, but uploads no pixels: the caller has written those of all images to pixels(), image after image. The
-  // images must not exceed the limits.
+  // Like Run, but uploads no pixels: the caller has written the pixels of all images to pixels(), image after image.
+  // The images must not exceed the limits.
   absl::Status RunUploaded(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                            TokenTap* tokens = nullptr);
   float* pixels() const { return batch_.pixels; }  // in device memory

@@ -31,7 +31,7 @@ struct ColumnAffine {
   std::vector<float> shift;
 };
 
-// An adjacent operator to fold into a product's weights: before it (on its inputs) or after it (on its outputs).
+// An operator to fold into the weights of an adjacent product. It affects the product's inputs (`before`) or outputs.
 struct ColumnFold {
   bool before = false;
   ColumnAffine affine;

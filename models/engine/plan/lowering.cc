@@ -134,7 +134,8 @@ Precision Lowering::PrecisionOfProducts(const Operator& op) const {
   return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;
 }
 
-// A stem is never int8: each row of an int8 operand needs its own range, but here the rows share pixels.
+// A stem is never int8: each row of an int8 operand needs its own range, but the rows of a convolution are
+// neighbourhoods that share pixels.
 bool Lowering::HasNarrowStem() const {
   if (choice_.precision == Precision::kFp32 || !has_bf16_) return false;
   for (const Operator& op : program_.operators()) {

@@ -22,7 +22,8 @@
 
 namespace vitrine::engine {
 
-// Lowers one program. Keeps the operand of every computed value. Each kind of operator has an overload of Do.
+// Lowers one program. `values_` has the part of a buffer (Operand) that holds each computed value. Each kind of
+// operator has an overload of Do.
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
@@ -52,7 +53,7 @@ class Lowering {
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
   // Returns the rows of a value that are computed.
   RowsOf RowsOfValue(Value value) const;
-  // Returns true if a value has tokens, of which only those that a head reads are computed.
+  // Returns true if a value consists of tokens, and only those tokens that a head reads are computed.
   bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);
@@ -76,8 +77,8 @@ class Lowering {
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                         std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  // Finds the operators after `op` that its step can compute, up to the first value that another operator also reads,
-  // and adds them to `done_`. Appends those that scale and shift columns to `folds`.
+  // Finds the operators after `op` that the same step can compute, up to the first value that another operator also
+  // reads, and adds them to `done_`. Appends those that scale and shift columns to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
   // Returns the residual after `tail` if the same step can compute it, else null. The residual's other input must
   // already have an operand.

@@ -34,13 +34,13 @@ struct Layout {
 };
 
 // A program as steps in execution order; a back end turns them into its own steps
-// (docs/contributing/adding-a-device.md). Weight matrices are folded when the back end requests them, so a plan is
-// small and does not copy the weights.
+// (docs/contributing/adding-a-device.md). Adjacent operators are folded into a weight matrix only when the back end
+// requests it, so a plan is small and does not copy the weights.
 struct LoweredPlan : Layout {
   std::vector<PlanStep> steps;
 };
 
-// Assigns a slot to every buffer. A buffer lives from the step that writes it to the last step that reads it,
+// Assigns a slot to every buffer. A buffer is in use from the step that writes it to the last step that reads it,
 // inclusive.
 void PlanArena(LoweredPlan& plan);
 

@@ -29,8 +29,8 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// Cut of the groups of a part into tiles of equal size. If the groups do not divide evenly, the last tile overlaps the
-// previous one, and the left operand has zeros for groups that are already summed.
+// Division of the groups of a part into tiles of equal size. If the groups do not divide evenly, the last tile overlaps
+// the previous one, and the left operand has zeros for groups that are already summed.
 struct AmxCut {
   int64_t groups;    // number per tile
   int64_t tiles;     // number per part

@@ -9,7 +9,7 @@ namespace vitrine::engine {
 
 // Coefficients of erf(x / sqrt 2) / 2 for x >= 0, by ascending power: a polynomial of degree 3 around every multiple of
 // kPieceWidth, interpolated at Chebyshev nodes. The first piece is 0 at 0; the last is 1/2 from 5.48 on. The error is
-// at most 1.9e-7, and at most 1.8e-7 if multiplied by x.
+// at most 1.9e-7; x times the error is at most 1.8e-7.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
@@ -58,7 +58,7 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
 };
 
 // GELU of the engine. On paths with V::LookUp (a table of 32 values), it evaluates the polynomials above: 14 operations
-// instead of 21. On other paths it is the reference's GELU.
+// instead of 21. On other paths, it is cpu::GeluOf.
 struct EngineGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
@@ -66,7 +66,7 @@ struct EngineGelu {
       using Reg = typename V::Reg;
       const Reg size = V::Magnitude(x);
       const Reg u = V::Min(size, V::Broadcast(kPieceWidth * (kPieces - 1)));
-      // Adding 2^23 leaves the nearest integer in the lowest bits.
+      // After 2^23 is added, the lowest bits hold the nearest integer.
       const Reg whole = V::Broadcast(8388608.0F);
       const Reg piece = V::Fma(u, V::Broadcast(1 / kPieceWidth), whole);
       const Reg d = V::Fma(V::Sub(whole, piece), V::Broadcast(kPieceWidth), u);

@@ -12,12 +12,13 @@
 
 namespace vitrine::engine {
 
-// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of a
+// y = residual + activation(a W^T + b), fp32: a [rows, parts * inner], y and residual [rows, columns]. A row of `a`
 // consists of `parts` pieces of `inner` floats, part_stride apart. For a convolution, the pieces are the rows of a
 // pixel's neighbourhood.
 //
-// Each element of y is a sum in a fixed order over its row of a, starting with the bias, so it does not depend on the
-// number or order of the rows. y may be the residual itself (same data, same stride); otherwise y overlaps no input.
+// Each element of y is a sum over one row of `a`. The sum starts with the bias and has a fixed order, so it does not
+// depend on the number or order of the rows. y may be the residual itself (same data, same stride); otherwise y
+// overlaps no input.
 struct GemmCall {
   const float* a;
   int64_t a_stride;
@@ -36,7 +37,8 @@ struct GemmCall {
 };
 
 // Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself. The
-// structs of the calls say which overlaps gemm, product and depthwise allow. No kernel allocates memory or takes locks.
+// comments on their call structs state which overlaps gemm, product and depthwise allow. No kernel allocates memory or
+// takes locks.
 struct Kernels {
   cpu::CpuPath path;
   int vector_columns;  // floats per vector
@@ -66,7 +68,7 @@ struct Kernels {
   // Computes 1 / max(length, least) of every column.
   void (*inverse_lengths)(cpu::View<const float> x, float least, float* inverse);
 
-  // Functions for peaks.h. `multiply_adds` uses only registers. `read` sums `count` floats, a multiple of 64, in
+  // Functions for peaks.h. `multiply_adds` uses only registers. `read` sums `count` floats (a multiple of 64) in
   // memory.
   int64_t multiply_adds_of_round;
   float (*multiply_adds)(int64_t rounds);

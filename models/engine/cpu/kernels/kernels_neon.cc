@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for NEON. Like files of other instruction sets, it includes no library header with inline functions.
+// Kernels for NEON. Like the files of other instruction sets, this file includes no library header with inline
+// functions.
 #if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
 #include "common/simd/neon.h"
 #include "models/engine/cpu/kernels/table.h"

@@ -47,7 +47,7 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs at most one output, which is a row of `x`, per lane. Writes a vector per group of inputs, `stride` bytes apart.
+// Packs outputs (rows of `x`), at most one per lane. Writes one vector per group of inputs, at a distance of `stride`.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

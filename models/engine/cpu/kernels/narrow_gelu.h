@@ -51,7 +51,7 @@ struct NarrowPieces {
 
 // GELU of a narrow product, whose result is usually rounded to bf16 or int8 next. The error is a twentieth of bf16's
 // rounding error near 1. On paths with V::LookUp (a table of 32 values), it needs 8 operations (EngineGelu: 14). On
-// other paths it is the reference's GELU.
+// other paths, it is cpu::GeluOf.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {
@@ -59,7 +59,7 @@ struct NarrowGelu {
       using Reg = typename V::Reg;
       constexpr float kWidth = NarrowPieces::kWidth, kBelow = NarrowPieces::kBelow;
       const Reg inside = V::Min(V::Max(x, V::Broadcast(-kWidth * kBelow)), V::Broadcast(kWidth * NarrowPieces::kAbove));
-      // Adding 2^23 leaves the nearest integer in the lowest bits.
+      // After 2^23 is added, the lowest bits hold the nearest integer.
       const Reg piece = V::Fma(inside, V::Broadcast(1 / kWidth), V::Broadcast(8388608.0F + kBelow));
       const Reg slope =
           V::Fma(x, V::LookUp(NarrowPieces::kCoefficients[2], piece), V::LookUp(NarrowPieces::kCoefficients[1], piece));

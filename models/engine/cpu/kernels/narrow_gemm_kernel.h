@@ -110,7 +110,7 @@ class TileEnd {
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 
-// Converts `rows` rows of sums. Is a function of its own, so that each size of tile need not contain its code.
+// Converts `rows` rows of sums. This is a separate function, so that its code is not repeated for each tile size.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 [[gnu::noinline]] void FinishRows(const NarrowGemmCall& call, Number* y, int64_t row, int64_t rows, int64_t column,
                                   const typename N::Sums* sums) {

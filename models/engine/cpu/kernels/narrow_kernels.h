@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of numbers narrower than fp32. Both operands are stored in 4-byte groups along the summed dimension: two
-// bf16 or four int8 per group. One instruction multiplies two groups and adds to a 32-bit sum. Without such an
-// instruction for int8, a group is two int8, in 16 bits each.
+// bf16 or four int8 per group. One instruction multiplies two groups number by number and adds the products to a 32-bit
+// sum. Without such an instruction for int8, a group is two int8, in 16 bits each.
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 
@@ -45,8 +45,8 @@ struct NarrowGemmCall {
   int64_t y_stride;
   int64_t parts = 1;
   int64_t part_stride = 0;  // bytes
-  // Bytes between groups of a row. If it is larger than kGroupBytes, `a` has the layout of a panel (PackPanels) whose
-  // outputs are the rows of `a`.
+  // Bytes between groups of a row. If this distance is larger than kGroupBytes, `a` has the layout of a panel
+  // (PackPanels) whose outputs are the rows of `a`.
   int64_t group_stride = kGroupBytes;
 };
 
@@ -63,8 +63,8 @@ struct NarrowKernels {
   // at least 2^-18 of its largest magnitude.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
-  // Computes Kernels::depthwise with NarrowGelu. The products are fp32, because packing the operands of sums of only
-  // nine products would take longer than it saves.
+  // Computes Kernels::depthwise with NarrowGelu. The products are fp32: each sum has only nine products, so packing the
+  // operands would cost more time than narrow products save.
   void (*depthwise)(const cpu::DepthwiseCall& call);
 
   // The following three functions are for products of two activations; they are null for int8. pack_inputs packs x
@@ -81,7 +81,8 @@ struct NarrowKernels {
   float (*multiply_adds)(int64_t rounds);
 };
 
-// Returns null if this CPU lacks the instructions for this precision on `path`; never null on the portable path.
+// Return null if this CPU lacks the instructions for the precision on `path`. They never return null for the portable
+// path.
 const NarrowKernels* FindBf16Kernels(cpu::CpuPath path);
 const NarrowKernels* FindInt8Kernels(cpu::CpuPath path);
 

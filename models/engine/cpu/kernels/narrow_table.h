@@ -11,8 +11,8 @@
 // Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Implements RunMultiplyAdds (peak_kernel.h) for groups. Every chain begins with a different group, so that the
-// compiler cannot merge two chains.
+// Implements RunMultiplyAdds (peak_kernel.h) for groups. Every chain of multiply-adds begins with a different group, so
+// that the compiler cannot merge two chains.
 template <class N>
 float RunNarrowMultiplyAdds(int64_t rounds) {
   std::byte groups[kGroupBytes * N::V::kLanes] = {};

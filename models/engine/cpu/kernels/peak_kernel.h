@@ -7,7 +7,7 @@
 // Measures the peak rates of a core. Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Number of independent chains: more than a CPU's two multiply-add units can have in progress.
+// Number of independent chains of multiply-adds: more than the two multiply-add units of a CPU can compute at once.
 inline constexpr int kChains = 12;
 
 template <class V>
@@ -17,7 +17,7 @@ float FirstLane(typename V::Reg v) {
   return lanes[0];
 }
 
-// Runs one multiply-add per lane and chain per round. Returns a value that the compiler cannot precompute.
+// In each round, runs one multiply-add in each lane of each chain. Returns a value that the compiler cannot precompute.
 template <class V>
 float RunMultiplyAdds(int64_t rounds) {
   typename V::Reg sums[kChains];

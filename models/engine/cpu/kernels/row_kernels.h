@@ -140,7 +140,7 @@ void RunDots(View<const float> x, const float* z, float* y) {
   });
 }
 
-// Computes kVectors vectors of columns, with their sums in registers.
+// Computes the inverse lengths of kVectors vectors of columns, with the sums in registers.
 template <class V, int kVectors, class Load, class Store>
 [[gnu::always_inline]] inline void InverseLengthsOf(View<const float> x, float least, Load load, Store store) {
   typename V::Reg squares[kVectors];

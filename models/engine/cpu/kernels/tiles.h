@@ -7,7 +7,7 @@
 // Divides a product into register tiles. Each file for one instruction set includes it; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Size of a tile. Its sums, weights and input occupy all registers but one.
+// Size of a tile. The sums, weights and input of a tile occupy all registers except one.
 template <class V>
 inline constexpr int kTileRows = V::kRegisters == 32 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
@@ -58,7 +58,7 @@ typename Tiles::Function TileOfRows(int64_t rows) {
   }
 }
 
-// Calls run(tile, row, column) panel by panel. The numbers of rows of a panel's tiles differ by at most one.
+// Calls run(tile, row, column) panel by panel. Two tiles of a panel differ in size by at most one row.
 template <class V, class Tiles, class Run>
 [[gnu::always_inline]] inline void ForTiles(int64_t rows, int64_t columns, Run run) {
   const int64_t tiles = (rows + kTileRows<V> - 1) / kTileRows<V>;

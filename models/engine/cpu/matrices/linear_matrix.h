@@ -11,7 +11,7 @@
 
 namespace vitrine::engine {
 
-// Weights and bias of a linear layer in its precision. Immutable; thread-safe.
+// Weights and bias of a linear layer, in the precision of the layer. Immutable; thread-safe.
 class LinearMatrix {
  public:
   explicit LinearMatrix(PackedMatrix matrix);

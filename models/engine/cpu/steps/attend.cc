@@ -36,7 +36,7 @@ StepCost Attend::CostOn(const Frame& frame) const {
   return cost;
 }
 
-// Divides the work by heads if the members can share them evenly, else by queries.
+// Divides the work among the members by heads if each member gets the same number of heads, else by queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
   const bool by_heads = heads_ % frame.members() == 0;

@@ -14,7 +14,7 @@ inline View<float> Head(View<float> x, int64_t head, int64_t width) {
   return {x.data + head * width, x.rows, width, x.stride};
 }
 
-// Returns `rows` rows from `first` on.
+// Returns `rows` rows, starting at row `first`.
 template <typename T>
 View<T> RowsFrom(View<T> x, int64_t first, int64_t rows) {
   return {x.Row(first), rows, x.columns, x.stride};
@@ -34,7 +34,7 @@ inline void ProductOverRows(const Frame& frame, View<const float> a, View<const 
                            .y_stride = y_stride});
 }
 
-// Computes y = a m for m [a's columns, y's columns].
+// Computes y = a m, where `m` is [columns of `a`, columns of `y`].
 inline void ProductOfRows(const Frame& frame, View<const float> a, const float* m, int64_t m_stride, View<float> y) {
   frame.kernels().product({.a = a.data,
                            .a_row = a.stride,

@@ -43,7 +43,7 @@ class Layer {
   const LinearMatrix& matrix() const { return *matrix_; }
   bool takes_bf16() const { return matrix_->precision() == Precision::kBf16; }
 
-  // Returns the floats of scratch that Take needs for a chunk.
+  // Returns the number of scratch floats that Take needs for a chunk.
   int64_t Scratch() const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
       return kChunkRows *

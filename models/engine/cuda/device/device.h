@@ -22,7 +22,7 @@
 #define VITRINE_PRAGMA(text) _Pragma(#text)
 // Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
 #define VITRINE_KERNEL(name, Arguments) extern "C" __global__ void name(const __grid_constant__ Arguments arguments)
-// Defines a kernel for blocks of `threads` threads. Limits its registers so that an SM holds `blocks` blocks.
+// Defines a kernel for blocks of `threads` threads. Limits the registers so that an SM holds `blocks` blocks.
 #define VITRINE_BOUNDED_KERNEL(name, Arguments, threads, blocks) \
   extern "C" __global__ void __launch_bounds__(threads, blocks) name(const __grid_constant__ Arguments arguments)
 
@@ -75,7 +75,7 @@ VITRINE_DEVICE int Opaque(int number) {
   return number;
 }
 
-// Returns the block's dynamic shared memory from `offset` bytes on.
+// Returns the address that is `offset` bytes after the start of the block's dynamic shared memory.
 template <class T>
 VITRINE_DEVICE Shared<T> SharedMemory(int offset) {
   extern __shared__ __align__(16) unsigned char vitrine_shared[];
@@ -144,7 +144,7 @@ VITRINE_DEVICE uint32_t BitsOf(float value) {
 VITRINE_DEVICE float FloatOf(uint32_t bits) {
   return __uint_as_float(bits);
 }
-// Returns two numbers rounded to bf16 (to nearest, ties to even), with `low` in the low half. NaN becomes some NaN.
+// Returns two numbers rounded to bf16 (to nearest, ties to even), with `low` in the low half. NaN stays NaN.
 VITRINE_DEVICE uint32_t PackBf16(float low, float high) {
   uint32_t packed;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));

@@ -53,7 +53,7 @@ class Machine {
   const Counters& counters() const { return counters_; }
 
   // Runs `body` in every thread. Returns the first fault, which ends the launch. If an access that bypasses Global and
-  // Shared hits a guard page, the process ends and writes the block and thread to stderr.
+  // Shared hits a guard page, the process writes the block and thread to stderr and ends.
   std::optional<Fault> Launch(const Shape& shape, const std::function<void()>& body);
 
   // --- for the running thread; emulated/device.h declares the names that kernels use
@@ -70,7 +70,8 @@ class Machine {
   void Write(const void* address, size_t bytes, bool is_shared, Source at);
   void SyncBlock(Source at);
   void SyncWarp(Source at);
-  // Shares `own` with all lanes of the warp. Returns the words of all 32 lanes, after all lanes have called.
+  // Shares `own` with all lanes of the warp. Returns the words of all 32 lanes, after all lanes have called this
+  // function.
   using Words = std::array<uint32_t, 6>;
   std::span<const Words, 32> Exchange(const Words& own, Source at);
   void CopyAsync(void* to, const void* from, bool valid, Source at);
@@ -98,7 +99,7 @@ class Machine {
   struct WarpState {
     uint64_t interval = 0;
     bool ends_interval = false;  // true: the barrier at which the lanes wait is a SyncWarp
-    // used in turns, so that a lane that is ahead does not overwrite words that others still read
+    // two buffers, used in turns, so that a lane that is ahead does not overwrite words that other lanes still read
     std::array<std::array<Words, 32>, 2> exchanged;
   };
 

@@ -51,7 +51,8 @@ class Memory {
   // Copy from and to the host. Memory that was never written reads as NaN.
   void Upload(void* to, const void* from, size_t bytes);
   void Download(void* to, const void* from, size_t bytes) const;
-  // Sets the words of a buffer to NaN, unwritten and without accesses. Used for shared memory at the start of a block.
+  // Sets the words of a buffer to NaN, and marks them as unwritten and never accessed. Used for shared memory at the
+  // start of a block.
   void Reset(void* buffer, size_t bytes);
 
   // Check an access of the running thread. Return null, or the kind of fault with `detail` set.

@@ -61,7 +61,7 @@ float ToFp32(__int128 significand, int exponent, Direction direction) {
   return static_cast<float>(negative ? -value : value);
 }
 
-// Sums the products and c, each truncated `bits` bits below their largest exponent.
+// Sums the products and `c`. Each term is truncated `bits` bits below the largest exponent of all terms.
 float AlignedSum(std::span<const uint16_t> a, std::span<const uint16_t> b, float c, int bits, Direction direction) {
   Term terms[17];
   size_t count = 0;
@@ -104,8 +104,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
   return c;
 }
 
-// Lane 4 g + t holds rows g and g + 8 of a, column g of b, and columns 2 t and 2 t + 1 of these rows of d. Words of a:
-// both rows of the first half of k, then both rows of the second half.
+// Lane 4 g + t holds rows g and g + 8 of a, column g of b, and columns 2 t and 2 t + 1 of these rows of d. The words of
+// `a` are both rows of the first half of k, then both rows of the second half.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]) {
   const auto g = static_cast<size_t>(lane) / 4, t = static_cast<size_t>(lane) % 4;
   for (size_t i = 0; i < 4; ++i) {

@@ -11,8 +11,8 @@
 namespace vitrine::cuda::emulated {
 
 // Model of how a tensor instruction rounds the sum of its products and its addend to fp32. NVIDIA does not document the
-// rounding, so kernels must be accurate under every model, and results that must be bit-identical must be so under
-// every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
+// rounding, so kernels must be accurate under every model, and results that must be bit-identical must be bit-identical
+// under every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
 enum class RoundingModel {
   kNearest,  // exact sum, rounded to nearest
   // two sums of 8 products each; terms are truncated 24 bits below the largest exponent, the sum is rounded towards
@@ -29,11 +29,11 @@ inline constexpr RoundingModel kRoundingModels[] = {RoundingModel::kNearest, Rou
 float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, RoundingModel model,
                     std::mt19937_64& random);
 
-// Registers of the 32 lanes: four of a, then two of b.
+// Registers of the 32 lanes: in each lane, four registers of the matrix `a`, then two of the matrix `b`.
 using Fragments = std::span<const std::array<uint32_t, 6>, 32>;
 
-// Adds a lane's four elements of the product a b to d: a [16, 16] and b [16, 8] of bf16, or a [16, 32] of unsigned and
-// b [32, 8] of signed bytes.
+// Add a lane's four elements of the product `a` `b` to `d`: `a` [16, 16] and `b` [16, 8] of bf16, or `a` [16, 32] of
+// unsigned and `b` [32, 8] of signed bytes.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]);
 void AddProductBytes(Fragments fragments, int lane, int32_t (&d)[4]);
 

@@ -14,7 +14,7 @@ using engine::Activation;
 using engine::RowsOf;
 
 // An image of a batch. In matrices with one row per cell, its cells are consecutive rows, one row of its grid after the
-// other. In matrices with one row per token, Batch::prefix rows precede them.
+// other. In matrices with one row per token, Batch::prefix rows precede these rows.
 struct ImageRows {
   int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
@@ -301,8 +301,8 @@ struct PrimitiveFloatsArguments {
   int count;
 };
 
-// y = a b + c. For bf16, a and b are [16, 16]. For int8, a is [16, 32] of unsigned bytes, and b is [32, 16] of signed
-// bytes, stored by columns.
+// y = a b + c. For bf16, `a` and `b` are [16, 16]. For int8, `a` is [16, 32] of unsigned bytes, and `b` is [32, 16] of
+// signed bytes, stored by columns.
 struct PrimitiveProductsArguments {
   const uint16_t *a, *b;  // `count` matrices of kPrimitiveBytes
   const uint32_t* c;      // [count, 16, 16], floats or integers

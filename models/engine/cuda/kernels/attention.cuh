@@ -61,7 +61,7 @@ class Scores {
     return sum;
   }
 
-  // Returns scale * q k of rows that are bf16 in memory. Only the attention tap uses this kernel for such rows.
+  // Returns scale * q k of rows that are bf16 in memory. Only vitrine_attend_map gets such rows.
   VITRINE_DEVICE float NarrowProduct(int key) const {
     const Global<const uint16_t> q = NarrowRowOf(arguments_.q, query_) + column_;
     const Global<const uint16_t> k = NarrowRowOf(arguments_.k, first_key_ + key) + column_;

@@ -55,7 +55,7 @@ class Images {
   VITRINE_DEVICE int RowOfToken(RowsOf rows, int image, int token) const {
     return FirstRow(rows, image) + (rows == RowsOf::kTokens ? token : 0);
   }
-  // Returns the row of a cell. In rows of tokens, it follows the prefix tokens of the image.
+  // Returns the row of a cell. If the rows are tokens, the cells follow the prefix tokens of the image.
   VITRINE_DEVICE int RowOfCell(RowsOf rows, int image, int cell) const {
     return FirstRow(rows, image) + (rows == RowsOf::kTokens ? prefix_ : 0) + cell;
   }

@@ -34,7 +34,7 @@ VITRINE_KERNEL(vitrine_inverse_lengths, ChannelArguments) {
   });
 }
 
-// Computes each head's matrix: element (i, j) is the sum over tokens of a(i) b(j).
+// Computes each head's matrix: element (i, j) is the sum over tokens of column i of `a` times column j of `b`.
 VITRINE_DEVICE void SumOverTokens(const ChannelArguments& arguments, const Matrix& a, const Matrix& b) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

@@ -12,7 +12,7 @@
 
 namespace vitrine::cuda {
 
-// --- like the CPU's instructions, a minimum or maximum is its second operand if either is NaN
+// --- like the CPU's instructions, Least and Most return the second operand if either operand is NaN
 
 VITRINE_DEVICE float Least(float a, float b) {
   return a < b ? a : b;

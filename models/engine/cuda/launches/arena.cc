@@ -17,7 +17,7 @@ std::vector<size_t> LargestFirst(std::span<const size_t> sizes) {
 
 }  // namespace
 
-// The n-th largest buffers of all plans share memory.
+// For each n, the n-th largest buffers of all plans share the same memory.
 void Arena::Reserve(std::span<const size_t> sizes) {
   sizes_.resize(std::max(sizes_.size(), sizes.size()));
   const std::vector<size_t> order = LargestFirst(sizes);

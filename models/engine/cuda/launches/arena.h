@@ -17,7 +17,7 @@ class Arena {
   void Reserve(std::span<const size_t> sizes);
   // Allocates the memory. RESOURCE_EXHAUSTED if the device does not have enough.
   absl::Status Allocate(Buffers& buffers);
-  // Returns one address per size of a plan, in their order.
+  // Returns one address per size of a plan, in the order of `sizes`.
   std::vector<std::byte*> PlacesOf(std::span<const size_t> sizes) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interface of a device that runs launches. driver::Slot implements it, and emulated::EmulatedDevice in tests.
+// Interface of a device that runs launches. driver::Slot implements the interface; in tests, emulated::EmulatedDevice
+// implements it.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_DEVICE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_DEVICE_H_
 

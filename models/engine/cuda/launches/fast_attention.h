@@ -17,13 +17,13 @@ namespace vitrine::cuda {
 bool HasFastChannels(const engine::AttendChannelsStep& step);
 bool HasFastTokens(const engine::AttendStep& step);
 
-// Returns attention among channels as one launch without scratch memory; nullopt unless it is bf16 and the kernel
-// supports the widths and the alignment.
+// Returns attention among channels as one launch without scratch memory. Returns nullopt if the attention is not bf16,
+// or if the kernel does not support its widths or alignment.
 std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const std::string& name,
                                    const ChannelArguments& arguments);
 
-// Returns attention among tokens; nullopt unless the kernel supports the widths and the alignment. In fp32, the results
-// are bit-identical to those of the plain kernel.
+// Returns attention among tokens, or nullopt if the kernel does not support the widths or the alignment. In fp32, the
+// results are bit-identical to those of the plain kernel.
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 

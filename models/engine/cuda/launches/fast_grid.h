@@ -19,7 +19,8 @@ struct KernelChoice {
   size_t shared_bytes = 0;
 };
 
-// Return the kernel for these arguments; the plain kernel if `fast` is false. Local interactions have only a fast one.
+// Return the kernel for these arguments; the plain kernel if `fast` is false. Local interactions have only a fast
+// kernel.
 KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
 KernelChoice Choose(const AffineArguments& arguments, bool fast);
 KernelChoice Choose(const AddArguments& arguments, bool fast);
@@ -35,8 +36,8 @@ struct LocalSteps {
   const engine::LayerNormStep& norm;
   const engine::DepthwiseStep &first, &second;
 };
-// Returns the interaction that begins at step `first`; nullopt unless the kernel supports its widths and no other step
-// reads its intermediate values.
+// Returns the steps of a local patch interaction that begins at step `first`. Returns nullopt if no interaction begins
+// there, if the kernel does not support it, or if other steps read its intermediate values.
 std::optional<LocalSteps> FindLocalSteps(const engine::LoweredPlan& plan, size_t first);
 
 }  // namespace vitrine::cuda

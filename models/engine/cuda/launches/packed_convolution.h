@@ -17,7 +17,7 @@ inline constexpr int kNeighbours = 8;
 // Weights of a convolution and the inputs that they multiply (`taps`), in the order of fast/convolve.cuh. The numbers
 // of channels and of outputs are multiples of kNeighbours.
 struct PackedConvolution {
-  // `of_pixels`: the convolution reads planes of pixels; then the number of channels is not restricted.
+  // If `of_pixels` is true, the convolution reads planes of pixels, and may have any number of channels.
   PackedConvolution(const engine::LinearWeights& from, int kernel, int channels, bool of_pixels);
 
   int steps = 0;

@@ -56,9 +56,9 @@ struct LaunchPlan {
 absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                                     bool fast);
 
-// Converts the steps of `lowered` to launches. `places`: one address per measured size. With `fast`, uses the fast
-// kernels that support a step's widths; without it, only plain kernels. UNIMPLEMENTED names an operator that no kernel
-// supports, for example a CustomStep.
+// Converts the steps of `lowered` to launches. `places` has one address per size that MeasureLaunches returned. With
+// `fast`, uses the fast kernels that support a step's widths; without it, only plain kernels. UNIMPLEMENTED names an
+// operator that no kernel supports, for example a CustomStep.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                         const BatchMemory& batch, std::span<std::byte* const> places,
                                         DeviceMatrices& matrices, bool fast);

@@ -124,7 +124,7 @@ class StemMaker {
 
 }  // namespace
 
-// A layer has at most n / side + over positions along an image side of n pixels.
+// A layer has at most n / `side` + `over` positions along an image side of n pixels.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits) {
   const double pixels = static_cast<double>(limits.pixels) / channels, shortest = std::max(1, cell);

@@ -26,8 +26,8 @@ struct StemLaunches {
   std::vector<StemLayer> layers;
 };
 
-// Makes one launch per layer. With `fast`, uses fast kernels if they support all layers; maps between them are then
-// bf16.
+// Makes one launch per layer. With `fast`, uses fast kernels if they support all layers; maps between the layers are
+// then bf16.
 StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast);
 
 // Returns for each layer the maximum number of positions in its results for a batch within the limits. Assumes that no

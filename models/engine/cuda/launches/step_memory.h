@@ -33,7 +33,7 @@ class StepMemory {
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
 
-  // Sets for each buffer whether it holds bf16. Without this call, none does.
+  // Sets for each buffer whether it holds bf16. Without this call, no buffer holds bf16.
   void SetNarrow(std::vector<bool> narrow) { narrow_ = std::move(narrow); }
   // Begins the next step, which reuses the scratch memory.
   void Begin() { scratch_.used = 0; }

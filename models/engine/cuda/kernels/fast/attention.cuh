@@ -55,7 +55,7 @@ class TokenHead {
   static constexpr float kLog2OfE = 1.44269504F;
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
-  // Score of the keys that pad the last stage, below all other scores. FastPowerOfTwo of it is at most 2^-125, which
+  // Score of the keys that pad the last stage, below all other scores. FastPowerOfTwo(kNone) is at most 2^-125, which
   // does not change a total of nearly 1 or more. The values of these keys are 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
@@ -65,7 +65,7 @@ class TokenHead {
     float total[2] = {};                // sums of this lane's weights
   };
 
-  // Returns the offset in shared memory of the stage that holds the keys from `first` on.
+  // Returns the offset in shared memory of the stage whose first key is `first`.
   static VITRINE_DEVICE int OfStage(int first) { return first / Tiles::kKeys % 2 * Tiles::kStageBytes; }
   VITRINE_DEVICE int FirstQuery() const { return tile_ * Tiles::kQueries + Thread() / kWarp * 16; }
   VITRINE_DEVICE Global<const Number> Rows(const Matrix& x) const {
@@ -73,8 +73,8 @@ class TokenHead {
     return ViewAs<Number>(Global<float>(x.data)) + (first * x.stride + column_);
   }
 
-  // Writes kRows rows of this head's columns of x to shared memory as bf16; rows from `end` on become zeros. The copies
-  // of rows that are bf16 in memory are complete after the next WaitCopies.
+  // Writes kRows rows of this head's columns of x to shared memory as bf16; rows with index `end` or above become
+  // zeros. The copies of rows that are bf16 in memory are complete after the next WaitCopies.
   template <int kRows>
   VITRINE_DEVICE void Stage(const Matrix& x, int first, int end, int to) const {
     constexpr int kEach = kNarrow ? 8 : 4, kParts = kWidth / kEach;  // numbers of an access, and accesses of a row
@@ -213,7 +213,7 @@ VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
 }
 
 // Runs Head for item `i`: a tile of kQueries queries and one head. Returns false if there is no such item. Reads the
-// batch again for each item, so that its fields occupy no registers in between.
+// fields of the batch again for each item, so that they occupy no registers between the reads.
 template <int kQueries, class Head>
 VITRINE_DEVICE bool AttendTile(const AttendArguments& arguments, int i) {
   const Images images(arguments.batch);

@@ -82,7 +82,7 @@ class TokenHeadFp32 {
       to[query * (Tiles::kStride / 4) + four] = q;
     }
   }
-  // Writes kKeys rows of k or v from `first` on to shared memory; rows from `end` on are zeros.
+  // Writes kKeys rows of k or v, starting at row index `first`, to shared memory. Rows from index `end` on are zeros.
   VITRINE_DEVICE void StageRows(const Matrix& x, int row, int first, int end) const {
     const Shared<Float4> to = ViewAs<Float4>(Rows());
     SyncBlock();  // all threads have finished with the previous rows
@@ -126,7 +126,7 @@ class TokenHeadFp32 {
     }
     SyncBlock();
   }
-  // Calls act(query) in all lanes of a warp, for its share of the queries.
+  // Calls act(query) in all lanes of a warp, for the warp's share of the queries.
   template <class Act>
   static VITRINE_DEVICE void ForQueriesOfWarp(Act act) {
     for (int query = Thread() / kWarp; query < Tiles::kQueries; query += Tiles::kThreads / kWarp) act(query);
@@ -152,7 +152,7 @@ class TokenHeadFp32 {
     SyncBlock();
   }
 
-  // Return the first of this thread's four queries, and of its four channels.
+  // Return the first of the four queries, and the first of the four channels, that this thread computes.
   static VITRINE_DEVICE int OutputQuery() { return Thread() / (kWidth / 4) * 4; }
   static VITRINE_DEVICE int OutputChannel() { return Thread() % (kWidth / 4) * 4; }
 

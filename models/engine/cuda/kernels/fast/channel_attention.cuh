@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention among the channels of a head in bf16 (XCiT): y = v softmax(temperature k^T q / (|k| |q|)), the softmax over
-// the channels of k.
+// Attention among the channels of a head in bf16 (XCiT): y = v softmax(temperature k^T q / (|k| |q|)), with the softmax
+// over the channels of k.
 //
 // A block of 128 threads computes one head of an image. Each warp takes every fourth group of 16 tokens, computes k^T q
 // over these tokens and sums the squares of q and k. The sums of the four warps are added in the order of the warps, so
@@ -55,8 +55,8 @@ class ChannelHead {
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
   static constexpr int kTokens = 16;         // tokens per step
 
-  // Returns a channel of a lane. A lane has 4 adjacent channels of each 32, and 2 adjacent channels of the last 16, if
-  // any. Reads and products use the same order.
+  // Returns a channel of a lane. A lane has 4 adjacent channels of each 32, and 2 adjacent channels of the last 16
+  // channels, if 16 remain. Reads and products use the same order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;

@@ -59,7 +59,7 @@ VITRINE_DEVICE int ImageOfPlace(Global<const MapRows> to, int images, int64_t pl
 struct TileOfPlaces {
   Neighbourhood at[kRowsOfLane];
 
-  // `image`: an image that begins at or before the tile's start. Set to the image of the tile's first position.
+  // `image` must begin at or before the start of the tile. Sets `image` to the image of the tile's first position.
   VITRINE_DEVICE TileOfPlaces(const ConvolveArguments& layer, const Images& images, int64_t first, int64_t end,
                               int& image) {
     const Global<const MapRows> to(layer.to);
@@ -175,8 +175,8 @@ struct Maps {
   }
 };
 
-// Sums of 32 positions by 8 kTiles outputs. Of four adjacent lanes, lane q holds 2 kTiles outputs from 2 kTiles q on:
-// columns 2 q and 2 q + 1 of tile j are its outputs 2 j and 2 j + 1.
+// Sums of 32 positions by 8 kTiles outputs. Lane q of four adjacent lanes holds 2 kTiles outputs, starting at output 2
+// kTiles q. Columns 2 q and 2 q + 1 of tile j are outputs 2 j and 2 j + 1 of this lane.
 template <int kTiles>
 struct PlaceSums {
   float sums[kRowsOfLane / 2][kTiles][4] = {};

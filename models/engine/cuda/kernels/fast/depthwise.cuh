@@ -56,8 +56,8 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
   for (int i = Block(); i < count; i += Blocks()) act(ChannelTile{tiles[i / groups], i % groups * kTileChannels});
 }
 
-// Loads the tile and its border, with zeros outside the grid. load(fours of x, row of x, four) reads data, and
-// finish(loaded) converts the data to four numbers. Each thread has kAtOnce loads in flight.
+// Loads the tile and its border, with zeros outside the grid. load(channels of a cell, row of x, index of four
+// channels) reads data, and finish(loaded) converts the data to four numbers. Each thread has kAtOnce loads in flight.
 template <int kBorder, class Load, class Finish>
 VITRINE_DEVICE void LoadTile(Shared<Float4> to, const Matrix& x, const ChannelTile& tile, Load load, Finish finish) {
   constexpr int kSide = SideOf(kBorder), kFours = kSide * kSide * kTileFours, kAtOnce = 6;

@@ -7,10 +7,10 @@
 // warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most 64 are
 // left.
 //
-// Shared memory: 33 kB and 272 bytes per row of 128 bf16; 101 kB at most. Global memory: x is read once as fp32 or
-// bf16, and once more by each further block of the same rows (see Run). Rows longer than 1024 bytes are read once per
-// 128 outputs. Weights are read once per tile of rows, from L2. Traffic per image and layer (qkv of XCiT-N12, 224 x
-// 224): 100 kB in, 150 kB out, 150 kB of weights, for 19 MFLOP. The kernel is limited by memory, or by L2 if the
+// Shared memory: 33 kB, plus 272 bytes per row of 128 bf16; at most 101 kB. Global memory: x is read once as fp32 or
+// bf16, and once more by each further block that computes the same rows (see Run). Rows longer than 1024 bytes are read
+// once per 128 outputs. Weights are read once per tile of rows, from L2. Traffic per image and layer (qkv of XCiT-N12,
+// 224 x 224): 100 kB in, 150 kB out, 150 kB of weights, for 19 MFLOP. The kernel is limited by memory, or by L2 if the
 // activations fit in L2.
 //
 // Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend only on its row.
@@ -113,8 +113,8 @@ class LinearBlock {
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Divides the tiles among the blocks; their numbers of tiles differ by at most one. Tiles of the same rows follow
-  // each other. The division does not change the outputs.
+  // Divides the tiles among the blocks. The numbers of tiles of two blocks differ by at most one. Tiles of the same
+  // rows follow each other. The division does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
       const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;

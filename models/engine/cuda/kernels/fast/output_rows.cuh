@@ -8,8 +8,8 @@
 
 namespace vitrine::cuda {
 
-// Applies the activation to place(0) to place(kCount - 1). Has one branch for all places, so that their latencies
-// overlap.
+// Applies the activation to place(0) to place(kCount - 1). Branches once for all places, not once per place, so that
+// the latencies of the places overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {
@@ -35,7 +35,7 @@ struct Outputs {
 };
 
 // Positions of a lane's outputs in y: rows first, first + 8, ... below `end`, starting at `column`. Number is float, or
-// uint16_t if y is narrow; a narrow y has no residual. Each residual is loaded one call of AddResidual earlier.
+// uint16_t if y is narrow; a narrow y has no residual. Each call of AddResidual loads the residual for the next call.
 template <int kRows, class Number>
 class OutputRows {
  public:

@@ -15,15 +15,15 @@ struct RowTile {
   int width;  // words per row; zeros follow the numbers of a row
 };
 
-// kRows rows in a warp's registers, with up to 32 * kValues columns (exactly as many with kExact), a multiple of 16.
-// Lane l has columns l, l + 32, ..., so a warp loads adjacent columns at once. Each lane sums the same columns in the
-// same order as one lane of SumOfRow's vectors, so sums are bit-identical to those of the plain kernels.
+// kRows rows in a warp's registers. The number of columns is a multiple of 16 and at most 32 * kValues; with kExact, it
+// is 32 * kValues. Lane l has columns l, l + 32, ..., so a warp loads adjacent columns at once. Each lane sums the same
+// columns in the same order as one lane of SumOfRow's vectors, so sums are bit-identical to those of the plain kernels.
 template <int kRows, int kValues, bool kExact = false>
 struct WarpRows {
   const int lane = Opaque(Lane());
   float v[kRows][kValues];
 
-  // For rows from `end` on, loads row end - 1 instead.
+  // Loads row `end` - 1 in place of each row with index `end` or above.
   VITRINE_DEVICE void Load(const Matrix& x, int first, int end) {
     VITRINE_UNROLL
     for (int r = 0; r < kRows; ++r) {
@@ -200,7 +200,7 @@ struct RowLoads {
     }
   }
 
-  // Starts copies of columns of an x that is bf16 in memory, from `column` on.
+  // Starts to copy the columns of `x` from index `column` on. `x` must be bf16 in memory.
   static VITRINE_DEVICE void CopyRows(const Matrix& x, int first, int end, int column, const RowTile& to) {
     constexpr int kAcross = 8;  // threads per row
     const int thread = Opaque(Thread()), step = kThreads / kAcross, begin = thread % kAcross * 8;
