@@ -51,7 +51,7 @@ double LoadAverage() {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-// Says how reliable the times are, for the chart, the table and the JSON.
+// Returns text on how reliable the times are, for the chart, the table and the JSON.
 std::string Circumstances(const Description& description) {
   std::vector<std::string> parts;
   if (description.measured) {

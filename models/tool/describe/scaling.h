@@ -23,7 +23,7 @@ struct ScalingOptions {
 };
 
 // `vitrine-repo scaling`: measures the time and the peak memory of forward passes at several input sizes on one core,
-// and prints them. Also prints the exponents with which they grow as powers of the number of tokens. The memory
+// and prints them. Also prints, for time and memory, the exponent p of a fit by (number of tokens)^p. The memory
 // excludes weights and input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does.
 // INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not installed,
 // UNIMPLEMENTED as for PeakBytesOf.

@@ -20,7 +20,7 @@ struct StepGroup {
 // Groups equal steps, in order of first appearance. With `every`, each step is its own group.
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
 
-// Returns the cost and time of the groups, and their shares of the roofline and of the pass.
+// Returns a table of the groups: cost, time, roofline's bound divided by time, and share of the pass.
 DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
 
 // Returns a roofline point for every step with multiplications.

@@ -28,7 +28,7 @@ struct Subject {
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model
-// accepts it.
+// accepts the size.
 absl::StatusOr<WorkloadInput> ParseResolution(const std::string& text);
 
 // Returns random pixels of one image of the input, [channels, height, width].

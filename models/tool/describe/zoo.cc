@@ -62,7 +62,7 @@ std::string PaperOf(std::string_view source) {
   return std::string(source.substr(0, source.find(',')));
 }
 
-// Returns a printed fraction: as a number for programs, with the paper's digits for people.
+// Returns the cell of a printed fraction: a number for other programs, the paper's digits for tables.
 Cell Printed(std::string_view digits) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);

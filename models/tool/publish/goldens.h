@@ -26,7 +26,7 @@ void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
 // Adds to the draft of a version of `name` the parts that follow from its model: config, parameters, PatternGoldens of
 // the portable path, tolerances. The weights of `model` must be as stored. FAILED_PRECONDITION if this CPU's serving
-// path does not agree with the goldens, since a server on it would reject the version.
+// path does not agree with the goldens, since a server on this CPU would reject the version.
 absl::Status AddModel(const std::string& name, const WeightedModel& model, Draft& draft);
 
 }  // namespace vitrine

@@ -120,7 +120,7 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
     std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators excluded");
     for (const v1::Metric& metric : plan.metrics()) {
-      // The split has the number of images: "mnist test, 2000 images".
+      // The text of the split includes the number of images: "mnist test, 2000 images".
       absl::StrAppend(&words, "; ", EscapedText(metric.name()), " ", MetricValue(metric),
                       metric.split().empty() ? "" : " on " + EscapedText(metric.split()));
     }

@@ -45,7 +45,7 @@ void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traff
   }
 }
 
-// Returns versions that have a share of the traffic or the label `canary`, without the label `stable`, as servers do.
+// Returns the canaries of a server: versions with the label `canary` or a share of the traffic, and not `stable`.
 std::set<int64_t> ActiveCanaries(const Named& named) {
   std::set<int64_t> versions = named.shares;
   if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);

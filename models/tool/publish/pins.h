@@ -30,7 +30,8 @@ class Pins {
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.
   std::vector<std::string> Absent(const std::vector<VersionId>& present) const;
-  // Returns how many newest versions a model's policy loads; 1 for a list of versions or no policy; nullopt: all.
+  // Returns how many of the newest versions a model's policy loads: 1 without a policy or for a policy that lists
+  // versions; nullopt if the policy loads all versions.
   std::optional<int64_t> Latest(const std::string& model) const;
 
  private:

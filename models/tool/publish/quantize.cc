@@ -186,8 +186,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more operators in fp32, those with the largest errors first, until accuracy is within the budget.
-// Leaves at least one operator in `precision`; otherwise the plan would not use it.
+// Keeps more and more operators out of `precision`, those with the largest errors first, until accuracy is within the
+// budget. Leaves at least one operator in `precision`, because the plan would otherwise not use `precision`.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;

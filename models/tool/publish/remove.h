@@ -19,14 +19,15 @@ struct RemoveOptions {
   bool yes = false;      // do not ask for confirmation
 };
 
-// Removes a version, or all versions of a model. FAILED_PRECONDITION if a server's file names one of them, or stdin is
-// no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. In these cases, nothing
-// is removed.
+// Removes a version, or all versions of a model. FAILED_PRECONDITION if `serving_config` or `admin_state` names one of
+// them, or stdin is no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. In
+// these cases, nothing is removed.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
 // Keeps the newest valid versions of each model, as many as `keep` or the version policy says (the larger number), and
 // removes older ones. Does not count versions that are Pins::IsApart or have a file that differs from its digest. Keeps
-// versions that a server's file names, and folders without a manifest, which may be copies in progress.
+// versions that `serving_config` or `admin_state` names, and folders without a manifest, which may be unfinished
+// copies.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

@@ -37,7 +37,7 @@ std::string Square(int side) {
   return absl::StrCat(side, "x", side);
 }
 
-// Returns the operator settings that a reader needs besides the kind.
+// Returns the settings of an operator that the diagram shows besides its kind.
 struct NoteOf {
   const ir::Operator& op;
   bool shared = false;  // another operator uses the same weight

@@ -46,8 +46,7 @@ class Arrangement {
   const std::vector<int>& InputsOf(int node) const { return nodes_[At(node)].inputs; }
   bool IsSource(int node) const { return InputsOf(node).empty() && nodes_[At(node)].role != GraphRole::kPort; }
 
-  // Assigns ports the first row, every other box a row below its inputs, and boxes without inputs the row above their
-  // reader.
+  // Puts ports in the first row, boxes with inputs below their inputs, and other boxes in the row above their reader.
   void AssignRows() {
     for (int node = 0; node < count(); ++node) {
       if (IsSource(node)) continue;
@@ -168,7 +167,8 @@ class Arrangement {
     }
     return true;
   }
-  // Returns the y of the horizontal wire below `node`: one track lower per box to its right, at most two.
+  // Returns the y of the horizontal wire below `node`: one track lower for each box to the right of `node`, but at most
+  // two tracks.
   double TrackBelow(int node) const {
     int track = 0;
     for (int other = 0; other < count(); ++other) {

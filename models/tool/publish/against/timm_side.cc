@@ -31,7 +31,7 @@ absl::Status CannotRun(const std::string& python, int error) {
       absl::StrCat("--python ", python, " cannot be run: ", std::strerror(error), "; name a Python 3 with timm"));
 }
 
-// Starts `python` with the script. `socket` becomes its stdin; its stdout goes to our stderr.
+// Starts `python` with the script. `socket` becomes the stdin of `python`, whose stdout goes to our stderr.
 absl::StatusOr<pid_t> Spawn(const std::string& python, int socket) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

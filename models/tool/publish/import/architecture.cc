@@ -20,12 +20,12 @@ std::string SizesInWords(double width, double depth, double patch, const Side& i
                       InWords(image));
 }
 
-// Returns the known architecture of transformers with the sizes in its config.json.
+// Returns the known architecture of transformers that has the type and the sizes in config.json.
 absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& whole) {
   const std::string type = TypeIn(whole);
   const bool quick = ActivationIn(whole) == "quick_gelu";
   const Json& json = VisionOf(whole);
-  // Missing sizes are transformers' defaults.
+  // A size that config.json lacks has transformers' default.
   const Side side = SideIn(json, "image_size");
   const std::string sizes = SizesInWords(
       NumberIn(json, "hidden_size").value_or(768), NumberIn(json, "num_hidden_layers").value_or(12),
@@ -34,7 +34,7 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
     const v1::FixedResolution& fixed = config.preprocessing().fixed();
-    // DINOv2's image_size is that of the position table.
+    // DINOv2's image_size is the size of the position table, not of the images.
     const Side wanted = type.starts_with("dinov2") && side != Side{}
                             ? side
                             : Side{static_cast<double>(fixed.height()), static_cast<double>(fixed.width())};

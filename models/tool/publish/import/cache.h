@@ -21,9 +21,10 @@ std::string FaultOfCachedModel(const std::string& text);
 // and one for each set of models, which links to the newest versions of its sources.
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
-// damaged. If the hub fails in any way, has a commit that cannot be imported, or $HF_HUB_OFFLINE is on, the last import
-// is used, if there is one, and a line on stderr says why. Other errors are those of an import, preceded by the model's
-// name; then no path is printed. A killed run leaves no incomplete version; the next run continues.
+// damaged. In three cases, the last import is used, if there is one, and a line on stderr says why: the hub fails in
+// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. Other errors are those of an import,
+// preceded by the model's name; then no path is printed. A killed run leaves no incomplete version; the next run
+// continues.
 absl::Status CacheCommand(const CacheOptions& options);
 
 }  // namespace vitrine

@@ -20,12 +20,12 @@ namespace vitrine {
 absl::StatusOr<FloatArray> ParseArray(std::string_view bytes);
 
 // Returns CLIP's scale of cosines: exp of the tensor "logit_scale", which OpenCLIP and transformers store beside the
-// text tower; 100, its largest value, for files without that tensor.
+// text tower. Without that tensor, returns 100, the largest value of the scale.
 double LogitScaleOf(const TensorMap& tensors);
 
 // Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
-// `scale`. INVALID_ARGUMENT names the file if it is no such array, is not [classes, width], or has a row that is zero
-// or not finite.
+// `scale`. INVALID_ARGUMENT names the file if ParseArray rejects it, if the array is not [classes, width], or if a row
+// is zero or not finite.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
 
 // Returns INVALID_ARGUMENT if options.zero_shot is set and the model has no projection.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr long kMostRedirects = 10;
 
-// State of libcurl's callbacks. They must not throw, because libcurl is C.
+// State of libcurl's callbacks. The callbacks must not throw, because libcurl is C.
 struct Transfer {
   const FetchRequest& request;
   CURL* curl;
@@ -131,7 +131,7 @@ void SetOptions(Transfer& transfer, char* words) {
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, kMostRedirects);
   curl_easy_setopt(curl, CURLOPT_NOBODY, request.head ? 1L : 0L);
-  // Not CURLOPT_RESUME_FROM: with it, libcurl rejects responses of servers without range support.
+  // CURLOPT_RESUME_FROM is not used, because libcurl would then reject responses of servers without range support.
   if (request.from > 0) curl_easy_setopt(curl, CURLOPT_RANGE, absl::StrCat(request.from, "-").c_str());
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.connect_seconds));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);

@@ -95,7 +95,7 @@ absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& f
   return Sha256Hex(lines);
 }
 
-// Returns local files as a pull does. Computes their digest only if it is compared with that of an earlier import.
+// Returns local files in the form of a pull's result. Computes their digest only if an earlier import is known.
 absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
   constexpr int64_t kMostBytes = 4 << 20;
   const std::filesystem::path weights = options.weights;

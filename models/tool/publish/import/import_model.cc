@@ -63,7 +63,7 @@ std::optional<int64_t> ClassesOf(const TensorMap& tensors, const std::string& he
   return bias->second.shape[0];
 }
 
-// Uses ImageNet-1k's labels if the model has no labels and the head has as many classes.
+// Uses ImageNet-1k's labels if the model has no labels and the head has 1000 classes.
 absl::Status TakeImageNet(const std::string& head_bias, ImportInput& given) {
   ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
   const auto size = static_cast<int64_t>(given.labels.size());

@@ -84,8 +84,8 @@ class PythonReader {
     return number;
   }
 
-  // Reads a string in single or double quotes. A backslash keeps the next character; other escapes, like "\\x",
-  // are not read.
+  // Reads a string in single or double quotes. A backslash before a symbol stands for that symbol. Returns nullopt for
+  // other escapes, like "\\x".
   std::optional<std::string> String() {
     SkipBlanks();
     if (rest_.empty() || (rest_.front() != '\'' && rest_.front() != '"')) return std::nullopt;

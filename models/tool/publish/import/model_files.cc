@@ -142,7 +142,7 @@ class Reader {
         taken_.push_back(absl::StrCat("layer_norm_eps ", *epsilon));
       }
     }
-    // DINOv2's image_size is that of the position table, which its tensors show; images have another size.
+    // DINOv2's image_size is the size of the position table, which the tensors show, and not of the images.
     return known.starts_with("dinov2") ? absl::OkStatus() : CheckSide(SideIn(vision, "image_size"));
   }
 

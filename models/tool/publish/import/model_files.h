@@ -15,7 +15,7 @@ namespace vitrine {
 inline constexpr char kConfigFile[] = "config.json";                     // file names in timm and transformers
 inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // of transformers
 
-// A JSON file that describes a model: one of the above, or a file with labels.
+// A JSON file that describes a model: config.json, preprocessor_config.json, or a file with labels.
 struct ModelFile {
   std::string name;  // name in messages
   std::string json;

@@ -71,7 +71,7 @@ class Hub {
  public:
   Hub(std::string base, ModelOnHub model) : base_(std::move(base)), model_(std::move(model)), login_(LoginTo(base_)) {}
 
-  // Headers with the login; empty: none.
+  // Returns the headers with the login; empty if there is no login.
   const std::map<std::string, std::string>& login() const { return login_; }
 
   // Requests the headers of a file, to find the commit of the revision. Does not follow redirects to the storage.
@@ -155,7 +155,7 @@ class Hub {
   const std::map<std::string, std::string> login_;
 };
 
-// Parses "\"<digest>\"" from the headers. The tag is a SHA-256 only for files in large file storage; otherwise returns
+// Parses "\"<digest>\"" from the headers. The ETag is a SHA-256 only for files in large file storage; otherwise returns
 // "".
 std::string DigestIn(const FetchReply& head) {
   for (const char* name : {"x-linked-etag", "etag"}) {

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Returns the text of kSourceFile. The content of a version that CacheCommand imports depends on nothing else.
+// Returns the text of kSourceFile. The content of a version that CacheCommand imports depends only on this text.
 std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin);
 
 // Returns true if `text`, a kSourceFile, was written by this importer for `pull`, and `pull` names a commit. Then

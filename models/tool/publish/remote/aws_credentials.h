@@ -23,7 +23,7 @@ std::string AwsProfileName(const Surroundings& surroundings);
 std::string AwsRegion(const Surroundings& surroundings);
 
 // The sources of credentials, one per function. NOT_FOUND means that the source is not configured; FindAwsCredentials
-// then tries the next one. It returns any other error.
+// then tries the next source. FindAwsCredentials returns any other error.
 
 // $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
 absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);

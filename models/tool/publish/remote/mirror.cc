@@ -132,7 +132,7 @@ class Refresh {
   }
 
  private:
-  // Checks that a folder that was never pulled has only versions of the source, because `remove` deletes others.
+  // Checks that a folder without an earlier pull has only versions of the source, because `remove` deletes others.
   absl::Status CheckNothingElse() {
     if (!fs::exists(root_)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
@@ -212,7 +212,7 @@ class Refresh {
     return error ? FileError(error.value(), stage.native()) : absl::OkStatus();
   }
 
-  // Moves a complete version to its place. First removes a damaged version there.
+  // Moves a complete version to its place. First removes a damaged version at that place.
   absl::Status Install(const VersionId& id, const fs::path& stage) {
     const fs::path model = root_ / id.model, place = model / absl::StrCat(id.version);
     RETURN_IF_ERROR(MakeFolders(model));

@@ -23,13 +23,13 @@ struct PullOptions {
 // Fetches every version that `folder` lacks, or of which a file is missing or has another size; newest versions first.
 // A version appears as a whole, by a rename. So even after a kill, every version in the folder is complete, and the
 // next call continues each download. Versions never change, so a complete version in the folder is not compared with
-// the source. With `remove`, versions that the source lacks are removed after all others were fetched.
-// FAILED_PRECONDITION, and none is removed, if the source has no version, or if a folder that was never pulled has
+// the source. With `remove`, versions that the source lacks are removed after all others were fetched. Returns
+// FAILED_PRECONDITION and removes no version if the source has no version, or if `folder` was never pulled and has
 // versions that the source lacks. If the source has no version, a warning is printed on stderr.
 //
 // After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh.
 // Returns the errors of all versions in one status. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED:
-// most_bytes, or the disk. Other errors are those of RemoteStore.
+// most_bytes is reached, or the disk is full. Other errors are those of RemoteStore.
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 
 // Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, and

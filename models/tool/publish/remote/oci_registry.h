@@ -13,8 +13,8 @@ namespace vitrine {
 // version's files; each layer's title annotation is the file's name, as ORAS writes it. `base` is the registry's URL,
 // `host` its name in ~/.docker/config.json, from which a user and password are taken if there are any.
 //
-// A registry replaces tags. So PutManifest first checks that the tag is free. If two pushes run at the same moment, the
-// later one wins, unless the registry makes tags immutable.
+// A registry lets a push replace a tag, so PutManifest first checks that the tag is free. If two pushes run at the same
+// moment, the later one wins, unless the registry makes tags immutable.
 std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, const std::string& name,
                                              Surroundings surroundings);
 

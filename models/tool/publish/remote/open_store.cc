@@ -66,7 +66,7 @@ std::unique_ptr<RemoteStore> OpenS3(const Address& address, std::string endpoint
                     surroundings.ask);
 }
 
-// Sets the functions that add a token of `find` to each request.
+// Sets the functions that add a token from `find` to each request.
 template <typename Find>
 void AuthorizeByToken(Find find, const Surroundings& surroundings, BucketOptions& options) {
   const auto token = std::make_shared<Renewed<BearerToken>>([=] { return find(surroundings); }, surroundings.now);

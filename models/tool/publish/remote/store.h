@@ -33,7 +33,7 @@ class RemoteStore {
   virtual Download DownloadOf(const VersionId& id, const v1::FileDigest& file, std::filesystem::path into) = 0;
 
   // Stores a file of a version that has no manifest yet. Succeeds if the same bytes are there already; ALREADY_EXISTS
-  // if other bytes are.
+  // if other bytes are there.
   virtual absl::Status PutFile(const VersionId& id, const v1::FileDigest& file, const std::filesystem::path& from) = 0;
   // Stores the manifest, which makes the version exist. ALREADY_EXISTS if there is one.
   virtual absl::Status PutManifest(const VersionId& id, const std::string& text) = 0;
