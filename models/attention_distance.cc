@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-// If the cells' share of a row is smaller than this, it counts as 0. The kernels' exponential never returns 0; its
-// smallest values are near 1e-38. Without this limit, a query that attends only to the prefix would seem to attend
-// uniformly to the grid.
+// Lower limit of the ratio between a row's weights for cells and its weights for the prefix; a smaller ratio counts as
+// 0. The exponential function of the kernels never returns 0; its smallest results are near 1e-38. Without this limit,
+// a query that attends only to the prefix would seem to attend uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 
-// Returns the distance from the first cell of the grid to each cell, in cells. A distance depends only on the row and
-// column differences, so it applies to any pair of cells.
+// Returns the distance from the first cell of the grid to each cell, in cells. Two other cells with the same row and
+// column differences have the same distance.
 std::vector<double> DistancesFromTheFirst(Grid grid) {
   std::vector<double> distances;
   for (int row = 0; row < grid.rows; ++row) {

@@ -25,8 +25,8 @@ struct AttentionMap {
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the attention maps of one image, sorted by layer, then by head, both in the order of the request. Requires
-// RequestAttention before the forward pass.
+// Returns the attention maps of one image. All maps of a layer are adjacent. Layers and heads are in the order of the
+// request. Requires a call of RequestAttention before the forward pass.
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,
                                            const AttentionTap& tap, int image, Grid grid);
 

@@ -44,7 +44,7 @@ FeatureMap CollectFeature(const v1::FeatureRequest& resolved, const TokenTap& to
   const TokenTap::Tokens& all = *tokens.Find(StageOf(resolved.kind()));
   const TokenLayout& layout = *all.layout;
   const int64_t width = all.data.shape[1];
-  // Returns the values of `count` of the image's tokens, starting at token `first`.
+  // Returns the values of `count` tokens of the image, starting at token `first`.
   const auto values_of = [&](int64_t first, int64_t count) {
     return std::span(all.data.values)
         .subspan(static_cast<size_t>((layout.offset(image) + first) * width), static_cast<size_t>(count * width));

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Weights for computing one new position from old positions: weights[i] is for old position first + i. Their sum is 1.
+// Weights for computing one new position from old positions: weights[i] is for old position first + i. The sum of the
+// weights is 1.
 struct Taps {
   int first = 0;
   std::vector<float> weights;

@@ -14,7 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Returns a smaller value for a nearer `row`: compares the length of the common beginning, then WordDistance.
+// Returns a pair that sorts zoo rows by similarity to `name`, the most similar first: by the length of the common
+// prefix, then by WordDistance.
 std::pair<int, int> FarFrom(std::string_view name, std::string_view row) {
   const auto common = std::mismatch(name.begin(), name.end(), row.begin(), row.end()).first - name.begin();
   return {-static_cast<int>(common), WordDistance(name, row)};

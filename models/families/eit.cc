@@ -46,8 +46,8 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   }
 }
 
-// Applies the convolution of the first channels and the operators around it, as in Table 7 of the paper. NOTE: class
-// tokens are not on the grid, so their value is LN(x) without a convolution. The residual adds x to it.
+// Applies the convolution to the first channels, together with the operators around it in Table 7 of the paper. NOTE:
+// class tokens are not on the grid, so the result for a class token is LN(x), to which the residual adds x.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {

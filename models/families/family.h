@@ -19,7 +19,7 @@ struct Family {
   absl::string_view name;
   // Checks a config. INVALID_ARGUMENT names the invalid field. Requires valid preprocessing and classes.
   absl::Status (*validate)(const v1::ModelConfig& config) = nullptr;
-  // Returns the family's published variants; null if another family lists them.
+  // Returns the family's published variants. The pointer is null if another family lists these variants.
   std::vector<ZooRow> (*variants)() = nullptr;
   // Returns the model as operators. Requires a config that `validate` accepts.
   program::Program (*program)(const v1::ModelConfig& config) = nullptr;

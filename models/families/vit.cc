@@ -62,8 +62,8 @@ Value JoinPrefix(Builder& b, const v1::VitConfig& vit, Value cells) {
   return b.JoinPrefix("join", std::move(rows), std::move(prefix), cells);
 }
 
-// Returns the logits of the class token (or of its projection); for DeiT, their mean with the distillation token's
-// logits. Without classes, returns the input of the head.
+// Returns the logits of the class token (or of its projection); for DeiT, returns the mean of the logits of the class
+// token and of the distillation token. Without classes, returns the input of the head.
 Value Head(Builder& b, const v1::VitConfig& vit, Value x, int classes) {
   Value token = b.TakeClass(x);
   if (vit.projection() > 0) {

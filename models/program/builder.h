@@ -14,13 +14,13 @@
 namespace vitrine::program {
 
 // Builds a program, operator by operator. The methods under "operators" append operators with unique names and return
-// their results. Most weights of an operator are name.weight, name.bias, ... in the scope that Within opened; a weight
-// name used before refers to the same weight. The config must have been validated: an inconsistent call is a bug of the
-// family and aborts.
+// their results. Most weights of an operator are name.weight, name.bias, ... in the scope that Within opened; if a
+// weight name is used twice, both uses refer to the same weight. The config must have been validated: an inconsistent
+// call is a bug of the family and aborts.
 class Builder {
  public:
-  // Number of dropout sites (places where values are dropped) per block. The site after the positions has the first
-  // number after those of the last block.
+  // Number of dropout sites (places where values are dropped) per block. The site after the positions has the number
+  // that follows the sites of the last block.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // channels of the images
@@ -46,11 +46,11 @@ class Builder {
   }
   // Assigns the operators added from now on to this part.
   void Enter(Part part) { part_ = part; }
-  // Draws the initial values of these names in this scope first and in this order, then those of other names in the
-  // order added. "blocks" also stands for blocks.0, blocks.1, ...
+  // Draws the initial values of these names in this scope first, and in this order. The other names of the scope follow
+  // in the order in which they were added. "blocks" also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
-  // Puts these scopes before scopes that are added later: in checkpoints, and, unless DrawsFirst changes it, in the
-  // order in which initial values are drawn.
+  // Puts these scopes before scopes that are added later, both in checkpoints and in the order in which initial values
+  // are drawn. DrawsFirst can change the latter order.
   void ListsFirst(const std::vector<std::string>& names);
   // Returns the current block's first dropout site.
   int site() const { return site_; }
@@ -100,7 +100,7 @@ class Builder {
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
   // Adds linear layers with the same input x. The papers' code computes them as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
-  // Adds a linear layer that uses `outputs` rows, from `first_row` on, of a weight with `rows` rows.
+  // Adds a linear layer that uses `outputs` rows, starting at row `first_row`, of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
   // Applies a linear layer to x with row `code` of the weight `codes` [3, length] appended to each token.
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);

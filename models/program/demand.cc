@@ -35,8 +35,8 @@ class Walk {
   }
 
  private:
-  // Requests all rows of keys and values. If the queries are a separate value, requests only their rows `queries`,
-  // otherwise all rows.
+  // Requests all rows of keys and values. If the queries are a separate value, requests only the rows `queries` of that
+  // value. Otherwise requests all rows.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

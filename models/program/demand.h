@@ -21,7 +21,7 @@ enum class Demand {
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
 // Returns the values that the reference always computes: the logits, and the tokens after each block. Class blocks,
-// which end with a JoinClass, are excluded, so that patch tokens that are not read are not computed.
+// which end with a JoinClass, are excluded: their patch tokens would be computed, although no operator reads them.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

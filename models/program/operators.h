@@ -112,7 +112,7 @@ struct MeanTokens {};
 struct LayerNorm {
   double epsilon = 1e-6;
 };
-// Uses statistics over all rows of the batch in training. Weights: weight, bias, running_mean, running_var.
+// BatchNorm. In training, uses statistics over all rows of the batch. Weights: weight, bias, running_mean, running_var.
 struct BatchNorm {
   double epsilon = 1e-5;
   double momentum = 0.1;
@@ -131,7 +131,8 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // If the paper's code computes several layers as one product: their number in the first, 0 in the others. Else 1.
+  // Number of layers that the paper's code computes as one product, in the first of these layers; 0 in the others. 1
+  // for a layer with a product of its own.
   int together = 1;
 };
 
@@ -151,7 +152,7 @@ struct Residual {
 };
 
 // softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
-// three values. Weights: [map weight, map bias], for KV+Pos. With them, the logits are multiplied by the sum of the
+// three values. Weights: [map weight, map bias], for KV+Pos. With a map, the logits are multiplied by the sum of the
 // map's weights, and each key adds an offset (map_position.h).
 struct Attend {
   int heads = 1;
@@ -171,8 +172,9 @@ struct AttendChannels {
   int site = 0;
 };
 
-// X-ViT's attention: XN(q) XN(k^T v) per image and head. Input: q, k, v side by side. With class_query, two inputs: q,
-// then k and v side by side. Weights: query_scale, context_scale [heads].
+// X-ViT's attention: XN(q) XN(k^T v) per image and head, where XN scales vectors to a learned length. Input: q, k, v
+// side by side. With class_query, two inputs: q, then k and v side by side. Weights: query_scale, context_scale
+// [heads].
 struct AttendLinearly {
   enum class Norm {
     kKeys,    // XN normalises k^T v over the features of k
@@ -212,8 +214,8 @@ struct Drop {
 // One row of zeros per image.
 struct Constant {};
 
-// An operation of one family on its cells that no other operator covers: plain loops over one image, in the family's
-// file. The loops have no state, call no library and learn no weights.
+// An operation on cells that no other operator expresses. The file of a family implements it as plain loops over one
+// image. The loops have no state, call no library and learn no weights.
 struct Custom {
   // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
   using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);

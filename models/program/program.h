@@ -10,7 +10,7 @@
 namespace vitrine::program {
 
 // A model: operators in execution order, their inputs and outputs, and their weights. Contains no tensor and no input
-// size. Families make it from a ModelConfig (models/families) with a Builder. Immutable; thread-safe.
+// size. Model families (models/families) make a program from a ModelConfig with a Builder. Immutable; thread-safe.
 class Program {
  public:
   // Static properties of a value.

@@ -30,8 +30,8 @@ struct ForwardContext {
   // Rounds operands and results of linear layers and convolutions to bf16, forward and backward, except in
   // ConvolveDepthwise, ConvolveAndPool and the layer that computes logits. All other arithmetic, the residual stream,
   // parameters and their gradients stay fp32. On a CPU with autograd enabled, a value that only linear layers,
-  // convolutions and similar operators read (operands.h) is also stored as bf16. This is twice as fast as fp32 on CPUs
-  // with AVX512_BF16, and slower on others.
+  // convolutions and similar operators read (operands.h) is also stored as bf16. bf16 is twice as fast as fp32 on CPUs
+  // with AVX512_BF16, and slower than fp32 on other CPUs.
   bool bf16 = false;
   DropRates dropout = {};
   // Probability, below 1, that an image skips a residual branch (see DropPath). Used only in training.
@@ -40,9 +40,9 @@ struct ForwardContext {
   bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images that this replica takes from a batch of several replicas: every image_stride-th one, from first_image on.
-  // The images that stochastic depth drops do not depend on the number of replicas, but the values that dropout drops
-  // do.
+  // Images that this replica takes from a batch of several replicas: every image_stride-th image, starting with image
+  // first_image. The number of replicas does not change the images that stochastic depth drops, but it changes the
+  // values that dropout drops.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one

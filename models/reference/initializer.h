@@ -11,8 +11,8 @@
 namespace vitrine {
 
 // Draws the initial values of parameters from one seeded generator, in the order of the calls. On the meta device,
-// tensors have no memory, which is enough to count parameters. Without a seed, allocates tensors without setting
-// values, for a caller that sets them later.
+// tensors have shapes but no memory; this is enough to count parameters. Without a seed, allocates tensors without
+// setting values, for a caller that sets them later.
 class Initializer {
  public:
   Initializer(std::optional<uint64_t> seed, at::Device device);

@@ -48,7 +48,7 @@ absl::StatusOr<Grid> GridOf(const FloatArray& input, const ModelDescription& mod
   return model.GridFor(static_cast<int>(input.shape[1]), static_cast<int>(input.shape[2]));
 }
 
-// Checks an input against the model: the golden file may belong to another model.
+// Checks an input against the model, because the golden file may belong to another model.
 absl::Status CheckInput(const std::string& name, const FloatArray& input, const ModelDescription& model) {
   const int channels = model.config().preprocessing().channels();
   if (input.shape.size() != 3 || input.shape[0] != channels) {

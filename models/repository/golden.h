@@ -29,7 +29,7 @@ using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatAr
 
 // Options of CheckGolden.
 struct GoldenRun {
-  // Runs only the encoded images and the smallest input, which tests the preprocessing and a batch of several sizes at
+  // Runs only the encoded images and the smallest input. This tests the preprocessing and a batch of several sizes at
   // less cost. The other goldens must still be well-formed.
   bool few = false;
   // Called on the calling thread before and after one golden runs alone, when the model is warm. So the caller can
@@ -41,21 +41,21 @@ struct GoldenRun {
 // Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
 // results with the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance
 // for device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the
-// tolerance. It is also returned if an image cannot be decoded, or if there is no golden image or no tolerance for this
-// device and precision. Returns errors of `forward`.
+// tolerance. FAILED_PRECONDITION is also returned if an image cannot be decoded, or if there is no golden image or no
+// tolerance for this device and precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
-// Returns the error of a model against the logits that CheckGolden would use, in one batch: the largest |logit -
-// golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the goldens of `version`,
-// which may lack weights. Needs no tolerance; otherwise errors are those of CheckGolden.
+// Runs all goldens in one batch, and returns the error relative to the logits that CheckGolden would use: the largest
+// |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the goldens of
+// `version`, which may lack weights. Needs no tolerance; otherwise errors are those of CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 
 // Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`; replaces existing ones.
-// `forward` must use the weights as stored, and not the serving back end, which CheckGolden would then compare with
-// itself. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
+// `forward` must use the weights as stored. It must not be the serving back end, because CheckGolden would then compare
+// that back end with itself. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
 absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision = "fp32");
 

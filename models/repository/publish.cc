@@ -121,7 +121,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
       absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
-// Returns a number above all used numbers and above all entries named like a version, complete or not.
+// Returns a number above all used numbers, and above the numbers of all version folders, complete or not.
 absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
@@ -215,7 +215,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
                                                            Quoted(root.native()), ": ", made.status().message()));
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
-  // The number is recorded first, because once the version is removed, only this file records it.
+  // The number is recorded first, because once the version is removed, only kHighestFile records the number.
   ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));

@@ -61,7 +61,7 @@ absl::StatusOr<Safetensors> ReadTensors(const FileDescriptor& folder, const v1::
   const absl::StatusOr<Safetensors> tensors = ReadSafetensors(
       static_cast<uint64_t>(listed.bytes()), [&](char* into, size_t count) { return file.Read(into, count); });
   if (absl::IsResourceExhausted(tensors.status())) return Prefixed(listed.name() + ": ", tensors.status());
-  // Checks the digest before reporting a parse error, because a file that differs from its digest explains the error.
+  // Checks the digest before reporting a parse error, because a wrong digest explains the parse error.
   RETURN_IF_ERROR(file.Prove());
   if (absl::IsInvalidArgument(tensors.status())) return AsPrecondition(listed.name(), tensors.status());
   RETURN_IF_ERROR(tensors.status());

@@ -92,7 +92,7 @@ absl::StatusOr<std::string> ReadFileBeneath(const FileDescriptor& folder, const 
 }
 
 absl::Status ForEachEntry(const FileDescriptor& folder, const std::function<void(const std::string& name)>& visit) {
-  // Opens a separate descriptor, because a duplicate would share the position that reading entries moves.
+  // Opens a separate descriptor, because a duplicate would share the read position of `folder`.
   const int descriptor = openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) return FileError(errno, "open folder");
   std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(descriptor), closedir);

@@ -63,8 +63,8 @@ bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
 }
 
 // Removes temporary folders of dead processes: folders that are unlocked and a day older than `fresh`. The age is
-// checked because some network file systems do not show locks of other machines. Renames each folder first: the rename
-// fails if its owner has just renamed it to a version.
+// checked because some network file systems do not show locks of other machines. Renames each folder before removing
+// it; the rename fails if the folder's owner has just renamed the folder to a version.
 void Sweep(const FileDescriptor& parent, const FileDescriptor& fresh) {
   std::vector<std::string> names;
   ForEachEntry(parent, [&](const std::string& name) {

@@ -32,9 +32,9 @@ class TemporaryFolder {
   absl::Status Link(const FileDescriptor& from, const std::string& name);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves the folder `name` of the parent to the path of this temporary folder, which it replaces. The
-  // destructor then removes the moved folder. This folder must be empty, and `name` may contain only files. NOT_FOUND
-  // if `name` does not exist.
+  // Atomically moves the folder `name` of the parent to the path of this temporary folder, which is thereby replaced.
+  // The destructor then removes the moved folder. This folder must be empty, and `name` may contain only files.
+  // NOT_FOUND if `name` does not exist.
   absl::Status TakeIn(const std::string& name);
   // Syncs the folder's list of files to disk.
   absl::Status Sync();

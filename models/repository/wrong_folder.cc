@@ -84,7 +84,8 @@ bool IsEmpty(const fs::path& root) {
   return fs::is_empty(root, error);
 }
 
-// If `root` is the complete copy of a remote repository without versions, returns its address; otherwise "".
+// If `root` is the complete copy of a remote repository without versions, returns the repository's address; otherwise
+// "".
 std::string EmptySource(const fs::path& root) {
   std::ifstream file(root / kPullFolder / kRefreshedFile);
   std::string line;

@@ -18,18 +18,20 @@ int64_t Parameters(const Workload& workload);
 // Number of multiply-adds of matrix products and convolutions only. Paper 002 prints this as FLOPs.
 int64_t Macs(const Workload& workload);
 
-// Number of operations by paper 001 (EIT): two per multiply-add; per element, 9 for LayerNorm, 4 for GELU, 5 for
-// softmax, 1 for scaling a logit, 1 for an addition (residual, positions, two branches); k x k per output of a pool.
-// Biases, BatchNorm and ReLU are free. Requires operators of Form::kPublished.
+// Number of operations as paper 001 (EIT) counts them. A multiply-add counts 2. Each element counts 9 for LayerNorm, 4
+// for GELU, 5 for softmax, 1 for scaling a logit, and 1 for an addition (residual, positions, two branches). Each
+// output of a k x k pool counts k x k. Biases, BatchNorm and ReLU count 0. Requires operators of Form::kPublished.
 int64_t Flops001(const Workload& workload);
 
-// Number of operations by paper 003 (the review), with the errors of its tables corrected: two per multiply-add; in the
-// blocks, per element, 6 for LayerNorm, 1 for GELU, 3 for softmax, 1 for scaling, 1 for an addition. Outside the blocks
-// only matrix products count, because the tables have no row for positions and the last norm.
+// Number of operations as paper 003 (the review) counts them, after correction of the errors in its tables. A
+// multiply-add counts 2. In the blocks, each element counts 6 for LayerNorm, 1 for GELU, 3 for softmax, 1 for scaling,
+// and 1 for an addition. Outside the blocks, only matrix products count, because the tables lack positions and the last
+// norm.
 int64_t Flops003(const Workload& workload);
 
-// Cost of one operator, for intensities and rooflines: Flops003, extended to operators that the review lacks (BatchNorm
-// and affine 2, normalisation to unit length 3, ReLU 1, pool k x k per output).
+// Number of operations of one operator, for intensities and rooflines. The counts in the blocks are those of Flops003,
+// and apply outside the blocks too. For operators that the review lacks, each element counts 2 for BatchNorm and affine
+// layers, 3 for normalisation to unit length, 1 for ReLU, and k x k for a k x k pool.
 int64_t FlopsOf(const Operator& op);
 
 }  // namespace vitrine

@@ -202,7 +202,7 @@ class Expansion {
     done_.insert(gelu);
   }
 
-  // Lists the group as one product, under the name of its first operator.
+  // Lists all layers of a product (Linear::together) as one operator, under the name of the first layer.
   void ExpandTogether(const ir::Operator& first, const ir::Linear& linear) {
     if (linear.together == 0) return;
     Operator& listed = builder_.Linear(first.name, Rows(first), linear.inputs, linear.together * linear.outputs);

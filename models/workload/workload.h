@@ -37,8 +37,8 @@ enum class OperatorKind {
 
 using ModelPart = program::Part;
 
-// One operator of a forward pass with its cost, for the whole batch. Sizes that its kind does not use keep their
-// defaults (see OperatorKind).
+// One operator of a forward pass with its cost, for the whole batch. Sizes that the kind of the operator does not use
+// keep their defaults (see OperatorKind).
 struct Operator {
   std::string name;  // "blocks.0.attention.qkv"
   OperatorKind kind = OperatorKind::kLinear;
@@ -84,8 +84,8 @@ struct WorkloadInput {
 
 // Form of the forward pass. Both forms give the same results.
 enum class Form {
-  // The form of the paper's code, on which its figures are based: every norm on all tokens, queries of all tokens in
-  // class attention, F-SNE's codes as input channels, softmax on logits in memory.
+  // The form of the papers' code, on which the figures in the papers are based: every norm on all tokens, queries of
+  // all tokens in class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
   // The form that Vitrine executes: only values that affect the logits, factored F-SNE, fused softmax attention.
   kExecuted,

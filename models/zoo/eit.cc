@@ -70,7 +70,7 @@ v1::ModelConfig Mini(v1::EitConfig::Schedule schedule) {
   return config;
 }
 
-// Models that Table 4 of the EIT paper compares with EIT3/4-Mini. All have its width.
+// Models that Table 4 of the EIT paper compares with EIT3/4-Mini. All have the width of EIT3/4-Mini.
 using Baseline = v1::EitBaselineConfig;
 v1::ModelConfig Compared(Baseline::Patches patches, Baseline::Mixer mixer, int depth = kEitMini.depth) {
   const int cell = patches == Baseline::OVERLAPPING ? 2 : 4;

@@ -36,7 +36,7 @@ constexpr Published kTable[] = {
     {"xcit-t12-f-sne-32", "6.3", "", kNone, 0, "77.1", kImageNet, ""},
     {"xcit-t12-f-sne-64", "6.4", "", kNone, 0, "77.1", kImageNet, "from Table 4; Table 2 prints 6.3"},
     {"xcit-s12", "26", "4.8", kMacs, 224, "", "", "from X-ViT's Table 1"},
-    // Paper 000: Tables 3 and 4, transferred from ImageNet. The printed sizes are those of the 1000-class model.
+    // Paper 000: Tables 3 and 4, models transferred from ImageNet. The printed sizes are those of the 1000-class model.
     {"xcit-n12-10-classes", "3.1", "", kNone, 0, "98.0", kCifar, "the printed size is for 1000 classes"},
     {"xcit-n12-100-classes", "3.1", "", kNone, 0, "85.5", "CIFAR-100", "the printed size is for 1000 classes"},
     {"xcit-n12-196-classes", "3.1", "", kNone, 0, "87.9", "Cars", "the printed size is for 1000 classes"},
@@ -74,7 +74,7 @@ constexpr Published kTable[] = {
     {"xvit-s", "21", "3.7", kMacs, 224, "82.0", kImageNet, ""},
     {"xvit-m", "37", "7.0", kMacs, 224, "82.8", kImageNet, "at 384: 20.5 G, 83.8 %"},
     {"xvit-b", "64", "11.9", kMacs, 224, "83.3", kImageNet, "at 384: 35.1 G, 84.3 %"},
-    // Papers 002 (as DeiT) and 003.
+    // Paper 002, which calls these models DeiT, and paper 003.
     {"vit-ti16", "5.7", "1.3", kMacs, 224, "", "", "from papers 000 and 002"},
     {"vit-s16", "22", "4.6", kMacs, 224, "", "", "from paper 002"},
     {"vit-b16", "86", "17.5", kMacs, 224, "", "", "86 is without the head; 17.564 G rounds to 17.6"},

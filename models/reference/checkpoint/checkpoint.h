@@ -18,12 +18,13 @@ absl::Status LoadWeights(const Safetensors& weights, Model& model);
 // Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// Builds the model of a stored version on the CPU. It shares the memory of fp32 weights. Returns errors of FitWeights.
+// Builds the model of a stored version on the CPU. The model shares the memory of fp32 weights. Returns errors of
+// FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const StoredVersion& version);
 
-// Returns a forward pass (RunModel) for recording goldens and comparing with them. `model` must be on the CPU, and must
+// Returns a function that calls RunModel, for RecordGolden and CheckGolden. `model` must be on the CPU, and must
 // outlive the result.
 Forward ForwardOf(const Model& model);
 

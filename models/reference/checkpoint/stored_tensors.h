@@ -11,8 +11,8 @@ namespace vitrine {
 // Returns a CPU tensor that shares the bytes and keeps them alive. Clone it before writing to it.
 at::Tensor TensorOf(const StoredTensor& stored);
 
-// Returns the tensor's values in storage form. Shares memory if the tensor is contiguous and on the CPU; the tensor
-// must then not be written to. Otherwise copies. Throws LibTorch's exception for a type that files cannot hold.
+// Returns the values of a tensor as a StoredTensor. Shares the memory of a contiguous CPU tensor, which must then not
+// be written to. Copies any other tensor. Throws LibTorch's exception for a type that files cannot hold.
 StoredTensor StoredOf(const at::Tensor& tensor);
 
 }  // namespace vitrine

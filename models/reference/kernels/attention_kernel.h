@@ -11,7 +11,7 @@
 // This header is included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Converts a matrix [rows, columns] at `from` to floats, multiplies it by `factor`, and writes it to `to`, contiguous.
+// Converts a matrix [rows, columns] at `from` to floats, multiplies it by `factor`, and writes it to `to` contiguously.
 template <class V, class E>
 void WidenRows(const E* from, int64_t stride, int64_t rows, int64_t columns, float factor, float* to) {
   const auto scale = V::Broadcast(factor);
@@ -40,7 +40,7 @@ void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int6
   }
 }
 
-// Softmax gradient: replaces dw by w (dw - sum over j of w dw), column by column.
+// Computes the gradient of a softmax over each column: replaces dw by w (dw - s) with s = the column's sum of w dw.
 template <class V>
 void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < columns; i += V::kLanes) {
@@ -85,7 +85,7 @@ AttentionSpace Divide(const AttentionCall<E>& call) {
   return s;
 }
 
-// Computes weights[j, i] of queries i and keys j; fills q, k, v and flat.
+// Computes weights[j, i] for every key j and query i. Also fills q, k, v and flat.
 template <class V, class E>
 void AttentionWeights(const AttentionCall<E>& call, int64_t head, const AttentionSpace& s) {
   const int64_t d = call.width, offset = head * d;

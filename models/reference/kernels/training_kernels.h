@@ -208,7 +208,7 @@ void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   }
 }
 
-// Processes one vector of channels at a time, so that its nine sums stay in registers.
+// Processes one vector of channels at a time, so that the nine sums of each channel stay in registers.
 template <class V>
 void RunDepthwiseGradient(const DepthwiseGradientCall& call) {
   const int64_t tokens = call.rows * call.columns;

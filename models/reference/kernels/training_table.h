@@ -6,9 +6,9 @@
 
 #include "common/simd/view.h"
 
-// Training kernels: forward passes of layers, which keep values for the derivatives, and the derivatives. Arithmetic is
-// fp32; E, float or Bf16, is the type that matrix products read and write. Arrays may have any alignment. A call runs
-// on one thread.
+// Training kernels: forward passes of layers, and their derivatives. A forward pass stores the values that the
+// derivative needs. Arithmetic is fp32; E, float or Bf16, is the type that matrix products read and write. Arrays may
+// have any alignment. A call runs on one thread.
 namespace vitrine::cpu {
 
 // Layer normalisation y = n(x) weight + bias of every row, n(x) = (x - mean) / sqrt(variance + epsilon).

@@ -115,7 +115,7 @@ at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool
     if (context.update_statistics) {
       const double count = static_cast<double>(x.size(0));
       norm.running_mean.mul_(1 - norm.momentum).add_(mean, norm.momentum);
-      // Uses the unbiased estimate, as PyTorch does.
+      // Uses the unbiased estimate of the variance, as PyTorch does.
       norm.running_variance.mul_(1 - norm.momentum)
           .add_(statistics.variance, norm.momentum * count / std::max(count - 1, 1.0));
     }
@@ -127,7 +127,7 @@ at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool
 
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
   if (context.training && x.dim() == 2 && UsesOwnGradients(x, context)) return NormalizeRows(x, norm, false, context);
-  // Without running statistics as arguments, LibTorch uses the batch's, and ours stay unchanged.
+  // Without running statistics as arguments, LibTorch uses the batch's statistics, and those of `norm` stay unchanged.
   const bool pass = !context.training || context.update_statistics;
   return at::batch_norm(x, norm.weight, norm.bias, pass ? norm.running_mean : at::Tensor(),
                         pass ? norm.running_variance : at::Tensor(), context.training, norm.momentum, norm.epsilon,

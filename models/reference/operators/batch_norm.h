@@ -29,7 +29,7 @@ struct BatchNormTensors {
 // for the statistics, so x must not contain class tokens or padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
-// Returns GELU(NormalizeBatch(x)) in training. x is [rows, channels] in OperandType(x, context), like the result.
+// Returns GELU(NormalizeBatch(x)) in training. x and the result are [rows, channels] in OperandType(x, context).
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Returns the kernels of the path that cpu::ChosenPath() gave at the first call. Throws if VITRINE_ISA is invalid;
-// MakeModel checks the variable first.
+// Returns the kernels of the path that cpu::ChosenPath() returned at the first call of this function. Throws if
+// VITRINE_ISA is invalid; MakeModel checks the variable first.
 const cpu::KernelTable& CpuKernels();
 
 // Returns true if our own loops, and not the library, process `x`: on a CPU, unless the context disables the loops.
@@ -32,7 +32,7 @@ inline bool RunsWithoutGradient(const at::Tensor& x, const ForwardContext& conte
   return RunsOnKernels(x, context) && !at::GradMode::is_enabled();
 }
 
-// Type in which a layer passes values to the next matrix product.
+// Returns the type in which a layer passes values to the next matrix product.
 inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& context) {
   return context.bf16 && UsesOwnGradients(x, context) ? at::kBFloat16 : at::kFloat;
 }

@@ -13,8 +13,8 @@ namespace vitrine {
 // Exact GELU (by erf); the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
 
-// x + scale * y for the branch y of a residual. x and y are [T, width]; x is fp32, y fp32 or bf16. `scale` is [width];
-// undefined: 1.
+// Returns x + scale * y for the branch y of a residual. x and y are [T, width] for T tokens; x is fp32, y is fp32 or
+// bf16. `scale` is [width], or undefined for a scale of 1.
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
 
 // Sums over the rows of x [rows, columns], fp32. Not differentiable.

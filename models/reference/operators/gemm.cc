@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Number of multiply-adds below which oneDNN is slower.
+// Number of multiply-adds below which oneDNN is slower than at::linear.
 constexpr int64_t kSmallProduct = 1'000'000;
 
 using NoScalars = c10::List<std::optional<at::Scalar>>;
@@ -111,8 +111,8 @@ at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
-  // Calls the derivative of oneDNN's inner product with respect to its weights, which uses only the shape of the third
-  // argument.
+  // Calls oneDNN's derivative of an inner product with respect to the weights. Of its third argument, that function
+  // uses only the shape.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }

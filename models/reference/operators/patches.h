@@ -15,7 +15,7 @@ namespace vitrine {
 std::vector<Grid> GridsOf(const ImageBatch& images, int cell);
 
 // Returns patches of patch x patch pixels, each as a row ordered by pixel row, pixel column, channel: [cells of all
-// images, P * P * C].
+// images, patch * patch * channels].
 at::Tensor PatchRows(const ImageBatch& images, int patch, const ForwardContext& context);
 
 }  // namespace vitrine

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to other grids, as
+// LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to another grid `to`, as
 // `resize` says. Holds at most kMostBytes, or the newest matrix if it is larger (see GridCache). Thread-safe.
 class GridInterpolations {
  public:

@@ -14,8 +14,8 @@ namespace vitrine {
 // takes a tenth of the time and hundreds of megabytes.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
-// Puts each image's prefix tokens, one from each of `rows` [images, width], before the image's rows of `patches` [T,
-// width]. `layout` is the layout of the result: the images' grids with rows.size() prefix tokens.
+// Puts prefix tokens before each image's rows of `patches` [T, width]. Each element of `rows` has one prefix token of
+// every image, [images, width]. `layout` is the layout of the result: the images' grids with rows.size() prefix tokens.
 PackedTokens JoinPrefixTokens(const std::vector<at::Tensor>& rows, const PackedTokens& patches,
                               const std::shared_ptr<const TokenLayout>& layout);
 

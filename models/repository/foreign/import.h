@@ -53,7 +53,7 @@ absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelCon
 // the source. Requires that `tensors` fit the config. INVALID_ARGUMENT as in RenameForeign. Thread-safe.
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Weights under the names of their source, without the wrappers that training adds.
+// Weights under the names of their source library, without the prefixes and segments that training adds to names.
 struct UnwrappedWeights {
   TensorMap tensors;
   std::string prefix;               // prefix of the chosen copy's names in the file, like "module."; may be empty
@@ -73,7 +73,7 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the library adds a head to a model of this kind when it has classes, as timm does for DINOv2.
+// Returns true if the library adds a head to models of this kind that have classes, as timm does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
 // Returns true if `config` is a ViT with classes and one head, the tensors fit its body, and neither these tensors nor

@@ -205,7 +205,8 @@ std::vector<Arch> TimmArchs() {
   return archs;
 }
 
-// DeiTImageProcessor and BitImageProcessor: the shorter side becomes 256 pixels, of which 224 are cut out.
+// DeiTImageProcessor and BitImageProcessor: the shorter side is scaled to 256 pixels, and the central square of 224
+// pixels is cut out.
 void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
   const auto input = [](int side) {
     return Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP,
@@ -275,8 +276,8 @@ bool IsKnownTag(std::string_view tag) {
          tag == "lvd142m";
 }
 
-// Sets the number of classes. DINOv2 and CLIP were published without a head; timm's tags mark CLIP's towers that were
-// fine-tuned for classes, which have a head instead of the projection.
+// Sets the number of classes. DINOv2 and CLIP were published without a head; timm's tags mark those CLIP towers that
+// were fine-tuned for classes. Such a tower has a head instead of the projection.
 void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
   if (tag.find("_ft_") != std::string_view::npos) config.mutable_vit()->clear_projection();
   const bool has_head = config.vit().layer_scale() == 0 && config.vit().projection() == 0;
@@ -311,7 +312,7 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
     const size_t dot = name.find('.');
     name = name.substr(0, dot);
     if (dot != std::string_view::npos) tag = arch.substr(dot + 1);
-    // All weights of CLIP's towers have the same statistics.
+    // All weights of CLIP's towers have the same mean and deviation.
     if (!tag.empty() && !IsKnownTag(tag) && name.find("_clip_") == std::string_view::npos) {
       return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(tag), " of ", Quoted(name),
                                                      " are unknown; leave the tag out and give --mean, --std, "

@@ -154,7 +154,7 @@ std::optional<ShardName> ParseShard(const fs::path& file) {
   return shard;
 }
 
-// Returns the paths of all files. NOT_FOUND names the first missing file.
+// Returns the paths of the files `names` in the folder of `named`. NOT_FOUND names the first missing file.
 absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::string& what,
                                              const std::vector<std::string>& names) {
   std::vector<fs::path> files;

@@ -43,8 +43,8 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// Returns true if another tensor of `outside` is as wide as the features: a layer that may come before the head.
-// Tensors of the model need no check, because RenameForeign rejects such a tensor among them.
+// Returns true if another tensor of `outside` is as wide as the features, because the layer of such a tensor may come
+// before the head. Tensors of the model need no check, because RenameForeign rejects such a tensor among them.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;
@@ -109,7 +109,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   if (weights.others.empty()) {
     for (std::string& name : Candidates(source, weights.outside, width)) candidates.push_back(std::move(name));
   }
-  // A ViTModel with a head of its own may classify the output of its pooler.
+  // A head that training code added to a ViTModel may read the output of the pooler.
   const bool is_pooled = weights.tensors.contains("vit.pooler.dense.weight");
   if (candidates.size() != 1 || !IsHeadWord(candidates[0]) || is_pooled ||
       HasMoreLayers(weights.outside, candidates[0], width)) {

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// If both names end with "*", the row is two rules: "*" stands for "weight" in the first and for "bias" in the second.
+// If both names end with "*", the row stands for two rules: "*" means "weight" in the first and "bias" in the second.
 struct NameRow {
   std::string_view foreign, ours;
   Reshape reshape = Reshape::kSame;
@@ -90,7 +90,8 @@ constexpr NameRow kHuggingFaceVit[] = {
     {"classifier.*", "head.*"},
 };
 
-// Names in the state_dict() of later transformers 5.x; their save_pretrained still writes the names above.
+// Names in the state_dict() of later 5.x releases of transformers; their save_pretrained writes kHuggingFaceVit's
+// names.
 constexpr NameRow kTransformers5Vit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},

@@ -22,7 +22,8 @@ enum class Reshape {
   kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
 };
 
-// Repetition of a rule. Its number replaces "#" in both names; "@" in a foreign name becomes twice the number.
+// Repetition of a rule. The number of the repetition replaces "#" in both names; "@" in a foreign name becomes twice
+// that number.
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
@@ -33,7 +34,7 @@ struct NameRule {
 };
 
 // Returns the rules for a source and a model; empty if the source lacks the family. If the source changed its names,
-// returns the rules for the names that these tensors have.
+// returns the rules for the names that `tensors` have.
 std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names and shapes of the tensors that the source has for the model of `config`, under the names that
@@ -42,8 +43,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// Returns true if `tensors` have every tensor of the model of `config` but its head, in the right shapes, and no tensor
-// of further layers.
+// Returns true if `tensors` have every tensor of the model of `config` except those of the head, in the right shapes,
+// and no tensor of further layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, which is slow, so

@@ -123,7 +123,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   return tensor;
 }
 
-// Returns tensor number `part` of those that Reshaped joined.
+// Returns number `part` of the foreign tensors that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
   if (reshape == Reshape::kTransposed) return Transposed(ours, foreign);

@@ -24,7 +24,7 @@ namespace {
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  // qkv [T, 3, heads, width] -> [T, heads width], in the type of qkv.
+  // Converts qkv [T, 3, heads, width] of T tokens to [T, heads width], in the type of qkv.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& qkv,
                             const std::shared_ptr<const TokenLayout>& layout) {
     const at::Tensor rows = qkv.contiguous();

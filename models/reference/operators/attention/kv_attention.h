@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// Attention of the KV transformer's vision classifier, per head and image: softmax(alpha q k^T) v, or, with a map,
-// softmax(s alpha q k^T + g) v. The classifier has three forms: QKV has separate queries; KV uses the keys as queries;
-// KV+Pos also has a map, with one scalar s and one value g(j) per key j (see MapPosition).
+// Attention of the KV transformer's vision classifier, per head and image: softmax(alpha q k^T) v, or, with a position
+// map (MapPosition), softmax(s alpha q k^T + g) v. The classifier has three forms: QKV has separate queries; KV uses
+// the keys as queries; KV+Pos also has a position map, which gives one scalar s and one value g(j) per key j.
 struct KeyedAttention {
   double alpha = 1;
   const MapPosition* map = nullptr;

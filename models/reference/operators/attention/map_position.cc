@@ -16,7 +16,7 @@ at::Tensor MapPosition::Logits(const at::Tensor& scores) const {
   const at::Tensor encoding = key_positions.slice(0, 0, scores.size(-1)).to(scores.device());  // [keys, m - q]
   const at::Tensor weights = weight.slice(-1, -encoding.size(1)).view({-1, encoding.size(1)});
   const at::Tensor g = at::matmul(weights, encoding.t()).unsqueeze(1);  // [maps, 1, keys]
-  // NOTE: the bias cancels in the softmax; it stays in the graph with gradient zero.
+  // NOTE: the bias cancels in the softmax. Adding 0 * bias keeps it in the autograd graph, with gradient zero.
   return Scaled(scores) + g + 0 * bias.view({-1, 1, 1});
 }
 

@@ -18,14 +18,15 @@ struct MapPosition {
   at::Tensor bias;           // cancels out, but published models store it
   at::Tensor key_positions;  // [keys, m - q]; constant
 
-  // Returns s score + g, the input of the softmax, for scores [..., heads, n, keys]. It is equal to the published form
-  // except for terms that cancel in the softmax. Differentiable; the bias has gradient zero. There must be at most as
-  // many keys as positions.
+  // Returns s score + g, the input of the softmax, for scores [..., heads, n, keys]. The result differs from the
+  // published form only by terms that cancel in the softmax. Differentiable; the bias has gradient zero. There must not
+  // be more keys than rows of key_positions.
   at::Tensor Logits(const at::Tensor& scores) const;
-  // Returns s score; symmetric if the scores are.
+  // Returns s score. The result is symmetric if the scores are symmetric.
   at::Tensor Scaled(const at::Tensor& scores) const;
 
-  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. Require a shared map.
+  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. Require one map for all
+  // heads.
   double Scale() const;
   at::Tensor KeyOffsets(int64_t keys) const;
 };

@@ -49,7 +49,7 @@ at::Tensor LinearAttention::OfClassTokens(const at::Tensor& q, const at::Tensor&
   return mixed.view({-1, q.size(1) * q.size(2)});
 }
 
-// Applies XN over the features of every token and head.
+// Applies XNorm to the features of every token and head.
 at::Tensor LinearAttention::NormalizeQueries(const at::Tensor& q) const {
   if (norm == Norm::kNone) return q * query_scale.view({-1, 1});
   const at::Tensor norms = at::linalg_vector_norm(q, 2, 2, /*keepdim=*/true) + kNormEpsilon;  // [T, h, 1]
@@ -69,7 +69,7 @@ at::Tensor LinearAttention::NormalizeSums(const Sums& sums, int site, const Forw
   return Dropout(normalized, context.dropout.attention.value_or(0), site, context);
 }
 
-// Requires normalised `queries` [n, h, d_h]; `norms` are those of the image's S.
+// Requires normalised `queries` [n, h, d_h]; `norms` are Sums::norms of the image.
 AttentionTap::Matrices LinearAttention::Factors(const at::Tensor& queries, const at::Tensor& keys,
                                                 const at::Tensor& norms) const {
   at::Tensor q = queries.transpose(0, 1);  // [h, n, d_h]

@@ -54,7 +54,7 @@ Maps RunsOf(const ImageBatch& images, int cell) {
 
 namespace {
 
-// Uses statistics over the whole batch, all image sizes together.
+// Computes the statistics over the whole batch, including images of different sizes.
 Maps ConvolveInTraining(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                         const ForwardContext& context) {
   Maps convolved;

@@ -11,7 +11,7 @@ namespace vitrine {
 
 // Maps [images, channels, rows, columns], one per run of images with equal grids.
 using Maps = std::vector<at::Tensor>;
-// Stacks the images of each run to one map. Cuts off pixels at the right and bottom edges that do not fill a cell.
+// Stacks the images of each run into one map. Cuts off pixels at the right and bottom edges that do not fill a cell.
 Maps RunsOf(const ImageBatch& images, int cell);
 
 // One step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm

@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Gathers the 3x3 neighbourhood of every token: [T, c] -> [T, 9 c]. Neighbours outside the grid and rows that are not
-// patches are zeros. Copies bytes, so any type is possible. CPU only.
+// Gathers the 3x3 neighbourhood of every token: converts [T, c] to [T, 9 c] for T tokens of c channels. Neighbours
+// outside the grid and rows that are not patches are zeros. Copies bytes, so any type is possible. CPU only.
 at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const int64_t channels = x.size(1);
   at::Tensor neighbours = at::empty({x.size(0), 9 * channels}, x.options());
