@@ -12,7 +12,7 @@ namespace vitrine {
 namespace {
 
 // Maximum time in which the open calls of a listener end and their clients read the answers. A busy machine needs more
-// than half a second; an idle one ends in less than 100 ms.
+// than half a second for this; an idle machine needs less than 100 ms.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Maximum time in which the open calls of the Admin service end; it must be below ServerOptions::end_patience.
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);

@@ -64,8 +64,8 @@ class Fronts {
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
   // Bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
-  // Returns the listeners "grpc" and, if it is on a TCP port, "admin", each with the expiry of its certificate; empty
-  // without TLS.
+  // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service is on a TCP port, of the
+  // listener "admin"; empty without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
 
   // Reads the identity's files again: see Identity::Reread.

@@ -57,8 +57,8 @@ constexpr int kOtherThreads = 32;
 // Timeout of --health-check, less than the three seconds that the Dockerfile's HEALTHCHECK allows.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
 
-// Blocks SIGTERM, SIGINT and SIGHUP in this thread and those started later, and returns them for sigtimedwait. Ignores
-// some other signals that would end the process by default.
+// Blocks SIGTERM, SIGINT and SIGHUP in this thread and in threads that are started later. Returns these signals for
+// sigtimedwait. Ignores some other signals that would end the process by default.
 sigset_t BlockSignals() {
   for (const int ignored : {SIGPIPE, SIGUSR1, SIGUSR2, SIGALRM}) signal(ignored, SIG_IGN);
   sigset_t signals;
@@ -113,8 +113,8 @@ absl::Status NoThread(const std::system_error& error) {
                                                    "--executors"));
 }
 
-// Checks that the system allows `count` threads: starts all of them, then ends them. Otherwise returns
-// RESOURCE_EXHAUSTED: a server that got only some of its threads could not recover.
+// Checks that the system allows `count` threads: starts all of them, then ends them. RESOURCE_EXHAUSTED: a thread
+// cannot be started; a server that got only some of its threads could not recover.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
   std::promise<void> end;
@@ -132,7 +132,7 @@ absl::Status CheckThreads(int count) {
 }
 
 // Returns the number of threads that compute. On a CPU, these are the executors and as many threads for slow images; on
-// a CUDA device, the executors. The default is two per core on both.
+// a CUDA device, the executors. On either device there are by default two computing threads per core.
 int ComputingThreads(const ServerOptions& options) {
   if (options.executor.threads == 0) return 2 * FindMachine().Threads();
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
@@ -183,7 +183,7 @@ void Reread(Server& server) {
 }
 
 // Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and that the locks of health
-// and registry are free; Watch (server.cc) detects hung batches. Returns true once the server was ready. READY=1 is
+// and registry are free; Watch (server.cc) detects hung batches. Returns true if the server is or was ready. READY=1 is
 // repeated, because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());

@@ -45,8 +45,8 @@ struct ServerOptions {
   bool allow_empty = false;
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
-  // Mean interval at which the text of /metrics is made, so that a frequent scraper takes no CPU time from the
-  // executors. Zero: the text is made for each scrape. This setting has no flag.
+  // Minimum mean interval between new texts of /metrics. Other scrapes get the last text, so that frequent scrapes take
+  // no CPU time from the executors. Zero: the text is made for each scrape. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
   // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.

@@ -208,8 +208,8 @@ class RunningServer : public Server {
   }
 
  private:
-  // Returns the sources of the gauges, which are read at each scrape. Executors and listeners may not exist at that
-  // time.
+  // Returns the sources of the gauges, which are read at each scrape. The first scrape may come before executors and
+  // listeners exist.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },

@@ -41,8 +41,8 @@ std::vector<int64_t> AdminService::Before(const VersionId& id) const {
   return before;
 }
 
-// Returns the version to remove: the named one; otherwise the only canary; without canaries, `stable`. With several
-// canaries the operator must name one.
+// Returns the version to remove: the version that the request names, otherwise the only canary, otherwise (if there is
+// no canary) `stable`. If there are several canaries, the request must name one of them.
 absl::StatusOr<int64_t> AdminService::VersionToPutAway(const v1::RollbackModelRequest& request) const {
   if (request.has_version()) return request.version();
   const std::set<int64_t> tried_out = registry_.ActiveCanaries(request.model());
@@ -119,7 +119,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // Another version than `good` may serve: a newer one may have been published in the meantime.
+                       // A version other than `good` may serve, because a newer version may have been published in the
+                       // meantime.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));

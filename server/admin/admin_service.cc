@@ -51,7 +51,7 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (!done.ok()) {
     settings_.Restore(model, before);
     registry_.Divide(model);
-    // Unloads the versions that were loaded for this change, now or at the next poll.
+    // Unloads, now or at the next poll, the versions that were loaded for this change.
     registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }

@@ -77,7 +77,8 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
                                          Durability durability);
   absl::Status Take(const std::string& model, const Step& step, Durability durability);
-  // Loads the versions that would serve after `edit` has removed one. A version that cannot be loaded is not an error.
+  // Loads the versions that would serve after `edit` has removed a version. A version that cannot be loaded is not an
+  // error.
   absl::Status LoadReplacements(const std::string& model, const Edit& edit);
   absl::StatusOr<int64_t> VersionToPutAway(const v1::RollbackModelRequest& request) const;
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,

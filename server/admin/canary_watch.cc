@@ -16,8 +16,8 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the watch thread, as for the loading thread: goldens must not take cores from serving
-// threads.
+// Increase of the niceness of the watch thread, equal to that of the loading thread, so that goldens take no cores from
+// serving threads.
 constexpr int kNiceness = 10;
 
 // Returns the manifest's tolerance for this device and precision; nullopt if there is none.
@@ -116,7 +116,7 @@ bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const
   return is_due;
 }
 
-// The lock is not held while goldens run, because they take a while.
+// The lock is not held while goldens run, because a run takes a while.
 void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   if (!found.ok()) return;

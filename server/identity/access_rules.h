@@ -35,7 +35,7 @@ class AccessRules {
   };
 
   // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: the text is not such a textproto (with line and
-  // column), or a role, an entry of callers or a quota in it is invalid.
+  // column), or a role, an entry of `callers` or a quota in the text is invalid.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
   // Returns the grant of the first entry that matches the caller; null: no entry matches.

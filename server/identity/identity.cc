@@ -157,7 +157,7 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
 }
 
 absl::Status Identity::ReadInto(State& state) const {
-  // An empty file of tokens revokes the last token. Open rejects a file without a token.
+  // An empty token file is valid here, because it revokes the last token. Open rejects such a file.
   return JoinFaults({ReadParsed("--tokens", options_.tokens, Emptiness::kIsAllowed, &TokenTable::Parse, state.tokens,
                                 state.tokens_text),
                      ReadParsed("--policy", options_.policy, Emptiness::kIsAnError, &AccessRules::Parse, state.rules,

@@ -39,7 +39,7 @@ absl::Status Wrong(const char* flag, const std::string& file, const std::string&
   return absl::InvalidArgumentError(absl::StrCat(flag, " ", file, " ", what));
 }
 
-// Makes OpenSSL reject a key that has a passphrase; otherwise it would ask for the passphrase on the terminal.
+// Makes OpenSSL reject a key that has a passphrase; otherwise OpenSSL would ask for the passphrase on the terminal.
 int NoPassphrase(char*, int, int, void*) {
   return -1;
 }

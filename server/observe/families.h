@@ -18,7 +18,7 @@ namespace vitrine {
 
 using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 
-// A deque keeps references to its elements valid.
+// This is a deque, because references to its elements stay valid when it grows.
 using MetricFamilies = std::deque<prometheus::MetricFamily>;
 
 // Appends an empty family and returns it. Its help text is the row's, without backticks.

@@ -71,8 +71,8 @@ void StartLogging(const std::string& level, const std::string& format);
 // Adds History() to the current logger. For a server inside another program. Idempotent.
 void KeepHistory();
 
-// Return one log line with its newline. Control characters in message and fields are escaped, so that it is always a
-// single line; invalid UTF-8 is replaced. `time` is wall-clock time. Public for tests.
+// Return one log line with its newline. Control characters in message and fields are escaped, so that the result is
+// always a single line; invalid UTF-8 is replaced. `time` is wall-clock time. Public for tests.
 std::string TextLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,
                      const LogFields* fields);
 std::string JsonLine(absl::Time time, spdlog::level::level_enum level, std::string_view message,

@@ -111,7 +111,7 @@ class Metrics : public prometheus::Collectable {
     // Each listener ("grpc", "admin") with the wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
     std::function<absl::Time()> repository_refreshed = {};          // null for a folder
-    std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // warnings, errors
+    std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // numbers of warnings and errors
     std::function<SpanTotals()> spans = {};                         // null if tracing is off
     std::function<std::optional<DeviceStatus>()> device = {};       // null on a CPU; no value if the device fails
   };
@@ -131,7 +131,7 @@ class Metrics : public prometheus::Collectable {
   ServerCounters& server() { return server_; }
 
   // CountAdminAction counts the end of an Admin call. `action` is the method's name, never text from a client.
-  // DeclareAdminAction adds a zero, from which rates can start.
+  // DeclareAdminAction adds the action with a count of zero, so that a rate includes the action's first call.
   void DeclareAdminAction(std::string_view action);
   void CountAdminAction(std::string_view action, absl::StatusCode code);
 

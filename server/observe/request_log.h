@@ -20,8 +20,8 @@ struct RequestLogOptions {
   // Requests that get a log line:
   //   none      no request
   //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
-  //   failures  all that were not answered OK
-  //   all       all; costs some microseconds per request
+  //   failures  all requests that were not answered OK
+  //   all       all requests; costs some microseconds per request
   // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of UNAUTHENTICATED are limited to
   // kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
   std::string requests = "errors";
@@ -49,7 +49,8 @@ struct RequestLine {
 class RequestLog {
  public:
   static constexpr int kMaxLinesPerSecond = 20;
-  // A limit of its own, so that strangers who guess tokens neither fill the disk nor suppress other lines.
+  // UNAUTHENTICATED has a separate limit, so that strangers who guess tokens neither fill the disk nor suppress other
+  // lines.
   static constexpr int kMaxUnauthenticatedPerSecond = 5;
 
   RequestLog(const RequestLogOptions& options, const Clock& clock);

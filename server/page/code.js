@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Code in curl, Python and JavaScript that sends the request of a card. The
-// functions are pure.
+// SPDX-License-Identifier: Apache-2.0
+// Code in curl, Python and JavaScript that sends the request of a card. The functions are pure.
 import {classifyPath} from "./api.js";
 
 const VARIABLE = "VITRINE_TOKEN";

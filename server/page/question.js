@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Request to one model, made from its abilities and the page's state. The functions
-// are pure.
+// SPDX-License-Identifier: Apache-2.0
+// Request to one model, made from its abilities and the page's state. The functions are pure.
 
 export const KINDS = {
   class: "Class token",

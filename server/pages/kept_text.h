@@ -14,7 +14,7 @@
 namespace vitrine {
 
 // Caches a text that is costly to make. On average at most one text per period is made: occasional readers get a fresh
-// text, frequent ones the last text. One thread makes it while the others wait. Thread-safe.
+// text, and frequent readers get the last text. One thread makes the text while the others wait. Thread-safe.
 class RateLimitedText {
  public:
   // `clock` must outlive the object. Get calls `make` on its thread; `make` must not call Get.
@@ -31,8 +31,8 @@ class RateLimitedText {
   }
 
  private:
-  // Maximum number of fresh texts in a burst after a quiet period, so that a reader before and after an event sees the
-  // difference.
+  // Maximum number of fresh texts in a burst after a quiet period, so that two readings, before and after an event,
+  // show the difference.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;

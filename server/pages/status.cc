@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
-// Minimum age of a running batch that is reported as a problem. Far above a batch's time on a healthy machine.
+// Minimum age of a running batch that is reported as a problem. On a healthy machine a batch takes far less.
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;

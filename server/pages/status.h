@@ -79,8 +79,8 @@ std::vector<Problem> FindProblems(const ServerStatus& status);
 // Returns a one-sentence summary for the operator on call.
 Problem Verdict(const ServerStatus& status);
 
-// Returns the part of the status that a client may see: its own models, without certificates, log and flags. A client
-// that may use all models also sees the repository's fault.
+// Returns the part of the status that a client may see: the models that the client may use, but no certificates, log or
+// flags. A client that may use all models also sees the repository's fault.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per

@@ -15,8 +15,8 @@
 namespace vitrine {
 
 // A program that runs for this process, at low priority. Its stdout and stderr are one stream of lines; of the other
-// descriptors, it inherits only stdin. It gets SIGTERM when the thread that started it ends, even if this process is
-// killed.
+// descriptors, it inherits only stdin. The program gets SIGTERM when the thread that started it ends, even if this
+// process is killed.
 class ChildProcess {
  public:
   // `command` is the path of the program and its arguments.

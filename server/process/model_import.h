@@ -17,8 +17,8 @@ namespace vitrine {
 // formats. Its messages go to stderr. Asks `manager` for more start time.
 //
 // NOT_FOUND: vitrine-repo cannot be started. INVALID_ARGUMENT: `models` are wrong, or `cache` and CacheFolder() are
-// empty. FAILED_PRECONDITION: the child failed, and its last line says why, or a signal ended it. CANCELLED: SIGTERM or
-// SIGINT arrived, and the child was ended. The caller must have blocked `signals`.
+// empty. FAILED_PRECONDITION: the child failed (its last line says why), or a signal ended the child. CANCELLED:
+// SIGTERM or SIGINT arrived, and the child was ended. The caller must have blocked `signals`.
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager);
 

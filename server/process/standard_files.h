@@ -6,8 +6,8 @@ namespace vitrine {
 
 // Opens /dev/null for each of stdin, stdout and stderr that the parent process has closed. Otherwise a connection could
 // get the descriptor number of stderr, and the log would be written into the connection. In a program that calls this
-// function, it also runs before the initializers of the libraries, because some of them open files. The call from the
-// program then does nothing.
+// function, the function also runs before the initializers of libraries, because some initializers open files. The call
+// from the program then does nothing.
 void KeepStandardFiles();
 
 }  // namespace vitrine

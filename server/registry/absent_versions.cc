@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the versions that labels, shares, a policy or a precision name.
+// Returns the versions that are named by a label, a share, the policy or a precision.
 std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
   const auto& specific = serving.version_policy().specific().versions();
   std::set<int64_t> versions(specific.begin(), specific.end());

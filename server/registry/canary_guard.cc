@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// This bound is far above noise: a busy machine slows both versions, and only batches of equal size are compared.
+// This bound is far above noise, because a busy machine slows both versions, and only batches of equal size are
+// compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Trainings of one recipe with different seeds differ by a tenth of these bounds.
@@ -22,7 +23,7 @@ constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
 // Two good versions give the same class for about nine tenths of the images on which one of them is sure. A version
-// with shuffled classes agrees on almost none.
+// with shuffled classes agrees with a good version on almost no image.
 constexpr double kDefaultMaxDisagreement = 0.5;
 // Number of standard errors by which a difference must exceed its bound. Large, because a window of one minute is
 // judged sixty times.
@@ -31,7 +32,7 @@ constexpr double kCertain = 4;
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // 1 disables this bound; likewise the bounds below
+  double confidence;     // 1: not checked, as in the fields below
   double classes;
   double unsure;
   double disagreement;

@@ -20,9 +20,9 @@
 
 namespace vitrine {
 
-// Loads a stored version into memory and verifies that it computes its publisher's results: read and verify -> build ->
-// load the weights -> move to the device -> run the golden inputs. Thread-safe. Loads on the calling thread; on a CPU,
-// the goldens run on as many threads as `cores` returns.
+// Loads a stored version into memory and verifies that it computes its publisher's results. The steps are: read and
+// verify, build, load the weights, move to the device, run the golden inputs. Thread-safe. Loads on the calling thread;
+// on a CPU, the goldens run on as many threads as `cores` returns.
 class ModelLoader {
  public:
   // Collaborators of the loader. Each may be null and must outlive the loader.

@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// Added to the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a busy
+// Increase of the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a busy
 // core.
 constexpr int kLoaderNiceness = 10;
 

@@ -139,7 +139,7 @@ class Registry {
   std::vector<VersionId> OnDisk() const;
   bool IsOnDisk(const VersionId& id) const;
   // Returns the number of cores that one load may use now. Until the first poll has ended, the running loads share
-  // loads_at_once cores. After it, a load may use one core, so that serving threads keep theirs.
+  // loads_at_once cores. After the first poll, a load may use one core, so that serving threads keep theirs.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 
@@ -166,8 +166,8 @@ class Registry {
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
-  absl::Duration DelayAfter(int failures) const;  // delay before the next retry, after `failures` past retries
-  // The stamps must be taken before the attempt, so that a change of the files during it is noticed.
+  absl::Duration DelayAfter(int failures) const;  // delay of the next retry; `failures`: number of earlier failures
+  // The stamps must be taken before the attempt, so that a change of the files during the attempt is noticed.
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
                    const std::string& folder_stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
@@ -203,8 +203,8 @@ class Registry {
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Held from reading a plan in the settings until the table has it and unwanted versions are retired, so that an
-  // older plan never replaces a newer one.
+  // Locked from the reading of a plan in the settings until the table has this plan and unwanted versions are retired,
+  // so that an older plan never replaces a newer one.
   Mutex plan_mutex_;
 
   mutable Mutex mutex_;

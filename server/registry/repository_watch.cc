@@ -19,7 +19,8 @@
 namespace vitrine {
 namespace {
 
-// A published version appears by a rename; a manual copy by new folders and closed files; a model by a new folder.
+// Events that show a change: a rename (a published version), a new folder (a new model), new folders and closed files
+// (a manual copy).
 constexpr uint32_t kEvents =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 // Maximum number of models whose folders are watched; polling finds changes of the other models.

@@ -24,8 +24,8 @@ class RepositoryWatch {
   // timeout end a wait.
   RepositoryWatch(std::filesystem::path root, std::vector<std::filesystem::path> files);
 
-  // Watches the root, the models' folders (at most 4096) and the folders of the files as they are now. Call before
-  // reading them, so that later changes end the next wait.
+  // Watches the root, the models' folders (at most 4096) and the folders of the files as they are now. Call Refresh
+  // before reading these folders, so that later changes end the next wait.
   void Refresh();
 
   // Returns after an event, a Wake or the timeout. Events of publishers' temporary folders (".tmp-...") are ignored. An

@@ -71,9 +71,9 @@ class VersionTable {
   std::vector<KnownVersion> Known(std::string_view model) const;
   // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
-  // Returns the waiting versions, each with the reason for people. While no READY version is labelled `stable`, a
-  // version that is newer than the serving one waits if it has different class labels or another architecture. It gets
-  // only requests that name it, until it has the label `stable` or `canary`, or a share.
+  // Returns the waiting versions, each with the reason why it waits, as text for people. While no READY version is
+  // labelled `stable`, a version that is newer than the serving one waits if it has different class labels or another
+  // architecture. It gets only requests that name it, until it has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;
@@ -87,7 +87,7 @@ class VersionTable {
   // Sets the plan by which a model is served. `stable_on_disk`: the version that the plan labels `stable` is in the
   // repository. Until that version was tried, the version that was `stable` before (or none) stays `stable`.
   void SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk = false);
-  // Makes an unknown model NOT_FOUND from now on; before, it is UNAVAILABLE (still loading).
+  // Makes requests for an unknown model NOT_FOUND from now on. Before this call they are UNAVAILABLE (still loading).
   void SetComplete();
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.

@@ -200,8 +200,8 @@ absl::Status ClientConnection::Encrypt() {
   return done > 0 ? absl::OkStatus() : absl::UnavailableError("the TLS handshake failed: the connection was closed");
 }
 
-// Repeats `call` until it has a result; 0: the server has closed its side. Between calls, a plaintext connection waits
-// for `events`, a TLS connection for the events that OpenSSL needs.
+// Repeats `call` until it has a result, and returns this result; 0 means that the server has closed its side. Between
+// calls, a plaintext connection waits for `events`, and a TLS connection waits for the events that OpenSSL needs.
 absl::StatusOr<size_t> ClientConnection::Repeat(absl::string_view what, short events, absl::FunctionRef<int()> call) {
   for (;;) {
     if (SteadyClock().Now() >= end_) return absl::DeadlineExceededError("there was no answer before the timeout");

@@ -26,8 +26,8 @@ class SpanQueue {
   // batch.
   bool Push(std::unique_ptr<RequestTrace> trace);
 
-  // Returns the oldest requests, at most kBatch. Waits until there are that many, until kPatience after the first one,
-  // or until Close. Returns none once closed and drained. For use by one thread.
+  // Returns the oldest requests, at most kBatch. Waits until there are kBatch requests, until kPatience after the first
+  // request, or until Close. Returns none once the queue is closed and empty. For use by one thread.
   Traces Take();
   void Close();
 

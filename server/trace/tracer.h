@@ -26,8 +26,8 @@ struct SpanCounters {
 // caller's trace, the random bits of an id; a traced request costs an allocation and a short lock. Thread-safe.
 class Tracer {
  public:
-  // `ratio`, 0 to 1, is the share of traced requests among requests without a caller's trace. For a request with one,
-  // the caller decides (the flag `sampled` of traceparent). Queue and counters must outlive the tracer.
+  // `ratio`, 0 to 1, is the share of traced requests among requests without a caller's trace. For a request with a
+  // caller's trace, the caller decides (the flag `sampled` of traceparent). Queue and counters must outlive the tracer.
   Tracer(double ratio, SpanQueue& queue, SpanCounters& counters) : ratio_(ratio), queue_(queue), counters_(counters) {}
 
   // Begins the trace of a request. Returns null if it is not traced.

@@ -22,8 +22,8 @@ inline constexpr int kMostLatest = 100;
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
-// Checks the share of the version labelled `stable`. INVALID_ARGUMENT: a share is set that differs from what the other
-// shares leave. The version gets what they leave in any case.
+// Checks the share of the version labelled `stable`, which always gets the part that the other shares leave.
+// INVALID_ARGUMENT: a share is set for this version and differs from that part.
 absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
 
@@ -47,8 +47,8 @@ void RemoveIf(Rows& rows, const Fits& fits) {
   rows.erase(std::remove_if(rows.begin(), rows.end(), fits), rows.end());
 }
 
-// Excludes the version from traffic: removes its label and share. The file's label and share for it are ignored until
-// ReadmitVersion.
+// Excludes the version from traffic: removes its label and share. The file's label and share for this version are
+// ignored until ReadmitVersion.
 void ExcludeVersion(v1::ModelOverride& row, int64_t version, const std::string& reason);
 // Undoes ExcludeVersion; the file's labels and shares apply again.
 void ReadmitVersion(v1::ModelOverride& row, int64_t version);

@@ -215,7 +215,7 @@ void ServingSettings::Restore(const std::string& model, const v1::ModelOverride&
   if (!options_.admin_state.empty()) DropStaged(options_.admin_state);
 }
 
-// Does nothing during a change, which may still fail.
+// Does nothing while a change is open, because the change may still fail.
 void ServingSettings::WritePending() {
   MutexLock lock(mutex_);
   if (!behind_ || open_.has_value()) return;

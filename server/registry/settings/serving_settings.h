@@ -55,9 +55,9 @@ class ServingSettings {
   // Returns the path of the file by which LockState locks a state file.
   static std::string LockOf(const std::string& admin_state) { return admin_state + ".lock"; }
 
-  // Locks the state file until destruction, by a file FILE.lock beside it, because two servers would overwrite each
-  // other's changes. Then reads the state file again. FAILED_PRECONDITION names the process that holds the lock. Errors
-  // of reading are those of Open. If the lock file cannot be opened, logs a warning.
+  // Locks the state file until destruction, so that two servers do not overwrite each other's changes. The lock is a
+  // file FILE.lock beside the state file. Then reads the state file again. FAILED_PRECONDITION names the process that
+  // holds the lock. Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
@@ -74,10 +74,10 @@ class ServingSettings {
   // Returns every model in the file or in the changes of the Admin service.
   std::vector<std::string> Models() const;
 
-  // Applies `edit` to the Admin service's changes for a model; an empty result removes its row. The change takes effect
-  // at once and is staged next to the state file. Until Keep, that file is unchanged, so a change that fails is never
-  // stored. UNAVAILABLE (kRequired only): the change cannot be staged. INVALID_ARGUMENT: the result is not valid. On an
-  // error nothing has changed.
+  // Applies `edit` to the Admin service's changes for a model; an empty result removes the model's row. The change
+  // takes effect at once and is staged next to the state file. Until Keep, the state file is unchanged, so a change
+  // that fails is never stored. UNAVAILABLE (kRequired only): the change cannot be staged. INVALID_ARGUMENT: the result
+  // is not valid. On an error nothing has changed.
   absl::Status Change(const std::string& model, const Edit& edit, Durability durability = Durability::kRequired);
   // Replaces the state file by the current state. UNAVAILABLE: the file is unchanged; the caller must call Restore.
   absl::Status Keep();

@@ -12,7 +12,7 @@ namespace {
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
 // Returns the version that is `stable` when no label sets it: the newest version that has no share, is not excluded and
-// does not wait; otherwise the newest that is not excluded; if there is none, the newest.
+// does not wait; otherwise the newest version that is not excluded; otherwise the newest version.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;
@@ -70,8 +70,8 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
     table.parts.push_back({table.whole ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(end),
                            share.version(), share.percent()});
   }
-  // If the settings give the label `canary` to a version that is not READY, no version has it. If they do not set it,
-  // the only version with a share gets it.
+  // If the settings give the label `canary` to a version that is not READY, no version has it. If the settings do not
+  // set this label, the only version with a share gets it.
   if (LabelledVersion(plan.serving, kCanaryLabel) == 0 && table.parts.size() == 1 &&
       table.parts[0].version != table.stable) {
     table.labels[kCanaryLabel] = table.parts[0].version;

@@ -26,7 +26,7 @@ struct TrafficTable {
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
   // READY versions by label. If the settings do not set `canary`, the only version with a share has it; if they do not
-  // set `stable`, the version in `stable` has it.
+  // set `stable`, the version in the field `stable` has it.
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
@@ -34,8 +34,9 @@ struct TrafficTable {
 };
 
 // Makes the table. `ready`: the READY versions. `waiting`: the READY versions that become `stable` only by label, or if
-// no other version can. `held`: the previous table, while the version that the plan labels `stable` is still to be
-// loaded; otherwise null. Its `stable` version is kept while it is READY and not excluded. Pure function.
+// no other version can become `stable`. `held`: the previous table, while the version that the plan labels `stable` is
+// still to be loaded; otherwise null. The `stable` version of `held` is kept while it is READY and not excluded. Pure
+// function.
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 

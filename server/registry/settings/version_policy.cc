@@ -18,7 +18,7 @@ bool CanServe(const VersionFacts& version) {
   return version.state == State::kReady || (version.on_disk && version.state != State::kFailed);
 }
 
-// Returns the versions that labels, shares or operators name.
+// Returns the versions that are named by a label, a share or an operator.
 std::set<int64_t> Named(const ModelPlan& plan) {
   std::set<int64_t> named;
   for (const v1::VersionLabel& label : plan.serving.labels()) named.insert(label.version());

@@ -41,7 +41,8 @@ struct VersionStep {
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,
 //     canaries last; no version retires before every wanted version is READY or has failed;
-//   - if any version is READY, one stays, even if unwanted: the newest that is not excluded, otherwise the newest.
+//   - if any version is READY, one READY version stays, even if unwanted: the newest one that is not excluded,
+//     otherwise the newest one.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 
 }  // namespace vitrine

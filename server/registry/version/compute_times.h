@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// Compute times of a version: the forward pass of a batch, divided by its images. The time until the answer would say
-// less about a version, because it includes the wait in the queue that all versions share. Times are stored by batch
-// size, in powers of two: an image takes less time in a full batch than alone, and a version with a small share of the
-// traffic gets smaller batches.
+// Compute times of a version: the time of a batch's forward pass, divided by the number of its images. The time until
+// the answer would say less about a version, because it includes the wait in the queue that all versions share. Times
+// are stored by batch size, in powers of two: an image takes less time in a full batch than alone, and a version with a
+// small share of the traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {
     int64_t images = 0;
@@ -43,8 +43,8 @@ struct ComputeComparison {
   double ratio = 0;    // time per image divided by the other version's; 0: nothing to compare
 };
 
-// Compares batches of equal size. The weight of each size is the image count of the version with fewer images of it.
-// The mean is geometric, so that a few slow batches, such as the first after a load, have little effect.
+// Compares batches of equal size. The weight of each size is the image count of the version with fewer images of this
+// size. The mean is geometric, so that a few slow batches, such as the first after a load, have little effect.
 ComputeComparison Compare(const ComputeTimes& version, const ComputeTimes& other);
 
 }  // namespace vitrine

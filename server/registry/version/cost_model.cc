@@ -15,7 +15,7 @@ constexpr double kLeastSpread = 0.1;
 constexpr double kCostWeight = 0.2;
 // Weight of an observation that lowers PredictionError. Small, so that a few accurate batches do not lower it fast.
 constexpr double kCalmWeight = 0.05;
-// Seconds per overlay pixel before the first overlay was drawn; an overlay of 1024 x 1024 takes about 0.2 s.
+// Seconds per overlay pixel, assumed until the first overlay is drawn; an overlay of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;
 
 void Blend(double& mean, double observed) {

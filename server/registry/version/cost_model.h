@@ -39,8 +39,8 @@ class ModelCost {
   // Records that making one answer (top-k, attention maps) took `spent`, with `overlay_pixels` drawn and compressed.
   void ObserveEncode(int64_t overlay_pixels, absl::Duration spent);
 
-  // Predicts the executor time of one request in batches of the recent size. Linear in tokens, source pixels and
-  // overlay pixels.
+  // Predicts the executor time of one request in batches of the recent size. The prediction is linear in tokens, source
+  // pixels and overlay pixels.
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;

@@ -23,7 +23,7 @@ struct PairCounts {
 };
 
 // Selects images that the stable version computes in addition to a canary, at intervals, and counts different answers.
-// This detects exchanged classes, which class counts cannot. Thread-safe.
+// This detects exchanged classes, which counts of classes cannot detect. Thread-safe.
 class PairedAnswers {
  public:
   // Minimum confidence of the other version for an image to count; below it, good versions also differ.
@@ -33,7 +33,8 @@ class PairedAnswers {
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
-  // Sets the version that computes images from now on (expired: none). Its classes and preprocessing must be the same.
+  // Sets the version that computes images from now on (expired: none). Its classes and preprocessing must equal the
+  // canary's.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
   // Returns the version that must compute an image now; null: none.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);

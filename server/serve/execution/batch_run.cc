@@ -34,7 +34,8 @@ void BatchRun::Run() {
     Sort();
     if (items_.empty()) return;
     if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
-    // A tensor that is used in place cannot be computed again, because its bytes are freed when it is answered.
+    // A tensor that is used in place cannot be computed again, because its bytes are freed when its request is
+    // answered.
     const auto routed = std::find_if(items_.begin(), items_.end(),
                                      [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
     for (const size_t i : AnswerOrder()) {
@@ -171,14 +172,15 @@ absl::Status BatchRun::Compute() {
   }
   compute_ = context_.clock.Now() - begin;
   NoteCompute(begin, begin + compute_);
-  // Observes the cost only without helpers. Under load, when predictions matter, there are no helpers, and the time
-  // that helpers wait for each other would distort the cost.
+  // Observes the cost only of batches without helpers, because the time that helpers wait for each other would distort
+  // the cost. Predictions matter under load, when there are no helpers.
   if (members == 1 && context_.has_core) {
     model_->cost->ObserveCompute(tokens, compute_);
   } else if (members > 1 && all_stayed) {
     context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
   }
-  // Counts only routed images: images sent to a named version may be of another kind.
+  // Counts only batches whose images were all routed by the server: images sent to a named version may be of another
+  // kind.
   if (context_.has_core && all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
     model_->computed->Add(images, members * compute_);
   }
@@ -196,7 +198,7 @@ std::optional<Helpers> BatchRun::SendToTeam(int64_t tokens) const {
   bool is_urgent = false;
   for (const Item& item : items_) {
     const InferenceRequest& request = *item.request;
-    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // recorded by one thread
+    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // one thread records both
     largest = std::max(largest, request.tokens);
     is_urgent |= request.request.priority() != v1::LOW;
   }

@@ -97,7 +97,7 @@ class BatchRun {
   absl::StatusOr<v1::ClassifyResponse> Answer(int i);
   // Counts the item's stages and gives the answer to its request.
   void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const;
-  // Counts the item's stages, also if its request failed: if all requests are late, nothing else shows the reason.
+  // Counts the item's stages, even if its request failed: if all requests are late, only these counts show the reason.
   void CountStages(const Item& item, bool answered) const;
   // Gives an error to every request that has no answer yet.
   void FailRest(const absl::Status& answer);

@@ -48,8 +48,9 @@ struct ExecutorOptions {
 
 // The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model and
 // answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception is
-// thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU, slow
-// images have threads of their own, of lower priority (kSlowNiceness), so that quick requests do not wait for them.
+// thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU,
+// separate threads of lower priority (kSlowNiceness) run slow requests (WaitingRequest::is_slow), so that quick
+// requests do not wait for slow ones.
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
@@ -103,7 +104,8 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // Adds to each `paused` the delay of this call beyond kWatchPeriod, if it is so long that the process was stopped.
+  // If this call is so late that the process must have been stopped, adds its delay beyond kWatchPeriod to each
+  // `paused`.
   void NotePause();
 
   const ExecutorOptions options_;

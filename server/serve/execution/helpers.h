@@ -29,9 +29,9 @@ class HelpRecord {
   std::atomic<int> in_vain_ = 0;         // consecutive batches without a gain
 };
 
-// Returns the number of other executors that are worth waking. Each must get enough work in every step of the
-// computation. `alone` is the predicted compute time of the batch on one executor, `largest` the tokens of its largest
-// image.
+// Returns the number of other executors that are worth waking. Each executor must get enough work in every step of the
+// computation. `alone` is the predicted compute time of the batch on one executor; `largest` is the number of tokens of
+// the batch's largest image.
 int64_t HelpersWorth(absl::Duration alone, int64_t tokens, int64_t largest);
 
 // Idle executors that help the owner of the workspace to compute. They leave when this object is destroyed, or earlier

@@ -60,10 +60,10 @@ class ComputeProbe {
   // Records that a request was answered OK. Cheap and thread-safe.
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
-  // Tries models and waits for their answers. First tries one of the models that failed before, in rotation. If there
-  // are none, or if nothing succeeded during options.interval, then tries one of the other models, in rotation. If this
-  // one answers with an error, also tries all other models that did not fail before, to distinguish a fault of the
-  // model from a fault of the device. Returns the first failure; OK if there is no model.
+  // Tries models and waits for their answers. First tries one of the models that failed before, in rotation. If no
+  // model failed before, or if nothing succeeded during options.interval, then tries one of the other models, in
+  // rotation. If that model answers with an error, also tries all other models that did not fail before, to distinguish
+  // a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none

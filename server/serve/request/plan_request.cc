@@ -210,7 +210,7 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   return absl::OkStatus();
 }
 
-// Resolves the attention and features of plan.request into the plan; its model, geometry and grid must be set. With
+// Resolves the attention and features of plan.request into the plan, whose model, geometry and grid must be set. With
 // overlays, answer_bytes is the maximum allowed, since the size of overlays is known only after they are drawn.
 absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   int64_t bytes = 0;

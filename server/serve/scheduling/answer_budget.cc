@@ -19,7 +19,7 @@ absl::StatusOr<HeldRoom> AnswerBudget::Reserve(int64_t bytes) {
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
   if (reserved_ > 0 && bytes > limit_ - reserved_) {
-    // Little's law: bytes that stay for `stay` on average leave at the rate reserved / stay.
+    // Little's law: if the mean time until bytes are released is `stay`, the rate of release is `reserved_` / `stay`.
     const absl::Duration stay = mean_stay_ > absl::ZeroDuration() ? mean_stay_ : kFirstStay;
     const double excess = static_cast<double>(bytes - (limit_ - reserved_));
     return ShedError(ShedReason::kAnswers,

@@ -51,7 +51,8 @@ struct Forming {
 };
 
 // Reorders `live` by turns. The requests of each caller must be in order. Sorting by turns is the same as repeatedly
-// choosing the caller whose turn has the least start, because within a caller and model, turns only grow.
+// choosing the caller whose turn has the least start, because the turns of one caller's requests for one model only
+// grow.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;

@@ -40,9 +40,9 @@ class CallerQuotas {
   CallerQuotas(const CallerQuotas&) = delete;
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
-  // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota). Its retry delay is the time to the next
-  // token if the rate is exceeded, or the expected time until a request ends if too many are in flight. A rejection
-  // uses no quota. Takes no lock for a caller without a quota.
+  // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota). The error's retry delay is the time to the
+  // next token if the rate is exceeded, or the expected time until a request ends if too many are in flight. A
+  // rejection uses no quota. Takes no lock for a caller without a quota.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
   size_t callers() const;  // number of callers that have an entry

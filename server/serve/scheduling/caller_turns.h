@@ -28,8 +28,8 @@ struct TurnTime {
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The next caller is the
 // one whose turn has the least start. A caller that had no waiting requests restarts at the turn start of the caller
 // served last, or at its own given time if that is higher. So a caller gains no executor time by a pause. The executor
-// times of two callers that always have waiting requests grow equally, with a difference below one batch and one turn.
-// Not thread-safe: the scheduler calls it under its lock.
+// times of two callers that always have waiting requests grow equally, with a difference below the time of one batch
+// and one turn. Not thread-safe: the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;

@@ -13,7 +13,8 @@ namespace vitrine {
 // executor time, regardless of the number and priorities of its requests; other callers take the time that a caller
 // does not use. A single caller gets all executor time. Priorities and deadlines order only the requests of one caller.
 //
-// CallerTurns counts the executor time, Decide (batching_policy.h) orders by it, and WorkAhead predicts the result.
+// CallerTurns counts the executor time, Decide (batching_policy.h) orders requests by this time, and WorkAhead predicts
+// the resulting wait.
 
 // The load of another caller, or of several callers combined. A combined entry counts for at least as much as separate
 // entries would.
@@ -23,9 +24,9 @@ struct OtherCaller {
   int64_t callers = 1;
 };
 
-// Returns the executor time that is spent before a request. `mine`: the work of the request's caller that goes before
-// it. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: rate of the caller's recent, more
-// urgent requests, which overtake the request, in executor seconds per second.
+// Returns the executor time that is spent before a request. `mine`: the waiting work of the same caller that runs
+// before the request. `cost`: the request's executor time. `batch`: the longest batch. `urgent`: rate of the caller's
+// recent, more urgent requests, which overtake the request, in executor seconds per second.
 //
 // Each other caller counts with the smaller of two times:
 // - its turn: `mine` + `cost` + the work that overtakes;

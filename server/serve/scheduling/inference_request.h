@@ -30,8 +30,8 @@ namespace vitrine {
 // Flag that the transport sets when the client cancels or disconnects; the scheduler then drops the request.
 using CancelFlag = std::shared_ptr<std::atomic<bool>>;
 
-// A validated request on its way to an executor. PlanRequest makes it, and rejects faulty requests, except those whose
-// fault is inside the image or the tensor's values.
+// A validated request on its way to an executor. PlanRequest makes it and rejects faulty requests. A fault inside the
+// image or the tensor's values is found only later.
 struct InferenceRequest {
   ModelHandle model;
   v1::ClassifyRequest request;  // message without the bytes of its image or tensor

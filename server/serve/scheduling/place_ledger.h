@@ -44,7 +44,7 @@ struct Holdings {
 };
 
 // Totals of the admitted requests, for the server, each model and each caller. Makes no decisions. Not thread-safe.
-// Each function takes O(log n) in the number of recent callers; Others takes it only on average.
+// Each function takes O(log n) in the number of recent callers; the function Others takes this time only on average.
 class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
@@ -108,7 +108,8 @@ class PlaceLedger {
   RecentWork recent_;  // sum over all callers
   CallerTable<Account> accounts_;
   // Callers by the executor time of their waiting requests, largest first. An entry may be above the caller's true time
-  // but never below it. Others corrects the entries that it reads; it is called far less often than the times change.
+  // but never below it. The function Others corrects the entries that it reads, because it is called far less often
+  // than the times change.
   std::set<std::pair<absl::Duration, CallerId>, std::greater<>> busiest_;
   // The last caller, the time of its last request, and the time of the last request of any other caller.
   std::string last_caller_;

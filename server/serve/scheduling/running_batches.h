@@ -29,8 +29,8 @@ class RunningBatches {
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
   // Returns the remaining time of each running batch, in rising order. The batch is expected to end when its prediction
-  // plus its error has passed. If it is late, it is expected to need as much time again as it is late. The remaining
-  // time is never less than the error.
+  // plus its error has passed. A late batch is expected to need as much more time as it is late. The remaining time is
+  // never less than the error.
   std::vector<absl::Duration> Left() const;
   // Returns the predicted executor time of all running batches with their errors, including the part that has passed.
   absl::Duration Predicted() const;
@@ -51,8 +51,9 @@ class RunningBatches {
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the time until `executors` have done `work` of executor time. Some are first busy for `left` (in rising
-// order); the others are free. Zero work is done when the first executor is free. Pure function; O(left.size()).
+// Returns the time until `executors` executors have done `work` of executor time. `left`, in rising order, has the
+// times for which some of them are still busy; the others are free. Zero work is done when the first executor is free.
+// Pure function; O(left.size()).
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors);
 
 }  // namespace vitrine

@@ -13,8 +13,8 @@ constexpr double kSure = 0.8;
 
 // An image becomes its own batch only if its predicted time for decoding and drawing is longer than this.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, a thread had
-// lost its core for a moment during the measurement.
+// Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, this is
+// because a thread lost its core for a moment during the measurement.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // Statuses of requests that end without compute.
@@ -35,7 +35,7 @@ const Ends& End() {
   return ends;
 }
 
-// Reports to the requests' admission that an executor is busy with them.
+// Reports to the Admission object of the requests that an executor is busy with these requests.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;

@@ -29,14 +29,14 @@ struct Batch {
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
-  // The executor counts as busy until this is destroyed. Empty for a slow request that a second thread runs, and for
-  // requests that were not admitted.
+  // The executor counts as busy until this object is destroyed. Empty for a slow request that a second thread runs, and
+  // for requests that were not admitted.
   HeldBatch running = {};
 };
 
-// The queue between the RPC side and the threads of one device that run batches. Thread-safe. These threads call
-// NextBatch; Decide chooses the batch. A waiting request that is cancelled or expires is answered without compute: when
-// it reaches the front, or at the latest at the next sweep.
+// The queue between the RPC side and the threads that run batches on one device. These threads call NextBatch, for
+// which Decide chooses the batch. A waiting request that is cancelled or expires is answered without compute: when it
+// reaches the front, or at the latest at the next sweep. Thread-safe.
 class Scheduler {
  public:
   // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.

@@ -68,8 +68,9 @@ class WaitingQueue {
 
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's order. Stops when the batch is full. Takes O((b + d) log n): b is the number of requests in the
-  // batch, d that of requests before its last one that run alone or not at all, n that of waiting requests. Among
-  // callers whose turns have equal starts, the one with the earliest due request goes first.
+  // batch; d is the number of requests that run alone or not at all and come before the batch's last request; n is the
+  // number of waiting requests. Among callers whose turns have equal starts, the one with the earliest due request goes
+  // first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   // Returns all entries, in no particular order.
@@ -91,13 +92,13 @@ class WaitingQueue {
   }
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
-  // Corrects the entries of turns_ from `turn` on until one is exact, and returns this one.
+  // Corrects entries of turns_, beginning with `turn`, until an entry is exact, and returns this entry.
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
   absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
-  // One entry per caller. An entry may be below the caller's true turn but never above it: the start of its turn and
-  // the due time of the first request only grow, except at Insert, which updates the entry. Current corrects other
-  // entries.
+  // One entry per caller. An entry may be below the caller's true turn but never above it: the start of the caller's
+  // turn and the due time of the caller's first request only grow, except at Insert, which updates the entry. Current
+  // corrects other entries.
   Turns turns_;
   std::vector<Pending> pending_;
 };

@@ -33,7 +33,8 @@ absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text
 
 // Returns the request for this attention from a model with `ability`. By default `encoding` is an overlay for kinds
 // that fit on the image, and numbers for others. INVALID_ARGUMENT: the model lacks the kind (the message lists its
-// kinds), or a kind that does not fit is to be an overlay. Layers and heads are checked by PlanRequest.
+// kinds), or an overlay of a kind that does not fit on the image is requested. Layers and heads are checked by
+// PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

@@ -35,8 +35,9 @@ bool LooksLikeWebp(std::string_view body) {
   return BeginsWith(body, kWebpBegins) && body.substr(0, kNearFront).find("WEBP") != std::string_view::npos;
 }
 
-// Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has a zero byte, the first of its first
-// segment's length. Every complete WebP has zero bytes; if its length field lost one, "WEBP" is nearer to the front.
+// Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has a zero byte: the first byte of the
+// length of its first segment. Every complete WebP has zero bytes; if its length field has lost a byte, "WEBP" is
+// nearer to the front.
 bool LostBytes(std::string_view body) {
   if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
   if (BeginsWith(body, kPngBegins)) {

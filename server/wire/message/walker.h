@@ -39,7 +39,7 @@ class MessageWalker {
   bool is_malformed() const { return is_malformed_; }
 
  private:
-  // Each moves at_ past the bytes that it reads. Returns false if they are invalid.
+  // Each function moves at_ past the bytes that it reads, and returns false if the bytes are invalid.
   bool ReadTag(uint32_t& tag);
   bool ReadLength(std::string_view& value);
   bool Skip(size_t bytes);

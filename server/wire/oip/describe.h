@@ -22,10 +22,10 @@ absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundMod
 // Returns the versions that `caller` may use; with `ready_only`, only those that are READY.
 inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only);
 
-// Returns the statistics of every model with a ready version that `caller` may use, or only of the named one. They
-// count all versions of the model together; `version` is the named one, else the newest ready one. A tensor view
-// (tensor_view.h) has the statistics of its model. NOT_FOUND: no named version is ready. INVALID_ARGUMENT: the version
-// is not a number.
+// Returns the statistics of every model with a ready version that `caller` may use, or only of the named model. The
+// statistics count all versions of a model together; their field `version` is the named version, otherwise the newest
+// ready version. A tensor view (tensor_view.h) has the statistics of its model. NOT_FOUND: no named version is ready.
+// INVALID_ARGUMENT: the version is not a number.
 absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
                                                               const inference::ModelStatisticsRequest& request);
 

@@ -39,8 +39,8 @@ absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
 }
 
-// Rejects a member that is probably a misspelled one of `members`, because ignoring it would change the answer. Other
-// members are ignored: some clients send members of their own.
+// Rejects a member whose name is probably a misspelling of one of `members`, because ignoring it would change the
+// answer. Other members are ignored: some clients send members of their own.
 absl::Status CheckSpelling(const json& object, const std::vector<std::string>& members, const char* whose) {
   if (object.size() > kMaxMembers) return absl::OkStatus();
   for (const auto& [name, value] : object.items()) {
@@ -128,7 +128,7 @@ absl::Status AddValue(const json& value, InputTensor& input) {
   return absl::OkStatus();
 }
 
-// Returns true if `value` is nested in arrays of the lengths of the shape from `dimension` on.
+// Returns true if `value` is nested arrays whose lengths equal the input's dimensions, starting at index `dimension`.
 bool IsNestedLike(const json& value, const InputTensor& input, int dimension) {
   if (dimension == input.shape_size()) return !value.is_array();
   return value.is_array() && static_cast<int64_t>(value.size()) == input.shape(dimension) &&

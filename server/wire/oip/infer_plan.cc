@@ -74,7 +74,7 @@ std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   return kind;
 }
 
-// Returns the kind of attention for requests that name none: the model's first on the token grid, as for
+// Returns the kind of attention for requests that name no kind: the model's first kind on the token grid, as for
 // `vitrine classify`.
 std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
   if (ability == nullptr) return std::nullopt;
@@ -140,7 +140,8 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   return requested;
 }
 
-// Adds one output to the plan and its options to `base`. Raises top_k to the number that the output needs.
+// Adds one output to the plan, and the options of this output to `base`. Raises top_k to the number that the output
+// needs.
 absl::Status AddOutput(const ModelInferRequest& request, const OutputTensor& output, const PlannedModel& model,
                        int& top_k, v1::ClassifyRequest& base, InferPlan& plan) {
   if (std::any_of(plan.outputs.begin(), plan.outputs.end(),

@@ -54,7 +54,7 @@ struct InferPlan {
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
 // Returns true if each answer on a stream must be marked as the last one of its request. Clients that support several
-// answers per request set this option.
+// answers per request ask for this mark.
 bool AsksForFinalMark(const inference::ModelInferRequest& request);
 
 // Returns the parameter timeout (microseconds); infinite if it is absent or 0.

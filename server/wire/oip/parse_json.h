@@ -26,8 +26,8 @@ absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budge
 // too deep. Checks size and depth before the parser allocates memory.
 absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument& document);
 
-// Returns member `name` of `object`, whose type `is` checks; null if it is absent or a JSON null. INVALID_ARGUMENT: it
-// has another type; the message ends with `wanted`, for example "a string".
+// Returns member `name` of `object`, whose type `is` checks; null if the member is absent or a JSON null.
+// INVALID_ARGUMENT: the member has another type; the message ends with `wanted`, for example "a string".
 absl::StatusOr<const nlohmann::json*> Member(const nlohmann::json& object, const char* name,
                                              bool (nlohmann::json::*is)() const noexcept, const char* wanted);
 

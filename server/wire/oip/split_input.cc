@@ -70,7 +70,7 @@ ReceivedClassify ImageOf(std::string_view bytes, MessageBytes owner) {
   return part;
 }
 
-// Splits BYTES contents. Each typed element becomes the owner of its bytes.
+// Splits BYTES contents. Each element of bytes_contents is moved into an owner of its own.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& request, InputTensor& input,
                                                             const std::string_view* raw, int64_t batch) {
   std::vector<ReceivedClassify> parts;
@@ -91,8 +91,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the decoded file. Without a declaration of base64, leaves an element unchanged if it is an image
-// file or is not the base64 of an image or another known file.
+// Replaces base64 by the decoded file. If base64 is not declared, decodes an element only if it is no image file, but
+// is the base64 of an image or another known file.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);

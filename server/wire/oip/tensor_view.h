@@ -45,8 +45,8 @@ absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Calle
 // Returns the name of a view of `model`; without `view`, the model's name.
 std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 
-// Returns the input size in the metadata of a view. If the model has native resolution, this is a square with about the
-// geometric mean of the minimum and maximum number of tokens.
+// Returns the input size in the metadata of a view. If the model has native resolution, the size is a square whose
+// number of tokens is about the geometric mean of the minimum and the maximum.
 absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing);
 
 // Converts the values of one image, [C, H, W] float32 in the view's scale, to the model's normalized input. C is the

@@ -28,7 +28,8 @@ namespace {
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// Several threads, since a call may wait for a model, and there must be a free thread for the call that undoes it.
+// There are several threads because a call may wait for a model, and the call that undoes the first call needs a free
+// thread.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 

@@ -112,8 +112,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(std::string& bytes);
-  // If reading is paused or over, keeps or drops the bytes, clears is_reading_ and returns true. Otherwise returns
-  // false.
+  // If reading is paused, keeps the bytes; if reading has ended, drops them. In both cases clears is_reading_ and
+  // returns true. Otherwise returns false.
   bool KeepUnread(absl::string_view rest);
   void Decompress(MessageReader::Message message, std::string rest);
   // Queues for a worker: `first` if it is not null, then Read of `rest`.

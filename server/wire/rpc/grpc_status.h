@@ -19,8 +19,8 @@ struct GrpcStatus {
 };
 
 // Converts the status of a call for its client. Codes are unchanged. Messages are kept, except for INTERNAL, UNKNOWN
-// and DATA_LOSS: their text may come from a library and contain paths, addresses or another client's data, so it is
-// replaced by a fixed message; log the original first. RetryAfter of the status becomes a google.rpc.RetryInfo in
+// and DATA_LOSS. The text of these may come from a library and contain paths, addresses or another client's data, so a
+// fixed message replaces it; log the original first. RetryAfter of the status becomes a google.rpc.RetryInfo in
 // `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 

@@ -32,8 +32,8 @@ class Health {
   Health& operator=(const Health&) = delete;
 
   // Returns the reason why requests are not served, in one sentence; empty if they are served. They are not served
-  // before SetServing, after SetNotServing, while SetHung or SetBroken has set a reason, and while no version is ready
-  // and computes (with `allow_empty`, a server without any version serves).
+  // before SetServing, after SetNotServing, while SetHung or SetBroken has set a reason, and while there is no version
+  // that is ready and computes. (With `allow_empty`, a server without any version serves.)
   std::string WhyNotServing() const;
   // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;

@@ -71,7 +71,7 @@ absl::Status StreamCall::Describe(InFlight& read, Method method, CallContext& co
     read.bytes += bytes;
     answer_bytes_ += bytes;
   };
-  // Classify gets an error and logs it, so it is only counted here.
+  // An error is passed to Classify, which logs it; here the result is only counted.
   const absl::StatusOr<Caller> caller = parts_.identity.Authorize(*rpc_, CredentialsOf(request()));
   parts_.service.metrics().server().CountAuthorization(caller.status().code());
   context.caller = CallerOf(caller);
