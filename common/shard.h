@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// One of `of` parts of some work. In an evaluation, a shard is every `of`-th image from image `number` on, so that it
-// has images of all classes. In `vitrine score` it is consecutive images; in a sweep, every `of`-th run.
+// One of `of` parts of some work. In an evaluation, a shard is image `number` and every `of`-th image after it, so that
+// a shard has images of all classes. In `vitrine score`, a shard is consecutive images. In a sweep, it is every `of`-th
+// run.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;

@@ -43,8 +43,8 @@ struct Chart {
   std::string YTicks() const;
 };
 
-// Returns the CSS variable of a colour: "series-0" to "series-5", "ink", "faint", "line", "paper" or "bad". It contains
-// a fallback for SVG outside a page.
+// Returns the CSS variable of a colour: "series-0" to "series-5", "ink", "faint", "line", "paper" or "bad". The result
+// contains a fallback value for SVG outside a page.
 std::string ColourOf(const std::string& name);
 
 struct LegendEntry {

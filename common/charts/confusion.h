@@ -48,8 +48,9 @@ class Confusion {
 // Maximum number of classes for a drawn matrix.
 inline constexpr int kMostDrawnClasses = 40;
 
-// Returns the matrix as an SVG element for an HtmlPage. Rows are labels, columns are answers; shades are shares of the
-// row, numbers are counts. Requires one name per class and at most kMostDrawnClasses classes.
+// Returns the matrix as an SVG element for an HtmlPage. Rows are labels, and columns are answers. The shade of a cell
+// is the cell's share of its row, and the number is the count. Requires one name per class and at most
+// kMostDrawnClasses classes.
 std::string DrawConfusion(const Confusion& confusion, std::span<const std::string> names);
 
 }  // namespace vitrine

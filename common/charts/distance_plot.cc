@@ -100,8 +100,8 @@ absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
 }
 
 double UniformDistance(int rows, int columns, double cell_height, double cell_width) {
-  // The time is proportional to the number of cells. A finer grid is replaced by kFinest larger cells per side, which
-  // changes the mean by less than a millionth.
+  // The time is proportional to the number of cells. Therefore a side of more than kFinest cells is replaced by kFinest
+  // larger cells, which changes the mean by less than a millionth.
   constexpr int kFinest = 1024;
   if (rows > kFinest) return UniformDistance(kFinest, columns, cell_height * rows / kFinest, cell_width);
   if (columns > kFinest) return UniformDistance(rows, kFinest, cell_height, cell_width * columns / kFinest);

@@ -149,7 +149,7 @@ class RooflineDiagram {
   }
 
   // Returns the label of a point: its name and the names of points that share the label. Returns "" if an earlier point
-  // has this label, or if there are many points and its share of the time is negligible.
+  // has this label, or if there are many points and the share of this point in the time is negligible.
   std::string LabelOf(size_t index) const {
     constexpr double kLeastShare = 0.0025;
     const RooflinePoint& point = points_[index];

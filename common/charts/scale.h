@@ -14,7 +14,7 @@ struct Axis {
   double from = 0, to = 1;   // positions of the ends, in pixels; `to` may be below `from`
 
   double Place(double value) const;
-  // Returns round values within the ends, about `most`. On a linear axis they are 1, 2 or 5 times a power of ten apart.
+  // Returns about `most` round values within the ends. On a linear axis they are 1, 2 or 5 times a power of ten apart.
   // On a logarithmic axis they are powers of ten, and 2 and 5 times these if there is room; if fewer than two lie
   // within the ends, the values of a linear axis are used.
   std::vector<double> Ticks(int most) const;

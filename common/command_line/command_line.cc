@@ -91,7 +91,7 @@ std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
 }
 
 // Returns a message about the first word of the command line that is neither a known flag nor a known command. Returns
-// "" if all are known; then CLI11's message is used.
+// "" if all words are known; CLI11's message is then used.
 std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWord>& renamed, int argc, char** argv) {
   const CommandNode* node = &root;
   for (int i = 1; i < argc; ++i) {

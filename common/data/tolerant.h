@@ -37,7 +37,7 @@ class CorruptImages {
   const std::vector<std::string>& reasons() const { return reasons_; }
 
   // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit, or if a class lost
-  // all its images. A `limit` of nullopt allows no error; callers without a corrupt_limit pass it.
+  // all its images. A `limit` of nullopt allows no error; callers without a corrupt_limit pass nullopt.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:

@@ -21,8 +21,8 @@ std::filesystem::path StagedPath(const std::filesystem::path& path);
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
 // Moves the staged file, written by StageFile or a stream, to `path`. On success the content is on disk. The new name
-// usually is too, but a failed sync of the folder is not an error. On failure `path` is unchanged and the staged file
-// is removed. Errors are those of FileError.
+// is usually also on disk, but a failed sync of the folder is not an error. On failure `path` is unchanged and the
+// staged file is removed. Errors are those of FileError.
 absl::Status CommitFile(const std::filesystem::path& path);
 
 // Removes the staged file if there is one.

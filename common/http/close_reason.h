@@ -22,7 +22,7 @@ enum class CloseReason {
   kConnectRate,      // exceeded HttpAbuseLimits::connect_rate
   kHandshakeRate,    // exceeded HttpAbuseLimits::handshake_rate
   kAddressLimit,     // exceeded HttpAbuseLimits::connections
-  kConnectionLimit,  // max_connections or no free descriptor: the connection that was idle longest, or the new one
+  kConnectionLimit,  // limit of connections or descriptors reached: the longest idle or the new connection
   kShutdown,         // server shutdown
 };
 inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 1;

@@ -33,7 +33,7 @@ constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
 // account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// If more than this share of its own points is left, a connection is not closed because of other connections from its
+// A connection that has more than this share of its own points left is not closed because of other connections from its
 // address.
 constexpr double kUnsuspicious = 0.5;
 // Share of its points with which a new connection starts if its address has none left.
@@ -121,8 +121,8 @@ void HttpConnection::ReadProxy() {
   if (seen == 0 || (seen < 0 && errno != EAGAIN && errno != EINTR)) return Close(CloseReason::kClient);
   if (seen < 0) return;
   const absl::StatusOr<ProxyHeader> header = ReadProxyHeader(absl::string_view(bytes, static_cast<size_t>(seen)));
-  // The incomplete header stays in the socket, which therefore stays readable. A wait for that would end at once, so
-  // OnTick tries again instead.
+  // The incomplete header stays in the socket, which therefore stays readable. Waiting for a readable socket would end
+  // at once, so OnTick tries again instead.
   if (absl::IsUnavailable(header.status())) return Await(false, false);
   if (!header.ok()) return Close(CloseReason::kProtocol);
   if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);

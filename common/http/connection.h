@@ -82,7 +82,8 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to close the connection. Without a request, closes it at once, unless `reason` is kShutdown.
+  // Asks the client to close the connection. If the connection has no request, closes it at once, unless `reason` is
+  // kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down.
   void End();

@@ -21,7 +21,7 @@ namespace vitrine {
 
 inline constexpr char kPlainText[] = "text/plain; charset=utf-8";
 
-// The peer of a connection. Constant from the first request on, and shared by all requests.
+// The peer of a connection. Shared by all requests of the connection, and constant once the first request has begun.
 struct HttpPeer {
   // Address in gRPC's form: "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:". Behind a trusted proxy that uses the
   // PROXY protocol, this is the client's address.

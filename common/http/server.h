@@ -140,7 +140,7 @@ struct HttpConnectionStatus {
 class HttpServer {
  public:
   // Starts a server. UNAVAILABLE if the address cannot be bound: see ListenOnTcp and UnixListening. INVALID_ARGUMENT if
-  // the certificates cannot be used or a trusted proxy is no network.
+  // the certificates cannot be used or an entry of trusted_proxies is no network.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const HttpServerOptions& options, HttpHandler handler);
   // Calls Shutdown with a grace of one second.
   ~HttpServer();

@@ -31,7 +31,7 @@ struct FittedImage {
 // Returns the image, with its orientation applied, at the first of these sizes that fits: full size (if only its file
 // is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if the image fits
 // unchanged, or if its header cannot be read but the file is small enough to be sent; the server then reports the
-// error. INVALID_ARGUMENT: damage, more pixels than are decoded here, or no size fits.
+// error. INVALID_ARGUMENT: the image is damaged, it has more pixels than FitLimits::most_pixels_here, or no size fits.
 absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

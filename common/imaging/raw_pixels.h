@@ -22,7 +22,8 @@ struct ValueRange {
 };
 
 // Returns the little-endian floats in `bytes` (of any alignment), multiplied by `scale`, as [channels, height, width];
-// nullopt if a value is outside `range`. In all functions here `bytes` must be whole pixels of at least one channel.
+// nullopt if a value is outside `range`. In all functions of this file, `bytes` must be a whole number of pixels, which
+// have at least one channel.
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 

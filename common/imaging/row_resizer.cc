@@ -116,7 +116,7 @@ VITRINE_PER_PROCESSOR void AddRows(const float* const* rows, const float* weight
 }
 
 // Filters one row along x. Tap t is added to sum t % 8, and the eight sums are added in the order below, like in
-// FilterColours. `row` has the inputs from filter.begin on, and kLanes more readable floats than needed.
+// FilterColours. `row` begins with the input at filter.begin, and has kLanes more readable floats than needed.
 VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filter, int outputs, float* out) {
   typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
   for (int x = 0; x < outputs; ++x) {
@@ -243,9 +243,9 @@ void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) 
   FilterAlong(line_.data(), along_, channels, byte_row_.data());
 }
 
-// The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13 it
-// does the vertical pass first if this pass removes more than twice as many rows as the horizontal pass removes
-// columns.
+// The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13,
+// Pillow does the vertical pass first if the vertical pass removes more than twice as many rows as the horizontal pass
+// removes columns.
 void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
   if (down_first_) {
     DownThenAlong(y, rows, channels);

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Inputs and weights of each output along one axis: output i is the sum over t of weights[i * taps + t] *
 // input[first[i] + t]. Unused weights of a row are 0. A resize from bytes to bytes (common/imaging/byte_passes.h) uses
-// the weights in `fixed`, every other resize those in `weights`.
+// the weights in `fixed`; every other resize uses those in `weights`.
 struct ResizeFilter {
   int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
@@ -45,8 +45,8 @@ class RowResizer {
   int height() const { return static_cast<int>(down_.first.size()); }
   int width() const { return static_cast<int>(along_.first.size()); }
 
-  // Computes row y of every channel; channel c is written to `out` + c * `plane`. `rows`: the image's rows from
-  // first_of(y) on, with 1 or 3 interleaved channels, each starting at column part().left.
+  // Computes row y of every channel; channel c is written to `out` + c * `plane`. `rows`: the image's rows, beginning
+  // with row first_of(y). Each row has 1 or 3 interleaved channels and begins at column part().left.
   void Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
   // Like Resize from rows, but `image` is whole and has the constructor's size `from`. A float image is never rounded
   // (see RoundedToBytes in common/imaging/resize.h).

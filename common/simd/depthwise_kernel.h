@@ -27,7 +27,8 @@ struct DepthwiseCall {
   int64_t y_stride;
   const float* residual = nullptr;
   int64_t residual_stride = 0;
-  // Rows of the grid to compute: `wanted_rows` rows from `first_row` on; if negative, all from `first_row` on.
+  // Rows of the grid to compute: `wanted_rows` rows, beginning with row `first_row`. If `wanted_rows` is negative, all
+  // rows beginning with row `first_row`.
   int64_t first_row = 0;
   int64_t wanted_rows = -1;
 };

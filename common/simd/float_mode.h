@@ -14,7 +14,7 @@ namespace vitrine::cpu {
 // operands and results as zero. x86 computes denormals a hundred times slower, and no logit is that small. The
 // destructor restores the previous mode. For x86-64 and AArch64; has no effect on other CPUs.
 //
-// Compilers do not take the mode into account when they move code. Code that needs the mode must be behind a call that
+// Compilers do not take the mode into account when they move code. Code that needs the mode must be in a function that
 // compilers cannot inline.
 class FloatMode {
  public:

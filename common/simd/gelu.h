@@ -6,8 +6,8 @@
 
 #include "common/simd/softmax.h"
 
-// Templates for files that are compiled for one instruction set. Their class `V` has the vector operations. It is in an
-// anonymous namespace, so every template instance stays in its file.
+// Templates for files that are compiled for one instruction set. Their class `V` has the vector operations. This class
+// is in an anonymous namespace, so every template instance stays in its file.
 namespace vitrine::cpu {
 
 // Returns h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.

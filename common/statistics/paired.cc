@@ -119,7 +119,7 @@ std::optional<int64_t> PairsNeeded(double deviation, double distance, double tai
   if (deviation <= 0 || distance <= 0) return std::nullopt;
   constexpr double kNormal = std::numeric_limits<double>::infinity();
   const double ratio = deviation / distance;
-  // The quantiles of the normal distribution are the smallest, so the search starts below the number.
+  // The quantiles of the normal distribution are the smallest, so the search starts below its result.
   const double quantiles = StudentQuantile(tail, kNormal) + StudentQuantile(kMissed, kNormal);
   double n = std::max<double>(kFewestPairs, std::ceil(quantiles * ratio * quantiles * ratio));
   if (n > kMostPairs) return std::nullopt;

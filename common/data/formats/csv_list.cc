@@ -81,7 +81,7 @@ absl::Status Complete(const fs::path& list, std::vector<ImageRow>& rows) {
   return CheckPaths(list, rows);
 }
 
-// Returns the split of each row; empty if the rows are not divided.
+// Returns the split of each row; empty if the rows are not divided into splits.
 absl::StatusOr<std::vector<NamedSplit>> SplitsOf(const fs::path& list, const ImageRows& all) {
   std::vector<NamedSplit> splits;
   const ImageRow* unknown = nullptr;

@@ -22,8 +22,8 @@ namespace vitrine {
 // test split has.
 //
 // INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, text
-// that is not UTF-8, a repeated path, a word that is no split in a column of splits; or no rows. NOT_FOUND: no row has
-// the split.
+// that is not UTF-8, a repeated path, a word that is no split in a column of splits. INVALID_ARGUMENT also if there are
+// no rows. NOT_FOUND: no row has the split.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path, Split split);
 
 }  // namespace vitrine

@@ -65,9 +65,10 @@ std::string TrainFolder(const fs::path& root, const FolderContent& content) {
   return "";
 }
 
-// Chooses the test folder among the folders with a name of kTestFolders. Takes the first one that has a class of the
-// training split, or else the first one: a folder without such a class holds unlabelled images, as in many
-// competitions. Without a training split the test folder must contain folders, because it could otherwise be a class.
+// Chooses the test folder among the folders with a name of kTestFolders. Takes the first folder that has a class of the
+// training split, because a folder without such a class usually holds unlabelled images. If no folder has one, takes
+// the first folder. Without a training split the test folder must contain folders, because it could otherwise be a
+// class.
 void ChooseTest(const fs::path& root, const FolderContent& content, SplitFolders& folders) {
   const std::vector<std::string> trained =
       folders.train.empty() ? std::vector<std::string>() : ClassFolders(root / folders.train);

@@ -96,7 +96,7 @@ std::string SplitInCell(const SplitColumn& column, const std::string& cell) {
 }
 
 // Finds the columns of a header row by their names. If there are two columns and only one has a known name, the other
-// column is used for what is missing, path or label. Labels may be missing if `labelled` is false.
+// column is the missing one: the path or the label. Labels may be missing if `labelled` is false.
 std::optional<Columns> NamedColumns(const CsvRow& row, bool labelled) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
   if (path && (label || !labelled)) return Columns{*path, label.value_or(*path), FindSplitColumn(row)};

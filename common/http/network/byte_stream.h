@@ -16,8 +16,8 @@ namespace vitrine {
 // A byte stream to a client, plain or TLS, over a non-blocking socket. Thread-compatible.
 class ByteStream {
  public:
-  // Result of a call: the number of bytes, and the next action: continue, wait for an event and repeat the call, or
-  // stop because the client is gone.
+  // Result of a call: the number of bytes and the next action. The action is to continue, to wait for an event and
+  // repeat the call, or to stop because the client is gone.
   struct Result {
     enum class Next { kGoOn, kAwaitReadable, kAwaitWritable, kGone } next = Next::kGoOn;
     size_t bytes = 0;

@@ -12,7 +12,8 @@
 namespace vitrine {
 namespace {
 
-// Number of headers, and of header bytes, that cost one point in a request that is not answered.
+// An unanswered request costs one more point for every kHeadersPerPoint headers and for every kHeadBytesPerPoint header
+// bytes.
 constexpr size_t kHeadersPerPoint = 16;
 constexpr size_t kHeadBytesPerPoint = 1024;
 constexpr double kRefusedPoints = 4;

@@ -68,7 +68,8 @@ void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
 // Called if libjpeg needs more bytes. All bytes were given at the start, so the file is truncated. If only the end
-// marker is missing, libjpeg must be given one to return the last rows; libjpeg warns if it had to invent a pixel.
+// marker is missing, libjpeg must be given an end marker to return the last rows; libjpeg warns if it had to invent a
+// pixel.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
   static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));

@@ -21,7 +21,7 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
 class JpegRows {
  public:
   virtual ~JpegRows() = default;
-  // Called before the first row. Each row has `width` pixels from column `left` on, with 1 or 3 channels.
+  // Called before the first row. Each row has `width` pixels of 1 or 3 channels and begins at column `left`.
   virtual void Begin(int left, int width, int channels) = 0;
   // Returns the buffer for row y.
   virtual uint8_t* RoomFor(int y) = 0;
