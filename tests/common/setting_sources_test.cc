@@ -28,7 +28,7 @@ struct Settings {
   bool check = false;
 };
 
-// Parses flags like the server. `file` is the content of --config; without content there is no --config.
+// Parses flags like the server. `file` is the content of --config; if it is empty, --config is not given.
 Settings Parse(const std::string& file, std::vector<std::string> flags = {}) {
   Settings settings;
   CLI::App app;

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Runs UntilSteady with these sums. Repeats the last sum.
+// Runs UntilSteady with these sums. After the last sum, repeats that sum.
 Rounds Of(const std::vector<double>& sums, int most = 12) {
   size_t next = 0;
   return UntilSteady([&] { return sums[std::min(next++, sums.size() - 1)]; }, most);

@@ -63,7 +63,7 @@ TEST(AttentionDistance, IsLargestBetweenCorners) {
   EXPECT_NEAR(Distance(weights, {8, 8}, 0, 4) * 64, 39.597980, 1e-6);
 }
 
-// Expects the mean attention distance for equal weights on the 3x3 cells at an inner query: 1.072984 cells.
+// Expects the mean attention distance for an inner query with equal weights on the 3x3 cells around it: 1.072984 cells.
 TEST(AttentionDistance, OfAThreeByThreeWindow) {
   Weights weights = Weights::Identity(25);
   for (const int key : {6, 7, 8, 11, 12, 13, 16, 17, 18}) weights.at(12, key) = 1;

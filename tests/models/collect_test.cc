@@ -104,7 +104,7 @@ TEST(CollectAttention, ScoresAndWeightsAreToldApart) {
   }
 }
 
-// The class token precedes the grid, although the earlier blocks have no class token.
+// The keys of the class query are the class token and then the grid, although earlier blocks have no class token.
 TEST(CollectAttention, AClassQuerySeesTheGridBehindTheClassToken) {
   AttentionTap tap;
   const FloatArray weights{{2, 1, 4}, {0.1F, 0.2F, 0.3F, 0.4F, 0.7F, 0.1F, 0, 0.2F}};

@@ -27,7 +27,7 @@ struct RecordedWeights {
   std::string name;
   v1::ModelConfig config;
   std::string structure;  // digest of names, shapes, trained and decays; parameters before buffers
-  std::string initial;    // digest of the values drawn from seed 7, in that order; "-" for models too large for a test
+  std::string initial;    // digest of the values drawn from seed 7, in the same order; "-": model too large for a test
 };
 std::vector<RecordedWeights> ReadRecordedWeights();
 

@@ -52,9 +52,9 @@ TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
   EXPECT_THAT(models, ::testing::IsSupersetOf({"eit-mini-cifar10", "kv-pos-mnist", "xcit-n12-f-sne-cifar10"}));
 }
 
-// Measures the newest version again, at the size of the manifest's first metric. The whole split of a large model takes
-// a minute, so it is measured only with $VITRINE_WHOLE_SPLITS. Otherwise every tenth image is measured, and
-// `of_a_tenth` is the expected accuracy.
+// Measures the newest version again, at the image size of the manifest's first metric. A large model needs a minute for
+// the whole split, so the whole split is measured only with $VITRINE_WHOLE_SPLITS. Otherwise every tenth image is
+// measured, and `of_a_tenth` is the expected accuracy.
 void ExpectAccuracy(const std::string& name, const std::string& data, std::optional<Size> size, double at_least,
                     std::optional<double> of_a_tenth = std::nullopt) {
   const auto versions = ListVersions(kBundled);

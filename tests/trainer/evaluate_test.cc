@@ -66,12 +66,12 @@ TEST(Evaluate, TakesTheFeaturesThatTheHeadReads) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const ColouredSquares data(20, 2);
   at::Tensor features, alone;
-  // Images of several sizes, which a batch sorts.
+  // The images have several sizes, and each batch sorts its images by size.
   ASSERT_TRUE(Evaluate(*model, data, std::nullopt, {.batch = 7, .threads = 3, .features = &features}).ok());
   ASSERT_TRUE(Evaluate(*model, data, std::nullopt, {.batch = 1, .features = &alone}).ok());
   ASSERT_EQ(features.sizes(), at::IntArrayRef({20, model->features().width}));
   EXPECT_TRUE(at::allclose(features, alone, 1e-4, 1e-5));
-  // The head is linear: its product with a feature is the logit.
+  // The head is linear, so its weight and bias turn a feature into logits.
   at::Tensor weight, bias;
   for (const NamedTensor& parameter : model->Parameters()) {
     if (parameter.name == "head.weight") weight = parameter.tensor;

@@ -63,7 +63,7 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
-// The published version is the newest one, but the run still starts from the one before.
+// The published version is the newest one, but the resumed run still starts from the version before it.
 TEST_F(PublishProgram, AResumedRunKeepsTheVersionItStartedFrom) {
   ASSERT_EQ(Publish("").exit_code, 0);
   flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");

@@ -160,7 +160,7 @@ TEST_F(Published, AResultIsNotPublishedTwice) {
   EXPECT_EQ(PublishResult(recipe, *result, kTrainSquares, kTestSquares, publish)->version, 2);
 }
 
-// Trains again, publishes under the same name, and returns the new version.
+// Trains again, publishes under the same name, and returns the published version.
 absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::filesystem::path& work,
                                       const std::filesystem::path& repository) {
   const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);

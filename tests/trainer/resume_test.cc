@@ -127,7 +127,7 @@ TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
   }
 }
 
-// If the run started, its first state would replace one that may be readable later.
+// If the run started, its first state would replace the unreadable state, which may be readable later.
 TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
   ScratchFolder folder;
   StopAfter stop(13);
@@ -148,7 +148,7 @@ TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
   EXPECT_EQ(std::filesystem::file_size(state), size);
 }
 
-// A crash while the first new state is written must not find the damaged state in both files.
+// If the run crashes while it writes its first new state, the two files must not both hold the damaged state.
 TEST(Resume, TheStateBeforeADamagedOneStaysUntilANewOneIsWritten) {
   ScratchFolder folder;
   StopAfter stop(13);

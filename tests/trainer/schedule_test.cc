@@ -122,7 +122,7 @@ const std::map<std::string, std::vector<double>>& Goldens() {
   return goldens;
 }
 
-// Compares the rate of every `stride`-th step, and of the last step before it, with a golden to a relative 1e-7.
+// Compares the rates of the first and last of every `stride` steps with the golden, to a relative 1e-7.
 void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::string& golden, int64_t stride) {
   const std::vector<double>& rates = Goldens().at(golden);
   ASSERT_EQ(plan.total_steps, static_cast<int64_t>(rates.size()) * stride);

@@ -48,7 +48,7 @@ class TrainProgram : public ::testing::Test {
  protected:
   TrainProgram();
 
-  std::string Text(const std::string& file) const;  // below the folder
+  std::string Text(const std::string& file) const;  // content of a file in the folder
 
   ScratchFolder folder_;
   const std::string recipe_ = folder_.path() / "small.textproto";

@@ -45,7 +45,7 @@ std::string RowsOf(const v1::Recipe& recipe) {
   return TrainingRows(recipe, {.samples_per_step = 16});
 }
 
-// Sets a field without presence rules to a value that it does not have in Full().
+// Sets a field to a value that differs from its value in Full().
 void Change(Message& message, const FieldDescriptor& field) {
   const auto& reflection = *message.GetReflection();
   switch (field.cpp_type()) {

@@ -56,7 +56,7 @@ TEST(DrawHistogram, StacksTheBars) {
        .high = 1,
        .stacked = true,
        .series = {{.name = "wrong", .values = {0.5}}, {.name = "right", .values = {0.5, 0.5, 0.5}, .colour = 1}}});
-  // The plot is 226 pixels high, and its end is 5 % above the largest value 4, so a value of 1 has 53.8 pixels.
+  // The plot is 226 pixels high. Its scale ends 5 % above the largest value, 4, so a value of 1 is 53.8 pixels high.
   EXPECT_THAT(svg, HasSubstr("y=\"226.2\" width=\"537.0\" height=\"53.8\""));
   EXPECT_THAT(svg, HasSubstr("y=\"64.8\" width=\"537.0\" height=\"161.4\""));
 }

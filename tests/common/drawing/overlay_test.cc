@@ -50,7 +50,8 @@ TEST(DrawOverlay, BrightCellsAreAtTheirPositions) {
 TEST(DrawOverlay, ColoursOfTheExtremesAreKnown) {
   const std::vector<float> values = {0, 5};
   const Image image = Overlay(Flat(400, 200, {100, 100, 100}), {1, 2, values, Rectangle(0, 0, 400, 200)});
-  // Expected are 0.55 of inferno's ends, (0, 0, 4) and (252, 255, 164), plus 0.45 of grey 100.
+  // The expected colours are 0.55 times the ends of the colour map inferno, (0, 0, 4) and (252, 255, 164), plus 0.45
+  // times grey 100.
   const Rgb low = At(image, 20, 100), high = At(image, 380, 100);
   for (int channel = 0; channel < 3; ++channel) {
     EXPECT_NEAR(low[channel], (std::array{45, 45, 47})[channel], 2);

@@ -11,9 +11,9 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr int kBatches = 20;  // sanitizers are ten times as slow; one batch is enough to show a wrong address
+constexpr int kBatches = 20;  // fewer, since sanitizers are slow; a sanitizer finds a wrong address in any batch
 #else
-constexpr int kBatches = 60;  // three runs of them, with teams of two, three and four threads
+constexpr int kBatches = 60;  // three of these batches run on teams, of two, three and four threads
 #endif
 
 class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};

@@ -17,7 +17,7 @@ class Company {
 
   struct Trials {
     int batches = 0;
-    size_t most_images = 0;  // limit of every eighth batch; other batches have at most four images
+    size_t most_images = 0;  // maximum size of every eighth batch; other batches have at most four images
     int team_every = 8;      // a multiple of four; large, because teams are slow on a machine with few cores
   };
   // Expects the same bits in random batches: first on one thread, then on two threads at once, where one thread

@@ -76,7 +76,7 @@ TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
   EXPECT_EQ(Under(kFlush, logits), std::vector<float>{0});
 }
 
-// Engine::Make runs under each rounding mode, because folding weights rounds.
+// Engine::Make runs under each rounding mode, because it rounds when it folds weights.
 TEST_P(EngineFloatMode, BitsDoNotDependOnTheCallersRounding) {
   for (const EngineForm& form : EngineForms()) {
     if (form.name != "eit" && form.name != "xcit_f_sne" && form.name != "kv-pos-mnist-p7-d64-l2") continue;

@@ -13,7 +13,7 @@
 
 namespace vitrine::testing {
 
-// A team of `members` threads that have joined it. The calling thread leads the team.
+// A team of `members` threads: the calling thread, which leads the team, and threads that have joined it.
 class Gathered {
  public:
   explicit Gathered(int members, std::atomic<int64_t>* recalls = nullptr) : team_(recalls) {

@@ -73,7 +73,7 @@ TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
   }
 }
 
-// A row's bits do not depend on the tile that contains it.
+// The bits of a row do not depend on the tile that contains the row.
 TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
   constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
@@ -155,7 +155,7 @@ TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
   }
 }
 
-// Covers inputs in steps of 5e-5 where GELU bends, then from the smallest to very large ones.
+// Covers inputs from -7 to 7, where GELU bends, in steps of 5e-5. Then covers magnitudes from 1e-30 to 1e6.
 TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
   std::vector<float> x;
   for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);

@@ -25,7 +25,7 @@ class Bf16KernelsOf : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   static double Rounded(float value) { return cpu::ToFloat(cpu::ToBf16(value)); }
   static std::byte* Bytes(AlignedFloats& floats) { return reinterpret_cast<std::byte*>(floats.data()); }
-  // Returns panels followed by one more float, to detect writes beyond the end.
+  // Returns memory for panels and one more float at its end, to detect writes beyond the panels.
   static AlignedFloats Panels(int64_t floats) {
     AlignedFloats panels(floats + 1);
     for (int64_t i = 0; i <= floats; ++i) panels.data()[i] = kUntouched;
@@ -45,7 +45,7 @@ std::vector<cpu::CpuPath> Bf16Paths() {
 INSTANTIATE_TEST_SUITE_P(, Bf16KernelsOf, ::testing::ValuesIn(Bf16Paths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// Tests the product a b for b stored as [inner, columns] and as [columns, inner].
+// Tests the product of `a` and `b`, with `b` stored as [inner, columns] and as [columns, inner].
 TEST_P(Bf16KernelsOf, AProductOfActivationsIsThatOfTheirRoundedNumbers) {
   for (const int64_t inner : {1, 2, 5, 32, 33, 64, 67}) {
     for (const int64_t columns : {1, 4, 15, 16, 17, 32, 33, 50}) {
@@ -128,8 +128,8 @@ TEST_P(Bf16KernelsOf, WeightsOfARowAreThoseOfASoftmax) {
         for (double& e : exact) sum += e = std::exp2(e - largest);
         for (int64_t j = 0; j < whole; ++j) {
           const double expected = j < keys ? exact[static_cast<size_t>(j)] / sum : 0;
-          // Tolerance: half a unit of an 8-bit mantissa, the error of the power, and the rounding of scores around a
-          // thousand.
+          // Tolerance: half a unit of an 8-bit mantissa, the error of the approximated power, and the rounding of
+          // scores with a magnitude of a thousand.
           ASSERT_NEAR(cpu::ToFloat(weights[static_cast<size_t>(i * whole + j)]), expected, expected * 5e-3 + 1e-30)
               << keys << " keys, " << i << ", " << j;
         }

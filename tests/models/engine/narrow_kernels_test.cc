@@ -44,7 +44,7 @@ std::vector<Numbers> AllNumbers() {
     add("int8", FindInt8Kernels(path));
   }
 #if defined(__x86_64__)
-  // Tested even if the CPU has better kernels.
+  // These AVX2 kernels are tested even if the CPU has better kernels.
   if (cpu::IsSupported(cpu::CpuPath::kAvx2)) all.push_back({"int8_pairs_of_avx2", &kAvx2PairsKernels});
   if (__builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512vl")) {
     all.push_back({"int8_avx2_by_avx512", &kAvx2Int8KernelsByAvx512});
@@ -91,7 +91,7 @@ class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
   const bool is_of_bytes_ = kernels_.of_bytes;
-  // error of NarrowGelu, which looks up pieces with 16 lanes
+  // error of NarrowGelu, which is larger with 16 lanes
   const double gelu_error_ = kernels_.vector_columns == 16 ? 9.4e-5 : 0;
 
   // Returns the weights as rounded by the kernels, row by row.
@@ -184,7 +184,7 @@ TEST_P(NarrowKernelsOf, ARowOfAProductIsTheSameBitsInAnyCompany) {
   }
 }
 
-// bf16 results equal the fp32 results, rounded.
+// bf16 results equal the fp32 results, rounded to bf16.
 TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   constexpr int64_t kRows = 17, kInputs = 24, kOutputs = 43;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), y(kRows, kOutputs);
@@ -205,7 +205,8 @@ TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   }
 }
 
-// Rows consist of parts, as for a convolution: each part begins with its own group and reads only its own inputs.
+// Rows consist of parts, as in a convolution. Each part begins with its own group of inputs and reads no other part's
+// inputs.
 TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   constexpr int64_t kRows = 5, kPart = 9, kParts = 3, kOutputs = 20;
   Matrix<float> weight(kOutputs, kPart * kParts), y(kRows, kOutputs);
@@ -269,7 +270,7 @@ TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
   }
 }
 
-// Covers the GELU of a narrow product in steps of 1e-4 where it bends, and far beyond.
+// Covers the GELU of a narrow product in steps of 1e-4 from -6 to 6, where GELU bends, and at a few other inputs.
 TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   constexpr int64_t kOutputs = 32;
   Matrix<float> weight(kOutputs, 1), zero(1, 1), y(1, kOutputs);
@@ -292,7 +293,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
   }
 }
 
-// The values differ little relative to their size: no byte may leave its range, even if few steps are left for the row.
+// Values that differ little relative to their size leave few quantization steps for a row. No byte may overflow.
 TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
   constexpr int64_t kColumns = 70;
   for (const float center : {1.0f, -1.0f, 300.0f, -300.0f, 1e6f, -1e-20f}) {
@@ -323,7 +324,7 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   constexpr int64_t kInputs = 6144;
   Matrix<float> a(1, kInputs), weight(1, kInputs), y(1, 1);
   for (int64_t k = 0; k < kInputs; ++k) {
-    a.view().data[k] = k == 0 ? 1 : 255;  // bytes as they are
+    a.view().data[k] = k == 0 ? 1 : 255;  // values that are stored as the same bytes
     weight.view().data[k] = 1;
   }
   const NarrowMatrix matrix(std::as_const(weight).view(), nullptr, kernels_);

@@ -148,7 +148,7 @@ TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
   for (const float logit : compiled.ByEngine({image})) EXPECT_TRUE(std::isnan(logit));
 }
 
-// A GELU after a depthwise convolution is the narrow GELU if lanes can look up its pieces.
+// With 16 lanes, a GELU after a depthwise convolution is computed by NarrowGelu.
 TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests programs that no existing family builds, but a new one may. The engine must compute them, or reject them with
-// the operator's name.
+// Tests programs that no existing family builds, but that a new family may build. The engine must compute them, or
+// reject them with the operator's name.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/full.h>
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ using program::Program;
 using program::Value;
 using ::testing::HasSubstr;
 
-// A program with hashed weights, by name.
+// A program and its hashed weights, which can be accessed by name.
 struct Weighted {
   explicit Weighted(Program made) : program(std::move(made)) {
     for (const program::Weight& weight : program.weights()) {
@@ -58,7 +58,7 @@ class Programs : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, Programs, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// Tests positions on the table's own grid and on another grid.
+// Tests learned positions for an image with the grid of the table, and for an image with another grid.
 TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   Builder b(3);
   const Value cells = b.Linear("patches", b.Patchify(2), 4);
@@ -70,7 +70,7 @@ TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
   EXPECT_LE(Apart(Logits(*engine, images), model.ByReference(images)), kParityTolerance);
 }
 
-// Returns a program with attention whose q, k and v are columns of one value, or with `apart` three values.
+// Returns a program with attention. Its q, k and v are columns of one value, or three separate values if `apart`.
 Program Attending(bool class_query, bool apart) {
   Builder b(3);
   const Value x = b.JoinClass("join", b.ClassToken("class_token", 8, {}), b.Linear("patches", b.Patchify(2), 8));
@@ -98,7 +98,8 @@ void Split(Weighted& together, Weighted& apart) {
   }
 }
 
-// The last block needs queries only for the class token, but must return attention of all queries if that is offered.
+// The last block needs queries only for the class token, but must return the attention of all queries if the program
+// offers that.
 TEST_P(Programs, AttentionIsHandedOutAlikeOfQueriesSideBySideAndApart) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));

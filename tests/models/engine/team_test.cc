@@ -25,7 +25,8 @@ class Does : public Step {
   const std::function<void(const Frame&)> what_;
 };
 
-// Frames of one image without buffers, and a plan whose steps call the given functions.
+// A fixture with a plan whose steps call the given functions and use no buffers. Each member gets a Frame for one
+// image.
 class TeamTest : public ::testing::Test {
  protected:
   void Then(std::function<void(const Frame&)> what) { plan_.steps.push_back(std::make_unique<Does>(std::move(what))); }
@@ -80,7 +81,7 @@ TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
   EXPECT_EQ(leaders, 1);
 }
 
-// Each member needs 40 MB of scratch: two members would exceed the limit for all.
+// Each member would need so much scratch memory that two members exceed the limit of the team.
 TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
   class Wants : public Step {
    public:
@@ -98,7 +99,7 @@ TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
   }
 }
 
-// The last members leave; the remaining members take over their shares from the next step on.
+// When the last members leave, the remaining members take over the shares of these members from the next step on.
 TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
   constexpr int kMembers = 4, kItems = 100;
   std::atomic<int64_t> recalls = 0;

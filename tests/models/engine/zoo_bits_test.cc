@@ -46,7 +46,7 @@ bool Whole() {
   return std::getenv("VITRINE_WHOLE_ZOO") != nullptr;
 }
 
-// Returns the rows that differ in more than depth; of equal ones, the first.
+// Returns the rows that differ in more than depth. If several rows are equal, returns the first.
 std::vector<EngineForm> ZooForms() {
   std::vector<EngineForm> forms;
   std::set<std::string> seen;

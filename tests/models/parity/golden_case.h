@@ -28,8 +28,8 @@ class GoldenCase {
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& images() const { return images_; }
 
-  // Returns the model with its weights, recomputed from the hash; weights of other libraries go through the import. If
-  // they do not fit, the test fails and the program ends.
+  // Returns the model with weights that are recomputed from the hash. Weights of other libraries are imported first. If
+  // the weights do not fit the model, the test fails and the program ends.
   std::unique_ptr<Model> Build() const;
 
  private:
@@ -45,7 +45,7 @@ class GoldenCase {
   };
   v1::ModelConfig config_;
   std::string key_;
-  std::string arch_;  // another library's name of the model; empty if the tensors have the published names
+  std::string arch_;  // name of the model in another library; empty if the tensors have the published names
   std::vector<HashedRow> rows_;
   ImageBatch images_;
   std::map<std::string, at::Tensor> recorded_;

@@ -12,7 +12,7 @@
 
 namespace vitrine::testing {
 
-// Runs the model on some of the images in one batch. Returns the values that tests/oracle/record.py records, with the
+// Runs the model on one batch of some of the images. Returns the values that tests/oracle/record.py records, with the
 // same sampling. Always returns "logits.<image>". Returns "tokens.<block>.<image>", "final.<image>",
 // "class_row.<layer>.<image>", "map.<layer>.<image>" and "channels.<layer>.<image>" if `names` has them. `batch` holds
 // indices into `images`, in batch order.

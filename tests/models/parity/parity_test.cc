@@ -46,7 +46,8 @@ class Parity : public ::testing::TestWithParam<std::string> {
     }
   }
 
-  // Runs the model on all images in these batches. Returns its results by the names of the recorded tensors.
+  // Runs the model on these batches, which together have all images. Returns its results by the names of the recorded
+  // tensors.
   std::map<std::string, at::Tensor> Observed(const Model& model, const std::vector<std::vector<int>>& batches) const {
     std::map<std::string, at::Tensor> all;
     for (const std::vector<int>& batch : batches) all.merge(Observe(model, golden_.images(), batch, names_));

@@ -251,7 +251,7 @@ TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   for (const NamedTensor& parameter : model_->Parameters()) {
     if (!parameter.tensor.grad().defined()) continue;
     const double gradient = parameter.tensor.grad().abs().max().item<double>();
-    // In a post-norm block, the norm follows the residual, so x still passes through it.
+    // In a post-norm block, the norm follows the residual, so x still passes through the norm.
     if (model_->config().vit().norm() == v1::VitConfig::POST && absl::StrContains(parameter.name, "norm")) continue;
     if (absl::StartsWith(parameter.name, "blocks.")) {
       EXPECT_EQ(gradient, 0) << parameter.name;

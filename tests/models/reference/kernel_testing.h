@@ -27,7 +27,8 @@ inline std::vector<float> NoiseVector(uint64_t sequence, int64_t count) {
 // Marks memory where a kernel must not write.
 inline constexpr float kUntouched = 77;
 
-// A matrix with `gap` elements after each row, filled with `fill`. A correct kernel neither reads nor changes them.
+// A matrix with a gap of `gap` elements after each row. All elements are `fill` at first. A correct kernel neither
+// reads nor changes the gaps.
 template <typename T>
 class Matrix {
  public:
@@ -38,7 +39,7 @@ class Matrix {
 
   View<T> view() { return view_; }
   View<const T> view() const { return view_; }
-  // Fills the rows (not the gaps) with sequence `sequence`. An element depends only on its position.
+  // Fills the rows (not the gaps) with numbers of Noise. An element depends only on `sequence` and its position.
   void FillWithNoise(uint64_t sequence) {
     for (int64_t i = 0; i < view_.rows; ++i) {
       for (int64_t j = 0; j < view_.columns; ++j) view_.Row(i)[j] = Noise(sequence, i * view_.columns + j);

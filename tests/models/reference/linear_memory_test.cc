@@ -48,7 +48,7 @@ class LinearMemory : public ::testing::TestWithParam<const char*> {
     EXPECT_LT(static_cast<double>(at_long.largest), kMoreTokens * 1.02 * at_short.largest);
   }
 
-  // Adds the tap's memory: the meter counts only tensors.
+  // Adds the tap's memory, because the meter counts only tensors.
   static void AddTaken(const AttentionTap& tap, Use& use) {
     using Matrices = AttentionTap::Matrices;
     for (const auto source : {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels}) {
@@ -87,7 +87,7 @@ TEST_P(LinearMemory, Training) {
   ExpectLinear(Measure(*model_, kShort, true), Measure(*model_, kLong, true));
 }
 
-// Captured attention is also linear, since X-ViT returns factors.
+// The memory of captured attention is also linear in the tokens, since X-ViT returns factors.
 TEST_P(LinearMemory, Capture) {
   Use use[2];
   for (const int side : {kShort, kLong}) {

@@ -21,7 +21,7 @@ struct Counts {
 };
 Counts counts;
 
-// Lives until the program ends, because tensors may outlive the meter and need its deleter.
+// This allocator is never destroyed, because tensors may outlive the meter and need the allocator's deleter.
 class CountingAllocator : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t size) override {

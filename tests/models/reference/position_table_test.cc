@@ -56,7 +56,7 @@ TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
   EXPECT_EQ(interpolations.To({3, 2}, at::kCPU).data_ptr(), first.data_ptr());
 }
 
-// Images of many shapes must not fill a device's memory: 196 cells to 4,096 need 3.2 MB per grid.
+// Images of many shapes must not fill a device's memory: each grid of 4,096 cells needs a matrix of 3.2 MB.
 TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
   const GridInterpolations interpolations({14, 14});
   const at::Tensor first = interpolations.To({64, 64}, at::kCPU);

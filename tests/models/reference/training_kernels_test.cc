@@ -48,7 +48,7 @@ class TrainingKernelsTest : public ::testing::TestWithParam<CpuPath> {
     }
   }
 
-  // Calls `run` with both tables and compares all values that it returns.
+  // Calls `run` with the tested kernels and with the portable kernels, and compares all values that `run` returns.
   template <class E, class Run>
   void Compare(const char* what, const Run& run) {
     const std::vector<float> a = run(Of<E>(ours())), b = run(Of<E>(portable()));

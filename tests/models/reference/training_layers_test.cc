@@ -47,7 +47,7 @@ class Weights : public Module {
     }
   }
   const at::Tensor& operator[](size_t i) const { return tensors_[i]; }
-  // Returns the four tensors of a BatchNorm, starting at number i.
+  // Returns four tensors as those of a BatchNorm, starting at index `i`.
   BatchNormTensors Norm(size_t i) const { return {tensors_[i], tensors_[i + 1], tensors_[i + 2], tensors_[i + 3]}; }
 
  private:
@@ -104,7 +104,7 @@ void CheckAgainstLibrary(Module& module, const at::Tensor& input, const Layer& l
   if (check.bf16) ExpectEqual(Pass(module, input, bf16, layer), expected, kRounded);
 }
 
-// Returns grids with numbers of tokens and rows that fill whole vectors, and numbers that do not.
+// Returns grids whose tokens and rows fill whole vectors, and grids whose tokens and rows do not.
 std::shared_ptr<const TokenLayout> MixedLayout(int prefix_tokens) {
   return TokenLayout::Make({{3, 5}, {3, 5}, {4, 4}, {1, 1}, {7, 6}}, prefix_tokens);
 }
@@ -150,7 +150,7 @@ TEST(TrainingLayers, ColumnSums) {
   }
 }
 
-// Summing 0.1 300,000 times in one fp32 chain would be off by 3e-3.
+// A single fp32 sum of 300,000 values of 0.1 would be off by 3e-3.
 TEST(TrainingLayers, SumsOverManyRowsKeepTheirDigits) {
   constexpr int64_t kImages = 3000, kRows = 100 * kImages;
   const auto layout = TokenLayout::Make(std::vector<Grid>(kImages, Grid{10, 10}), 0);
@@ -284,7 +284,7 @@ TEST(TrainingLayers, RunningStatistics) {
   }
 }
 
-// Whole models must give the same gradients as with only the library's operators.
+// Whole models must give the same gradients as with only LibTorch's operators.
 TEST(TrainingLayers, Families) {
   const std::string ends = "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } ";
   const std::string large = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 64 } } ";

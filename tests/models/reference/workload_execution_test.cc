@@ -22,7 +22,7 @@ class WhatRuns : public ::testing::TestWithParam<SmallForm> {};
 INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
-// Counts with gradients enabled, so that no padding rows follow the tokens; no parameter requires them.
+// Counts with gradients enabled, so that no padding rows follow the tokens. No parameter requires a gradient.
 int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   const at::AutoGradMode no_padding(true);
   ForwardContext context;

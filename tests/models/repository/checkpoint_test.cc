@@ -146,7 +146,7 @@ TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
   }
 }
 
-// Drawing 1.6 GB of initial weights, which a load replaces, would take most of its time.
+// A load replaces the initial weights. Drawing 1.6 GB of them first would take most of the load's time.
 TEST(BlankModel, TouchesNoMemory) {
   v1::ModelConfig config = SmallKvConfig();
   config.mutable_kv()->set_width(2048);

@@ -25,7 +25,7 @@ struct VitSizes {
   int64_t width, depth, patch, cells, classes;
 };
 inline constexpr VitSizes kSmallVit = {.width = 24, .depth = 2, .patch = 4, .cells = 12, .classes = 5};
-// Returns a ViT of kSmallVit for images of 12 x 16 pixels.
+// Returns the config of a ViT with the sizes kSmallVit, for images of 12 x 16 pixels.
 v1::ModelConfig SmallVit(ForeignSource source);
 Tensors TimmVitWeights(const VitSizes& sizes);
 Tensors HuggingFaceVitWeights(const VitSizes& sizes);

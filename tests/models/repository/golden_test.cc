@@ -190,8 +190,8 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
               Refuses(kRefused, HasSubstr("no golden tolerance for fp32 on cuda")));
 }
 
-// A version may store golden logits of a precision in addition to the fp32 logits. Results in that precision are then
-// compared with these logits.
+// A version may store golden logits for another precision in addition to the fp32 logits. Results in that precision are
+// then compared with these logits.
 TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");

@@ -58,7 +58,7 @@ TEST(ForeignFile, OtherElementTypesAreNoDamage) {
   EXPECT_THAT(Refusal("w.safetensors", FileOf("X9", 8)), HasSubstr("is no safetensors file, or is damaged"));
 }
 
-// The file starts with the length 640 of its header, whose first bytes are 80 02. A pickle starts with the same bytes.
+// The file starts with the length of its header: 640, stored as the bytes 80 02. A pickle starts with the same bytes.
 TEST(ForeignFile, AHeaderOfAnyLengthIsRead) {
   std::string header = R"({"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
   header.resize(640, ' ');

@@ -35,7 +35,7 @@ using testing::HasSubstr;
 constexpr float kOld = 1;
 constexpr float kNew = 2;
 constexpr char kPublished[] = "published";
-// Far above the system calls of a publish; a loop that reaches it would never end.
+// Far more system calls than a publish makes. A loop that reaches this number would never end.
 constexpr int kMostCalls = 5000;
 
 const auto kCarryOn = [](const SystemCall&, int64_t) {};
@@ -48,8 +48,8 @@ std::vector<std::string> TemporaryFolders(const fs::path& model) {
   return names;
 }
 
-// Expects that every listed version is complete and is the version that was published under its number. Returns their
-// count.
+// Expects that every listed version is complete and is the version that was published under its number. Returns the
+// number of listed versions.
 size_t ExpectWholeVersions(const fs::path& root) {
   const auto ids = ListVersions(root);
   EXPECT_TRUE(ids.ok()) << ids.status();

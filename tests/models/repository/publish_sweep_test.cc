@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a publisher that cleans up while no lock protects a second, active publisher. Reasons are that the second one
-// has just published, or that the file system does not share locks between machines.
+// Tests a publisher that cleans up while no lock protects a second, active publisher. There is no lock if the second
+// publisher has just published, or if the file system does not share locks between machines.
 #include <gmock/gmock.h>
 #include <sys/file.h>
 #include <sys/stat.h>

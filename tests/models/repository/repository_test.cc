@@ -142,7 +142,7 @@ TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
   const WithoutRights without;
   const auto listing = ListRepository(root_);
   ASSERT_TRUE(listing.ok()) << listing.status();
-  // An unreadable version may be valid, which only reading it would show.
+  // An unreadable version is listed, because it may be valid.
   EXPECT_THAT(listing->versions, ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}));
   EXPECT_EQ(listing->status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(listing->status().message()), HasSubstr("hidden"));

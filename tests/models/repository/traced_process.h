@@ -27,7 +27,7 @@ struct ChildResult {
   std::string text;  // return value of `body`, if it returned
 };
 
-// Runs `body` in a forked child and returns what it returns.
+// Runs `body` in a forked child and returns the child's result.
 ChildResult RunInChild(const std::function<std::string()>& body);
 
 // Like RunInChild, but calls `before` at every system call of the body and `after` with the call's result. The body may

@@ -59,7 +59,8 @@ TEST(GpuBound, IsTheLargerOfProductsAndBytes) {
   EXPECT_DOUBLE_EQ(bytes.BoundOn(gpu), 3e-6);
 }
 
-// ViT-Ti's second layer of a block: 4 x 197 rows of 192 and 576 numbers, and 192 x 576 weights with their biases.
+// The second layer of a block of ViT-Ti has 4 x 197 rows of 192 and 576 numbers, and 192 x 576 weights with their
+// biases.
 TEST(GpuBound, CountsRowsAndWeightsOnce) {
   const std::vector<StepWork> steps = Steps("vit-ti16");
   const auto qkv = std::find_if(steps.begin(), steps.end(),

@@ -26,7 +26,7 @@ v1::ModelConfig VitConfig(int classes, const std::string& more) {
                    more, " }"));
 }
 
-// Returns an image of one colour and size number `i`.
+// Returns an image of one colour. `i` changes its size and shade.
 std::string Colour(int i, uint8_t red, uint8_t blue) {
   return PngFile(PlainImage(20 + i, 24 - i, {static_cast<uint8_t>(red + i), 90, static_cast<uint8_t>(blue + i)}));
 }

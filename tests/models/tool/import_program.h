@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs `vitrine-repo import` on made checkpoints.
+// Runs `vitrine-repo import` on checkpoints that the test makes.
 #ifndef VITRINE_TESTS_MODELS_TOOL_IMPORT_PROGRAM_H_
 #define VITRINE_TESTS_MODELS_TOOL_IMPORT_PROGRAM_H_
 

@@ -39,8 +39,8 @@ TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {
   ExpectServed(7);
 }
 
-// Queries and keys this large make softmax amplify differences of rounding between the portable kernels, which record
-// goldens, and those of this CPU.
+// With queries and keys this large, softmax amplifies the different rounding of the portable kernels, which record
+// goldens, and of this CPU's kernels.
 TEST_F(ImportProgram, WhatNoServerWouldAcceptIsNotPublished) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   for (auto& [name, tensor] : tensors) {

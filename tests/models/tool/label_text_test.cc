@@ -62,7 +62,7 @@ TEST(LabelText, NumbersThatBelongToTheLabelsStay) {
   EXPECT_THAT(Labels("[none]\ncat\n"), ElementsAre("[none]", "cat"));
 }
 
-// An empty list must not count as none, because an import without a list takes ImageNet's labels.
+// An empty list must not be treated like a missing list, because an import without a list takes ImageNet's labels.
 TEST(LabelText, ATextWithoutLabelsIsRefused) {
   for (const char* text : {"", "\n\r\n", "\xEF\xBB\xBF \n"}) EXPECT_THAT(Refusal(text), HasSubstr("no label"));
 }

@@ -25,7 +25,7 @@ v1::Manifest ManifestOf(const std::string& config) {
   return manifest;
 }
 
-// Returns a ViT that timm has under no name.
+// Returns a ViT with sizes for which timm has no name.
 v1::Manifest OddVit() {
   return ManifestOf(R"pb(
     classes: 2

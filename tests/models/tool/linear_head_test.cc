@@ -30,8 +30,8 @@ TEST(LinearHead, PrototypesMeetHalfWayBetweenTheMeans) {
 }
 
 // Centred features -3, -1, 1, 3 have the sum of squares 20; with alpha 20 the first weight is -4 / 40 and the centred
-// bias 1/2. Without the image at 2, the first logit there is 1/3 + (10/3) / (56/3 + 20) * 4/3 < 1/2, so it is wrong,
-// and so is that at 4.
+// bias 1/2. If the image at 2 is left out of the fit, its first logit is 1/3 + (10/3) / (56/3 + 20) * 4/3 < 1/2, so its
+// class is wrong. The same holds for the image at 4.
 TEST(LinearHead, ProbeIsTheRidgeRegression) {
   const LinearHead head = FitProbe(kLine, 20).value();
   EXPECT_NEAR(head.weight[1], -head.weight[0], 1e-12);
@@ -61,7 +61,7 @@ struct Recorded {
   LabelledFeatures features;
   double alpha;
   std::vector<double> weight, bias;
-  int64_t correct;  // images that are classified correctly if they are left out
+  int64_t correct;  // images that are classified correctly if left out of the fit
   double chosen_alpha;
   std::vector<double> centroids;
   int64_t centroids_correct;

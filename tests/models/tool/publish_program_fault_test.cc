@@ -135,7 +135,8 @@ TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersio
   ASSERT_EQ(WEXITSTATUS(child.status), 0) << child.text;
   states.push_back({root, ", at the end"});
   for (const auto& [copy, when] : states) ExpectOldOrNew(copy, when);
-  // The old states are the new folder, and four files, each after its creation and after its writing.
+  // Only the old version exists after the creation of the new folder, and after the creation and the writing of each of
+  // its four files.
   EXPECT_GT(old_states_, 6) << "hardly any state was seen";
   EXPECT_GE(new_states_, 2);
 }

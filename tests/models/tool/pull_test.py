@@ -61,7 +61,7 @@ WEIGHTS = vit_tiny()
 
 
 def halves(file):
-    """Returns the tensors of a file divided into two files, like save_pretrained does."""
+    """Returns two files with the tensors of one file, divided as by save_pretrained."""
     length = struct.unpack("<Q", file[:8])[0]
     header, data = json.loads(file[8 : 8 + length]), file[8 + length :]
     for part in (list(header)[: len(header) // 2], list(header)[len(header) // 2 :]):

@@ -31,7 +31,7 @@ BUCKET = "s3://models/prod env"
 
 def ask(url, data=None, method=None):
     headers = {"Content-Type": "application/octet-stream"}
-    if "/models/prod" in url:  # moto wants a signature for objects, and does not check it
+    if "/models/prod" in url:  # moto requires a signature for objects, but does not check it
         headers["Authorization"] = "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/s3/aws4_request, Signature=0"
     with urllib.request.urlopen(urllib.request.Request(url, data, headers, method=method), timeout=30) as reply:
         return reply.read()

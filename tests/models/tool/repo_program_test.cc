@@ -190,7 +190,7 @@ TEST_F(RepoProgram, ScalingMeasuresTimeAndMemoryOfAnySize) {
     EXPECT_GT(scaling.at("powers").at("peak_bytes").get<double>(), 0) << scaling;
     peaks[reference] = scaling.at("measured")[3].at("peak_bytes");
   }
-  constexpr int64_t kMatrix = int64_t{3} * (34 * 34 + 1) * (34 * 34 + 1) * 4;  // of three heads
+  constexpr int64_t kMatrix = int64_t{3} * (34 * 34 + 1) * (34 * 34 + 1) * 4;  // the attention of three heads
   EXPECT_GT(peaks[1], kMatrix) << "the reference stores it";
   EXPECT_LT(peaks[0], kMatrix) << "the engine does not";
   EXPECT_THAT(Run("scaling vit-b16 --resolutions 384").error, HasSubstr("224x224 only"));

@@ -190,7 +190,7 @@ TEST_F(RepoRemoval, ListNamesEveryManifestThatCannotBeRead) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("digits,1"), Not(HasSubstr("digits,2"))));
 }
 
-// A version folder of a wrong name, or a DIR of a wrong level, must not look like success.
+// A version folder with a wrong name, or a DIR that is not the repository's folder, must not look like success.
 TEST_F(RepoRemoval, VerifyFailsWhereManifestsAreButNothingWasVerified) {
   const std::filesystem::path models = Path("m");
   EXPECT_EQ(Run("verify " + Path("m")).exit_code, 0);

@@ -14,7 +14,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kDraws = 40000;
-// 1.95 / sqrt(n): Kolmogorov's distance of a correct sampler exceeds it once in a thousand samples.
+// For n draws of a correct sampler, Kolmogorov's distance exceeds 1.95 / sqrt(n) with a probability of 1 in 1,000.
 const double kDistance = 1.95 / std::sqrt(kDraws);
 
 double KolmogorovDistance(std::vector<double> values, const std::function<double(double)>& distribution,

@@ -54,8 +54,8 @@ TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
   }
 }
 
-// With one operation that always acts, the results of many samples are the fifteen operations at the magnitude, each in
-// both directions and about equally often.
+// If every sample gets exactly one operation, the results are those of the fifteen operations at the set magnitude,
+// each in both directions and about equally often.
 TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;

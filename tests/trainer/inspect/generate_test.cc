@@ -16,7 +16,7 @@ using ::testing::Lt;
 
 TEST(DrawToken, DrawsByProbability) {
   const std::vector<float> logits = {0, 1, 1, -1};
-  // The shares of ids 1, 2, 0 and 3, the most likely first: 0.3995, 0.3995, 0.147 and 0.054.
+  // The ids 1, 2, 0 and 3 have the probabilities 0.3995, 0.3995, 0.147 and 0.054.
   const auto drawn = [&](const GenerateOptions& options, const std::vector<double>& uniform) {
     std::vector<int64_t> ids;
     for (const double u : uniform) ids.push_back(DrawToken(logits, options, u));

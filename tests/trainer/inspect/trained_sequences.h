@@ -13,7 +13,7 @@ namespace vitrine::testing {
 // or replaces them.
 void TrainIn(const ScratchFolder& folder, const std::string& text, const std::string& data = "");
 
-// Trains as TrainIn in a folder of its own and opens the run. On an error, fails the test with its status.
+// Trains like TrainIn, in a new folder, and opens the run. On an error, fails the test with its status.
 SequenceRun RunOf(const std::string& text, const std::string& data = "");
 
 // Returns a recipe with four steps on six digits. `attention` is "qkv", "kv" or "kv-pos".

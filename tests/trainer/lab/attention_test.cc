@@ -36,7 +36,7 @@ TEST(PositionalTensor, IsTheLibrarys) {
     EXPECT_NEAR(fifty[c].item<double>(), query[c], 1e-6) << c;
     EXPECT_NEAR(fifty[26 + c].item<double>(), key[c], 1e-6) << c;
   }
-  // A model keeps half of P: the channels of the key, which are the same in every row.
+  // A model stores only half of the positional tensor: the channels of the key, which are the same in every row.
   for (const int m : {3, 10, 20, 50}) {
     const at::Tensor keys = KeyPositions(6, m);
     const at::Tensor expected = PositionalTensor(6, m)[4].narrow(1, m - keys.size(1), keys.size(1));
@@ -141,7 +141,8 @@ TEST(KvAttention, ScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
     EXPECT_EQ(seen.scores.size(0), 4) << "heads";
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
     EXPECT_GT(Difference(seen.weights, seen.weights.transpose(1, 2)), 1e-4) << "the softmax breaks the symmetry";
-    const at::Tensor balanced = seen.weights * seen.scores.exp().sum(-1, /*keepdim=*/true);  // A_ij Z_i
+    // The product of each weight and the sum of exp(scores) in its row.
+    const at::Tensor balanced = seen.weights * seen.scores.exp().sum(-1, /*keepdim=*/true);
     EXPECT_LT(Difference(balanced, balanced.transpose(1, 2)), 1e-5 * balanced.max().item<double>());
   }
 }
@@ -160,12 +161,13 @@ TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
     const auto model = MakeHashedSequence(config);
     const Matrices seen = Watch(*model, 1, HashedBatch(config, 2, 10));
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
-    // log A_ij - score_ij = g(j) - log Z_i, so differences along a row are the same in every row.
+    // The log of a weight minus its score is a term of the key minus a term of the query. Therefore differences along a
+    // row are the same in every row.
     const at::Tensor offsets = seen.weights.log() - seen.scores;
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
     EXPECT_LT(Difference(differences, differences.narrow(1, 0, 1)), 1e-3);
     EXPECT_GT(differences.abs().max().item<double>(), 1e-2);
-    // Heads share one map_pos or have one each.
+    // All heads share one map_pos, or each head has its own.
     const double heads = Difference(differences, differences.narrow(0, 0, 1));
     if (config.map_pos_per_head()) {
       EXPECT_GT(heads, 1e-2);

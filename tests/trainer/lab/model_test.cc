@@ -71,7 +71,7 @@ TEST(SequenceModels, ComputeThePublishedFormulas) {
   }
 }
 
-// The published code uses keys as queries if source and target are equally long. Ours must not.
+// The published code uses keys as queries if source and target are equally long. Our code must not.
 TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
   for (const std::string row : {"translation-kv-d64-l1", "translation-kv-pos-d64-l1"}) {
     const auto model = MakeHashedSequence(Small(SequenceConfigOf(row)));
@@ -205,7 +205,7 @@ TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
   EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
 }
 
-// With every branch dropped, an element of a model without source attention depends only on its own input.
+// If every branch is dropped, each output of a model without source attention depends only on the input at its place.
 TEST(SequenceModels, DropPathLeavesOutBranches) {
   SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
   config.clear_dropping();

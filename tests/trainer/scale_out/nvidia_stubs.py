@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvidia_stubs.py SITE FOLDER: makes stubs of NVIDIA's libraries, which are gigabytes. They replace the missing
+"""nvidia_stubs.py SITE FOLDER: makes stubs of NVIDIA's libraries, which take gigabytes. They replace the missing
 libraries that PyTorch in SITE is linked with. `import torch` needs their names and symbols. Without a GPU their
 functions are not called; a call ends the process (SIGILL). Used by torchrun.py, whose ranks run our own program."""
 import pathlib

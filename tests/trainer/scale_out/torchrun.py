@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 for stub in sorted(pathlib.Path(sys.prefix, "nvidia-stubs").iterdir()):
-    ctypes.CDLL(str(stub))  # the loader then uses it for libraries of this name
+    ctypes.CDLL(str(stub))  # the loader then uses the stub for libraries of this name
 
 from torch.distributed.run import main  # noqa: E402
 

@@ -41,8 +41,8 @@ SweepGrid Grid() {
   return grid;
 }
 
-// Point p with seed s has the score 0.8 + p gain + (s - 2) / 50, so the mean is 0.8 + p gain and the deviation 0.02.
-// `wobble` scales a further offset that depends on the point and the seed.
+// Point p with seed s has the score 0.8 + p * gain + (s - 2) / 50. The mean over seeds is 0.8 + p * gain, the deviation
+// 0.02. `wobble` scales a further offset that depends on the point and the seed.
 std::vector<std::optional<CellResult>> Results(const SweepGrid& grid, double gain = 0.01, double wobble = 0) {
   std::vector<std::optional<CellResult>> results;
   for (const SweepCell& cell : grid.cells) {
@@ -81,7 +81,7 @@ size_t Bests(const std::vector<PointSummary>& points) {
 }
 
 TEST(Summary, TheBestIsFoundByPairsOfOneSeed) {
-  // The seeds differ by 0.02, but the differences of the points by less than 0.002.
+  // Scores of the seeds differ by 0.02, but the differences between two points vary by less than 0.002 over the seeds.
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01, 0.0003))), 1u);
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01, 0.01))), 0u);
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01))), 0u)

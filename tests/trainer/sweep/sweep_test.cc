@@ -23,9 +23,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Replaces the trainer, since this test concerns only the ways in which a run ends. Finds its folder and seed among its
-// arguments and records that it ran. Then runs the script `do-<seed>`, if it exists, and ends with the score
-// 0.<seed> if that script does not exit.
+// A script that replaces the trainer, since this test concerns only the ways in which a run ends. It finds its folder
+// and seed in its arguments and records that it ran. If `do-<seed>` exists, it runs that script. It ends with the score
+// 0.<seed>, unless `do-<seed>` exits.
 constexpr char kProgram[] = R"sh(#!/bin/sh
 here=$(dirname "$0")
 for argument; do
@@ -214,7 +214,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
 }
 
 TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
-  // Like a real run, this one needs time to write its state, and says so just before it exits.
+  // Like a real run, run 2 needs time to write its state. It prints a line just before it exits.
   Do(2, "trap 'sleep 0.3; echo state written; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   const pid_t sweep = fork();
   if (sweep == 0) {

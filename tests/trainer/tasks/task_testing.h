@@ -14,7 +14,7 @@ namespace vitrine::testing {
 // Parses a recipe from the text of its fields.
 v1::Recipe RecipeOf(const std::string& text);
 
-// Returns MakeSequenceTask of RecipeOf. On an error, fails the test with its status.
+// Returns the task that MakeSequenceTask makes of RecipeOf(text). On an error, fails the test with its status.
 std::unique_ptr<Task> TaskOf(const std::string& text, const std::string& data = "");
 
 // Returns the error message of MakeSequenceTask for this recipe.

@@ -84,7 +84,7 @@ TEST(EventFile, HoldsVersionRecipeStepsAndScoresWhileTheRunGoesOn) {
   const ScratchFolder folder;
   const auto file = OpenFile(folder.path() / "events");
   Feed(0, 8, *file);
-  const std::vector<tensorboard::Event> events = EventsOf(file->path());  // it is still open
+  const std::vector<tensorboard::Event> events = EventsOf(file->path());  // while the file is still open
   ASSERT_EQ(events.size(), 2u + 8 + 2);
   EXPECT_EQ(events[0].file_version(), "brain.Event:2");
   EXPECT_GT(events[0].wall_time(), 1.6e9);

@@ -109,8 +109,7 @@ TEST(History, EveryBlockHasAColumnOfItsNorms) {
   EXPECT_EQ(LastBlockByFirst({.blocks = {}, .rows = {{.step = 1}}}), std::nullopt);
 }
 
-// For every step that was saved and every step at which the run was killed, the files equal those of an uninterrupted
-// run.
+// The files equal those of an uninterrupted run, whatever step was saved last and whatever step the run was killed at.
 TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
@@ -153,7 +152,7 @@ TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
   }
 }
 
-// On a full disk, a state may be saved without its rows.
+// On a full disk, a state may be saved without the rows of its last steps.
 TEST(History, AMeanOverLostStepsIsEmpty) {
   ScratchFolder folder;
   Feed(0, 6, **HistoryWriter::Open(folder.path()));

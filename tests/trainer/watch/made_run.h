@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Size of a made-up run that is reported to an observer. Every reported number is a function of the step.
+// Number of steps of a made-up run that is reported to an observer. Every reported number is a function of the step.
 inline constexpr int64_t kMadeSteps = 12;
 inline constexpr int64_t kMadeStepsPerEpoch = 4;
 

@@ -26,7 +26,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-const bool kOneThread = (SetComputeThreads(1), true);  // per operator
+const bool kOneThread = (SetComputeThreads(1), true);  // one thread per operator
 
 std::unique_ptr<Model> SmallModel(const v1::Recipe& recipe) {
   const auto config = ConfigOf(recipe);

@@ -42,7 +42,8 @@ TEST_P(CudaBits, AreTheCpusInFp32) {
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(logits, OnCpu(images)));
   if (kAvx512 == nullptr) return;
-  // For softmax, AVX-512 approximates the inverse of the sum. The bits of this instruction depend on the CPU's vendor.
+  // For softmax, the AVX-512 kernels approximate the inverse of the sum with an instruction whose bits depend on the
+  // CPU's vendor.
   const std::vector<float> on_avx512 = OnCpu(images, {}, *kAvx512);
   EXPECT_LE(Apart(logits, on_avx512), 1e-6);
   const std::string& name = GetParam().name;

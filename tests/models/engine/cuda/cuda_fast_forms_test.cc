@@ -40,7 +40,7 @@ std::vector<FastForm> FastForms() {
   FastForm vit = {Named("vit"), {"vitrine_attend_tokens_16_narrow"}};
   vit.form.name = "vit_of_16";
   vit.form.config.mutable_vit()->set_width(48);
-  FastForm kv = {Named("kv-pos-mnist-p7-d64-l2"), {"vitrine_attend_tokens_32_narrow"}};  // offsets of keys; k is also q
+  FastForm kv = {Named("kv-pos-mnist-p7-d64-l2"), {"vitrine_attend_tokens_32_narrow"}};  // keys have offsets
   kv.form.name = "kv_pos_of_32";
   kv.form.config.mutable_kv()->set_heads(2);
   return {two_heads, one_head, narrow, vit, kv};

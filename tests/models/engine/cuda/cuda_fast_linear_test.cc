@@ -191,7 +191,7 @@ TEST(CudaFastLinearOfNarrowRows, HasTheBitsOfRoundedOnes) {
   }
 }
 
-// Blocks divide the tiles among them. Different blocks may compute tiles of the same rows.
+// The blocks of a launch divide the tiles among themselves. Different blocks may compute tiles of the same rows.
 TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);

@@ -73,8 +73,8 @@ std::vector<float> RandomRows(const PerceptronCase& of) {
 
 class CudaFastPerceptron : public ::testing::TestWithParam<PerceptronCase> {};
 
-// If sums differ, a hidden unit may be rounded to another bf16 number, up to 2^-8 of its value away. Each output then
-// differs by this amount times a weight.
+// If sums differ, a hidden unit may be rounded to another bf16 number, which differs by up to 2^-8 of the unit's value.
+// Each output then differs by this difference times a weight.
 TEST_P(CudaFastPerceptron, IsTwoPlainLayers) {
   const std::vector<float> x = RandomRows(GetParam()), y = FastPerceptronOf(GetParam(), x),
                            expected = PlainPerceptronOf(GetParam(), x);

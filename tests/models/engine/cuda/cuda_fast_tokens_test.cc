@@ -244,8 +244,8 @@ TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewConflicts) {
   }
 }
 
-// NaN in q affects its row, NaN in k all rows, and NaN in v its channel in all rows, always only within its head and
-// image.
+// NaN in q affects its row, NaN in k all rows, and NaN in v its channel in all rows. Other heads and images are never
+// affected.
 TEST(CudaFastTokens, PassNanThrough) {
   constexpr int kWidth = 16, kRow = 100;  // in the second image, which begins at row 20
   const std::vector<float> clean = Tokens(kWidth, {19, 140, 3}).Fast();

@@ -51,7 +51,7 @@ std::vector<ZooRow> Rows() {
 }
 
 std::vector<EngineForm> Narrowest() {
-  std::map<int, ZooRow> narrowest;  // the row with the fewest parameters of each family
+  std::map<int, ZooRow> narrowest;  // for each family, the row with the fewest parameters
   for (const ZooRow& row : Rows()) {
     const auto [place, first] = narrowest.try_emplace(static_cast<int>(row.config.family_case()), row);
     if (!first && row.parameters < place->second.parameters) place->second = row;

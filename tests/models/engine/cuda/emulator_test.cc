@@ -69,9 +69,9 @@ TEST(Traffic, CountsBankConflictsAndSectors) {
   const auto fault = machine.Launch({.kernel = "traffic", .shared_bytes = 4096}, [&] {
     const Shared<float> shared = SharedMemory<float>(0);
     shared[Lane()] = Global<float>(global)[Lane()];          // consecutive words
-    const float value = Global<float>(global)[Lane() * 32];  // each lane reads another sector
+    const float value = Global<float>(global)[Lane() * 32];  // each lane reads a different sector
     SyncWarp();
-    shared[Lane() * 32] = value;  // all in one bank
+    shared[Lane() * 32] = value;  // all lanes write to one bank
   });
   ASSERT_FALSE(fault.has_value()) << fault->ToString();
   const emulated::Traffic reads = machine.counters().Total(/*is_shared=*/false);
@@ -138,8 +138,8 @@ TEST(Races, OfLanesOfAWarpNeedSyncWarp) {
   EXPECT_EQ(Faults(FaultKind::kRace, exchange(true, 32)), 20) << "the other warp's lanes need SyncBlock";
 }
 
-// The lane that reads the word first writes it later. A shuffle brings the lanes together, but does not order their
-// accesses to memory.
+// The first lane to read the word also writes it, after its read. A shuffle brings the lanes together, but does not
+// order their accesses to memory.
 TEST(Races, OfAWriterAndOtherReadersAreFound) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     for (const bool syncs : {false, true}) {

@@ -71,7 +71,7 @@ class KernelBatch {
 
   // Returns the numbers of a matrix, row by row.
   std::vector<float> Get(const cuda::Matrix& matrix);
-  // Returns the rows with the numbers between them, to check that a kernel does not change other columns.
+  // Returns the rows and the unused numbers between them, to check that a kernel does not change other columns.
   std::vector<float> Read(const cuda::Matrix& matrix);
   template <class T>
   std::vector<T> Read(const T* from, size_t count) {

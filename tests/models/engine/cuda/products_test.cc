@@ -191,8 +191,8 @@ TEST_F(Sums, OfRandomNumbersAreNearTheExactSum) {
   }
 }
 
-// The inputs of one matrix product that was recorded on an H200. Each of the 8 kinds has its own range of exponents. In
-// the last kind, many products cancel each other.
+// The inputs of one matrix product that was recorded on an H200. There are 8 kinds of inputs, each with its own range
+// of exponents. In the last kind, many products cancel each other.
 struct RecordedTile {
   RecordedTile(uint64_t kind, uint64_t index) : state_(kind * 1000003 + index * 7919 + 1) {
     constexpr int kOfFactors[8][2] = {{-1, 0}, {-10, 10}, {-20, 20}, {0, 0}, {-60, -50}, {-70, -60}, {-1, 1}, {-1, 0}};
@@ -237,7 +237,8 @@ struct RecordedTile {
   uint64_t state_;
 };
 
-// Compares 131,072 sums with those of mma.m16n8k16 on an H200. kRecorded has a hash of the bits of each kind.
+// Compares 131,072 sums with those of mma.m16n8k16 on an H200. kRecorded has one hash of the sums' bits for each kind
+// of inputs.
 TEST_F(Sums, AreThoseOfAnH200) {
   constexpr uint64_t kRecorded[8] = {0x9eed080bd4e12cff, 0xe46c60b0b6833b43, 0x092a59d1580283ad, 0x08859ddf104e3ed2,
                                      0x7507e14680adbad2, 0x36dc5ca10214d089, 0x1cd6ebc3c4400af9, 0x0fb83ff4b9be7a3e};

@@ -95,7 +95,8 @@ TEST(KvPos, HandsOutTheSymmetricPartAndAnOffsetPerKey) {
   const AttentionTap::Matrices& found = *tap.Find(0, AttentionSource::kTokens, 1);
   const at::Tensor scores = TensorOf(found.scores);
   EXPECT_LT(Difference(scores, scores.transpose(1, 2)), 1e-5);
-  // log A_ij - score_ij = g(j) - log Z_i, so its differences along a row are equal for all rows and heads.
+  // The log of a weight minus its score is a term of the key minus a term of the query. Therefore differences along a
+  // row are the same in all rows and heads.
   const at::Tensor offsets = TensorOf(found.weights).log() - scores;
   const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
   EXPECT_LT(Difference(differences, differences.narrow(0, 0, 1).narrow(1, 0, 1)), 1e-4);
@@ -107,7 +108,8 @@ const std::string kXvit =
     "24 "
     "depth: 2 class_depth: 2 heads: 3 attention_width: 12 mlp_width: 30 ";
 
-// Token attention comes before the class token is joined, so its maps have no class row, whatever the mixer.
+// Token attention comes before the class token is joined, so the maps of token attention have no class row with any
+// mixer.
 TEST(XVit, AttentionOfEveryMixer) {
   const auto ability = [](const std::string& change) {
     return testing::MakeHashed(testing::Config(kXvit + change + " }"))->attention();

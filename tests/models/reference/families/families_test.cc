@@ -31,7 +31,7 @@ double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
 
-// Returns the small forms, the null model, and the first variant of every family that has no message in the protocol.
+// Returns the small forms, the null model, and the first variant of every family without a config message of its own.
 std::vector<SmallForm> Forms() {
   std::vector<SmallForm> forms = SmallForms();
   for (const std::vector<SmallForm>& more : {SmallPrefixForms(), SmallKvForms()}) {
@@ -56,7 +56,7 @@ class EveryFamily : public ::testing::TestWithParam<SmallForm> {
   at::Tensor Sized(int rows, int columns, uint64_t seed) const {
     return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }
-  // Returns a batch in which sizes repeat, change and return; all sizes are equal for models that take only one.
+  // Returns a batch in which sizes repeat, change and return; all sizes are equal for models that take only one size.
   ImageBatch Batch() const {
     if (!native()) return {Sized(1, 1, 1), Sized(1, 1, 2), Sized(1, 1, 3)};
     const at::Tensor odd = RandomImage(channels(), GetParam().height + 3, GetParam().width + 5, 6);

@@ -32,7 +32,7 @@ std::string Anomaly(const std::string& attention, const std::string& settings = 
          settings + " } }";
 }
 
-// Returns vectors of 16 values, 12 of each of 4 classes. The first value is the class, the second is the index.
+// Returns vectors of 16 values: 12 vectors of each of 4 classes. The first value is the class, the second is the index.
 FeatureSet Numbered() {
   FeatureSet set{.features = at::randn({48, 16}), .labels = {}};
   for (int i = 0; i < 48; ++i) {

@@ -21,13 +21,13 @@ struct FakeSettings {
   size_t memory_bytes = size_t{512} << 20;
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to the time of each kernel
-  int64_t lost_at_launch = 0;   // n-th launch of a graph, which loses the device; 0: none
+  int64_t lost_at_launch = 0;   // number of the graph launch that loses the device; 0: none
   // Number of launches of graphs after which kernels and uploads do nothing and downloads return zeros. Kernels still
   // take kernel_microseconds. Negative: no limit.
   int64_t free_after = -1;
   // Rounding of the sums in bf16 matrix products.
   cuda::emulated::RoundingModel rounding = cuda::emulated::RoundingModel::kSm90;
-  uint64_t seed = 1;  // of the random order of streams and of threads
+  uint64_t seed = 1;  // seed of the random order of streams and of threads
 };
 
 // Numbers and sizes of the objects that exist on the fake device.

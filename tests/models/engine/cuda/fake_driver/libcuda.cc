@@ -28,7 +28,8 @@ class Call {
       : gpu(FakeGpu::Get()), lock(gpu.mutex), error(gpu.Begin(name, needs_context, injected)) {}
   // Returns true if the call must return `error` without any effect.
   bool fails() const { return error != kSuccess; }
-  // Returns true if a call that releases an object must not release it. After an injected error, it does release.
+  // Returns true if a call that releases an object must not release it. After an injected error, the call still
+  // releases the object.
   bool skips_release() const { return error != kSuccess && !injected; }
 
   FakeGpu& gpu;
