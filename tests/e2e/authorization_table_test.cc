@@ -30,7 +30,7 @@ namespace {
 
 using ::testing::IsSupersetOf;
 
-// Matches the policy's models, but is not published, so allowed calls change nothing.
+// Name of a model that matches the policy, but is not published. Therefore allowed calls change nothing.
 constexpr char kAbsent[] = "eit-absent";
 constexpr char kOther[] = "other";  // published, but no role of these callers may use it
 
@@ -268,7 +268,7 @@ TEST_F(Table, EveryMethodAnswersEveryCredentialAsThePolicySays) {
       for (const TestCaller& caller : callers) {
         auto& channel = channels[{AddressOf(method), caller.certificate}];
         if (channel == nullptr) channel = Channel(AddressOf(method), caller.certificate);
-        // Calls that the operator may make name a model that does not exist, so nothing changes.
+        // Nonexistent models are used for the operator's allowed calls, so nothing changes.
         const CallEnd end = CallGeneric(channel, method, *RequestOf(method, model), caller.token);
         EXPECT_EQ(Short(end), Expected(caller, method, model))
             << method << " of " << model << " by " << caller.title << ": " << end.status.error_message();

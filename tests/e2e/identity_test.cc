@@ -230,7 +230,7 @@ TEST_F(IdentityServer, EachCallWithAWrongTokenHasOneLine) {
         absl::StrCat("/vitrine.v1.", absl::EndsWith(method, "Models") ? "Registry/" : "Classifier/", method);
     const std::string lines = Logged(
         "info", "text", [&] { EXPECT_EQ(Ask(channel, rpc.c_str(), "wrong"), grpc::StatusCode::UNAUTHENTICATED); });
-    const std::vector<std::string> parts = absl::StrSplit(lines, "request method=");  // others log at any time
+    const std::vector<std::string> parts = absl::StrSplit(lines, "request method=");  // other threads log too
     ASSERT_EQ(parts.size(), 2U) << lines;
     EXPECT_THAT(parts[1], StartsWith(absl::StrCat(method, " code=UNAUTHENTICATED")));
   }

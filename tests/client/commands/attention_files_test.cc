@@ -92,8 +92,8 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsOwnForm) {
     EXPECT_GE(overlay.height, 171 + 8 + 2 * 16 + 40)
         << "there must be at least two lines of text, and the colour bar below";
   }
-  // Scores have 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. Channels are 4 of 96 pixels. Axes add
-  // 60 pixels.
+  // The matrix of scores has 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. The matrix of channels
+  // has 4 channels of 96 pixels each. Axes add 60 pixels.
   EXPECT_GT(Drawing("cat.scores.layer1.png").height, 400 + 60);
   EXPECT_GT(Drawing("cat.channels.layer1.png").height, 384 + 60);
   // The queried cell (row 1 of 4, column 1 of 6) has a black frame.

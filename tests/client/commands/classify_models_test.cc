@@ -79,7 +79,8 @@ TEST_F(ClassifyModels, ThePageDescribesFailures) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
 
-// Tests a server that divides requests without a version, and whose kinds of attention have different layers.
+// Tests a server whose traffic shares choose a version for requests without one, and whose kinds of attention have
+// different layers.
 TEST_F(ClassifyModels, EachColumnNamesItsVersionLayerAndDoubt) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->set_layers(12);

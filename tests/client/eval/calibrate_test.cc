@@ -37,8 +37,8 @@ std::vector<LabelledLogits> Labelled(const std::vector<std::vector<float>>& rows
   return images;
 }
 
-// There are two classes, and their logits differ by m. The share a of the images is correct. The best temperature T
-// then satisfies 1 / (1 + exp(-m / T)) = a.
+// There are two classes, whose logits differ by `m`. The share `a` of the images is classified correctly. The best
+// temperature T then satisfies 1 / (1 + exp(-m / T)) = a.
 TEST(Temperature, EqualsTheAlgebraicSolution) {
   const std::vector<std::vector<float>> rows(10, {3, 0});
   EXPECT_NEAR(FitTemperature(Labelled(rows, {0, 0, 0, 0, 0, 0, 0, 0, 1, 1})), 3 / std::log(0.8 / 0.2), 1e-12);

@@ -133,7 +133,7 @@ TEST_F(EvalCommandLine, AnInvalidGateIsRefusedBeforeAnyImageIsSent) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "out/journal"));
 }
 
-// The label map of the second run gives each image the next class, so all its answers are wrong.
+// The label map of the second run gives each image the next class, so all answers of that run are wrong.
 TEST_F(EvalCommandLine, FailIfWorseConcernsTheLaterEvaluations) {
   ASSERT_EQ(Eval("--out good --mistakes 0").exit_code, 0);
   std::string wrong;

@@ -78,7 +78,7 @@ TEST_F(Tls, SaysIfOneSideDoesNotUseTls) {
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
 }
 
-// gRPC describes a connection that its peer closed in different words, depending on when it notices.
+// gRPC has several error texts for a connection that the peer has closed. The text depends on when gRPC notices this.
 TEST_F(Tls, EveryWordingOfAClosedConnectionHasItsCause) {
   for (const char* detail : {"Endpoint read failed", "Socket closed", "recvmsg:Connection reset by peer"}) {
     EXPECT_EQ(CauseOf(detail, {}), ": it closed the connection; it may require TLS") << detail;

@@ -151,7 +151,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswers) {
   LoadHooks hooks;
   hooks.stopped = [begin] {
     return absl::Now() - begin > absl::Milliseconds(800);
-  };  // while the last answers are awaited
+  };  // at this time, RunLoad waits for the last answers
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, hooks);
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_TRUE(result.interrupted);

@@ -37,7 +37,7 @@ std::string Png(int side) {
   return *EncodePng(image);
 }
 
-// The same file for each image. A read fails as often as `failures` says, then it succeeds.
+// A set of images that all have the same file. After FailAt, the first reads of an image fail, then they succeed.
 class MadeImages final : public ImageSet {
  public:
   explicit MadeImages(std::string file, int64_t size = kImages) : file_(std::move(file)), size_(size) {}
@@ -177,8 +177,8 @@ TEST_F(LocalScorerTest, AChangedSourceEndsTheRun) {
   EXPECT_EQ(Score(data).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// The next two tests bound the time of a stop and the memory: a batch of many images, each large, would be finished
-// first. The images cost nothing: one file is damaged, the other has one small image and zeros behind it.
+// After a stop, a batch is still finished, so this test and the next one limit the number of large images in a batch.
+// To be quick, one test uses a damaged file and the other a small image followed by zeros.
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
   results_.stops = true;
   const std::string whole = Png(2100);  // 4.4 million pixels, more than a batch takes

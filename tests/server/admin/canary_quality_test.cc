@@ -174,7 +174,7 @@ TEST(ClassDistance, IsWithoutWhatChanceAdds) {
   EXPECT_NEAR(Compare(answers(300, 5, 0), answers(300, 5, 5)).classes.value, 1, 0.02) << "no class in common";
 }
 
-// A version without a calibration marks no answer as unsure, so its share is not compared.
+// A version without a calibration marks no answer as unsure, so its share of unsure answers is not compared.
 TEST(ShareOfUnsure, IsComparedOnlyBetweenCalibratedVersions) {
   const auto answers = [](int images, std::optional<bool> unsure) {
     AnswerRecord record;

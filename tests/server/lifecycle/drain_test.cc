@@ -39,7 +39,7 @@ class DrainTest : public ::testing::Test {
   FakeClock clock_;
   Ledger ledger_;
   std::atomic<bool> computing_ = false;
-  std::atomic<int64_t> unread_ = 0;  // bytes of answers
+  std::atomic<int64_t> unread_ = 0;  // bytes of unread answers
   absl::Duration refused_at_;
 };
 

@@ -166,7 +166,7 @@ TEST(LogHistory, KeepsTheLastWarningsAndErrors) {
 
 TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
   KeepHistory();
-  KeepHistory();  // once is enough
+  KeepHistory();  // a second call has no effect
   const auto [warnings, errors] = History().Counts();
   std::thread other([] { Log(LogLevel::kWarning, "from another thread", {{"thread", int64_t{2}}}); });
   other.join();

@@ -147,7 +147,8 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
   metrics.server().permission_denied = 104;
   std::string lines;
   for (const auto line : absl::StrSplit(metrics.Text(), '\n')) {
-    // Skips process metrics, and buckets of methods without calls, which equal those with calls.
+    // Skips process metrics, and buckets of methods without calls, because their limits equal those of methods with
+    // calls.
     const bool unused = absl::StrContains(line, "_bucket{") && absl::StrContains(line, "method=") &&
                         !absl::StrContains(line, "model=\"m\",method=\"Classify\",outcome=\"ok\"");
     if (!unused && !absl::StrContains(line, "process_")) absl::StrAppend(&lines, line, "\n");
@@ -173,7 +174,7 @@ std::string MarkdownOf(const MetricRow& row) {
          cell(row.labels) + "| " + std::string(row.help) + " |";
 }
 
-// Returns the metrics' rows in that file.
+// Returns the rows of metrics in docs/reference/metrics.md.
 std::vector<std::string> DocumentedRows() {
   std::ifstream file(VITRINE_SOURCE "/docs/reference/metrics.md");
   EXPECT_TRUE(file.good());

@@ -114,8 +114,8 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   EXPECT_EQ(status.executors[0].batch_age, absl::Seconds(2));
 }
 
-// Two executors are busy for half and for all of their time, then both are idle. The ratio measures their time; waiting
-// or rejected requests do not change it.
+// One executor is busy for half of the time and the other for all of it, then both are idle. The ratio measures only
+// this time, so waiting or rejected requests do not change it.
 TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   FakeClock clock;
   Metrics metrics("1.2.3");

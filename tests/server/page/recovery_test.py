@@ -70,7 +70,7 @@ class Recovery(PageCase):
         # The browser opens six connections to a server. While thumbnails and neighbours occupy them, the image is not sent.
         page.locator(".progress").filter(
             has_text=re.compile(r"(Sending the picture, 0 %|Waiting for the answer), \d+ seconds so far")).wait_for()
-        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # sums all polls; a busy machine may skip numbers
+        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # seconds of all polls; a busy machine may skip some
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")

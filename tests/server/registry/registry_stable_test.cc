@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the version with the label stable serves, and that no other version serves before a load of it was tried.
+// Tests that the version with the label stable serves, and that no other version serves before a load of the stable
+// version was tried.
 #include <gmock/gmock.h>
 
 #include <set>

@@ -161,8 +161,8 @@ TEST(VersionPolicy, ARetiringVersionCanServeAgain) {
               ElementsAre(1));
 }
 
-// Tries all states of three versions with several policies and changes. The guarantees in the header must hold for
-// each.
+// Tries all states of three versions with several policies and changes. The guarantees in version_policy.h must hold
+// for each combination.
 TEST(VersionPolicy, KeepsItsGuaranteesInEveryState) {
   const std::string policies[] = {"latest: 1", "latest: 2", "all: true", "specific { versions: [1, 3] }"};
   const std::string changes[] = {"", "put_away { version: 3 }", "put_away { version: 1 } put_away { version: 2 }",

@@ -60,7 +60,7 @@ AttentionMap Map() {
 
 TEST(EncodeAttention, BytesAreWithinHalfAStep) {
   AttentionMap map = Map();
-  for (const bool turned : {false, true}) {  // the smallest value (byte 0) is first at the end, then at the beginning
+  for (const bool turned : {false, true}) {  // the smallest value, which becomes byte 0, is last, and then first
     if (turned) std::reverse(map.values.begin(), map.values.end());
     v1::AttentionMap message;
     EncodeAttention(map, v1::UINT8, message);

@@ -89,7 +89,7 @@ TEST_F(ExecuteBatchTest, AProbeIsNotInTheHistogramsOfAnswers) {
 }
 
 // Tests that only routed images count for the compute time of a version. A canary is compared with the stable version
-// on the images that the shares divide between them.
+// on the images that traffic shares divide between the two.
 TEST_F(ExecuteBatchTest, OnlyRoutedImagesCountForTheComputeTimeOfAVersion) {
   const auto compute = [this](std::vector<bool> routed) {
     std::vector<Answer> answers(routed.size());

@@ -120,8 +120,8 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
 }
 
 // Uses half of the executor for urgent requests, which are answered at once. A LOW request of 100 ms waits when a
-// second one arrives. While both are computed for 200 ms, urgent requests take 200 ms more, which makes 400 ms. With a
-// patience of 100 ms they take only 50 ms more, which makes 250 ms.
+// second one arrives. Both need 200 ms, and urgent requests take 200 ms meanwhile, so the second is answered after 400
+// ms. If LOW requests have a patience of 100 ms, urgent requests take only 50 ms, which makes 250 ms.
 TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);
@@ -377,8 +377,8 @@ TEST_F(AdmissionTest, TheLimitOfRequestsCanBeCheckedBeforeParsing) {
   EXPECT_TRUE(admission.CheckRequestLimit("").ok());
 }
 
-// Tests images by their pixels. A file of some kilobytes can contain 16 megapixels, so its bytes do not determine its
-// cost.
+// Tests that pixels, not bytes, determine the cost of an image, because a file of some kilobytes can contain 16
+// megapixels.
 TEST_F(AdmissionTest, TheTimeToDecodeFollowsThePixels) {
   model_->cost->ObserveDecode(1'000'000, absl::Milliseconds(10));
   Admission admission({.deadline_share = 1}, clock_);

@@ -73,7 +73,8 @@ std::vector<Mix> Mixes() {
        .kinds = {Ask(1, Ms(500), {.priority = v1::HIGH, .tokens = 196}),
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
                  Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})}},
-      // Some requests expire here: admission predicts from the mean rate of urgent requests, and bursts exceed it.
+      // Some requests expire here: admission predicts from the mean rate of urgent requests, and bursts exceed this
+      // rate.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},

@@ -119,7 +119,8 @@ TEST_F(WaitingQueueTest, CallersWithinAMillisecondOfWorkAreOrderedByAge) {
   EXPECT_EQ(callers(absl::Milliseconds(1)), "ababab");
 }
 
-// Tests that Front contains expired and slow requests in addition to a batch, because they share no batch with others.
+// Tests that Front contains expired and slow requests in addition to a batch, because these requests share no batch
+// with others.
 TEST_F(WaitingQueueTest, FrontSkipsRequestsThatShareNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});

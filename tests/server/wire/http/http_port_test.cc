@@ -99,7 +99,8 @@ TEST(Refusal, AMessageThatIsTooLargeIs413) {
   EXPECT_EQ(Refusal(absl::ResourceExhaustedError("full"), TypedErrorBody).code, 429);
 }
 
-// Requests for inference are logged by ClassifyService, all others before.
+// A refused request for inference is logged when it is answered. Other refused requests are logged by
+// CountAuthorization.
 TEST_F(HttpPortTest, EachRefusedCredentialHasOneLine) {
   const ScratchFolder folder;
   IdentityOptions options;

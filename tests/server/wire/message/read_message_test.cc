@@ -34,7 +34,8 @@ TEST(ReadClassify, TheErrorForAMalformedMessageNamesItsType) {
   EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "the model's name is not UTF-8";
 }
 
-// Tests the limit of parsed bytes. It is needed because a small field becomes an object of a hundred bytes in memory.
+// Tests the limit of parsed bytes. The limit is needed because a small field becomes an object of a hundred bytes in
+// memory.
 TEST(ReadClassify, LimitsTheBytesBesidesImages) {
   std::string message = Image(std::string(1'000'000, 'p'));
   for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // an empty attention request
