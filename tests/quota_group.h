@@ -35,7 +35,7 @@ class QuotaGroup {
     EXPECT_FALSE(std::filesystem::exists(folder_)) << folder_ << " is left behind";
   }
 
-  // True if this process may not create a control group.
+  // Returns true if this process may not create a control group.
   bool empty() const { return folder_.empty(); }
   // Returns shell commands that set the limit and join the group.
   std::string Join() const {

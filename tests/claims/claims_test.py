@@ -49,7 +49,7 @@ def without_results():
 
 
 def undecided(claim):
-    """Returns the TOML of a claim without the word that the runs of its rules gave it."""
+    """Returns the TOML of a claim without the verdict that its rules derived from runs."""
     if "[[claim.rule]]" not in claim or not re.search(r'^evidence = "(run|reduced)"$', claim, re.MULTILINE):
         return claim
     claim = re.sub(r'(?m)^evidence = .*\nword = .*$', 'evidence = "none"\nword = "none"', claim)

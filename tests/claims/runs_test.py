@@ -44,7 +44,7 @@ def write_report(work, axes, rows, grid):
 
 
 def write_sweep(work, experiment, finished=None, only=None, score=lambda labels, seed: 0.5 + seed / 1000, **options):
-    """Makes the work folder of a sweep in which the first `finished` runs, or those with a number of `only`, have results."""
+    """Makes the work folder of a sweep in which the first `finished` runs, or those whose number is in `only`, have results."""
     axes, rows = [axis["name"] for axis in experiment.axes], []
     for number, cell in enumerate(results.cells(experiment)):
         name = results.cell_name(experiment, cell)

@@ -72,8 +72,8 @@ class Rules(unittest.TestCase):
                 self.assertEqual(rule["annotations"]["runbook_url"], f"{BASE}/{rule['alert']}.md")
 
     def test_budgets_have_an_alert_each(self):
-        """All windows of one budget are one alert with one runbook, since the steps do not depend on how fast the
-        budget burns."""
+        """The alerts for all windows of a budget share one name and one runbook, since the steps do not depend on how
+        fast the budget burns."""
         found = {}
         for rule in rules("alert"):
             if "BudgetBurn" in rule["alert"]:

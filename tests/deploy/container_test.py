@@ -246,7 +246,7 @@ class Dockerfile(unittest.TestCase):
                   for stage in self.stages[1:] for first in [stage.split("\n")[0]] if " AS " in first}
         for name in ("server", "trainer", "client", "gpu-check"):
             base, image = stages[name]
-            while base != "scratch":  # adds the stages that it is based on
+            while base != "scratch":  # adds the stages on which the image is based
                 base, inherited = stages[base]
                 image = inherited + image
             with self.subTest(name):

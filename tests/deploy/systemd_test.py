@@ -134,7 +134,7 @@ class Notifications(unittest.TestCase):
         server.send_signal(signal.SIGHUP)
         self.await_line("WATCHDOG=1")
         server.terminate()
-        seconds = 0 + 20 + 10  # lame duck and drain deadline, and some to end
+        seconds = 0 + 20 + 10  # lame duck, drain deadline, and time to end
         self.assertIn(f"EXTEND_TIMEOUT_USEC={seconds}000000", self.await_line("STOPPING=1"))
         self.assertEqual(server.wait(PATIENCE), 0)
 

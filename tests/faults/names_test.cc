@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests names of models in requests that refer to files outside the repository.
+// Tests requests whose model names refer to files outside the repository.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

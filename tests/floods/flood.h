@@ -76,7 +76,7 @@ extern Counts counts;
 
 double Now(void);
 
-// The floods: of frames in floods.c, of calls in calls.c, below HTTP/2 in handshakes.c.
+// Floods of frames (floods.c), of calls (calls.c), and below HTTP/2 (handshakes.c).
 extern const Flood kFrameFloods[];
 extern const Flood kCallFloods[];
 extern const Flood kRawFloods[];
@@ -91,7 +91,7 @@ void PutPreface(Connection* connection);
 // Writes a header field and returns its size. If `is_indexed` is true, the field is added to the dynamic table. `value`
 // has at most 16,000 bytes.
 size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* value);
-// Write the headers of a call to `path`. The first call fills the dynamic table; later calls refer to it.
+// Write the headers of a call whose :path is `path`. The first call fills the dynamic table; later calls refer to it.
 size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout);
 size_t NextHeaders(uint8_t* out, bool has_timeout);
 uint32_t TakeStream(Connection* connection);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that a file that script/get-data has given its final name equals the original, despite faults of servers and
-disks and despite signals."""
+"""Tests script/get-data: a file that has its final name must equal the original, even after signals and after faults
+of servers and disks."""
 import gzip
 import io
 import json

@@ -12,7 +12,7 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """Returns a_i, the number of channels that attend, of every block. `schedule` describes how the others change."""
+    """Returns a_i, the number of attending channels of block i, for all i. `schedule` describes how the others change."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {

@@ -27,7 +27,7 @@ def row(values):
 
 
 def left_out(model, x, y):
-    """Returns the number of correct images, each classified by a fit without it."""
+    """Returns the number of images that are classified correctly. Each image is left out of the fit that classifies it."""
     return round(cross_val_score(model, x, y, cv=LeaveOneOut()).sum())
 
 

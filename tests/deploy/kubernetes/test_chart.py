@@ -35,7 +35,7 @@ def by_identity(documents):
 
 
 class Same(unittest.TestCase):
-    """A release "vitrine" in the namespace "vitrine" is what the overlay makes, down to each field."""
+    """A release "vitrine" in the namespace "vitrine" equals the overlay's objects in each field."""
 
     def check(self, overlay, documents):
         kustomized = {name: one for name, one in by_identity(manifests.documents(f"overlays/{overlay}")).items()
@@ -187,7 +187,7 @@ class Values(unittest.TestCase):
 
 class Traffic(unittest.TestCase):
     def test_canary(self):
-        """The weights add up to 100 %, the second Service belongs to the other release, and no pod belongs to both."""
+        """The weights add up to 100 %, the second Service is the other release's, and each selects only its own pods."""
         for kind in ("HTTPRoute", "GRPCRoute"):
             backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
             self.assertEqual(sum(one["weight"] for one in backends), 100)

@@ -130,8 +130,8 @@ class References(unittest.TestCase):
                         self.assertIn(pod.spec["serviceAccountName"], accounts)
 
     def test_network_policy(self):
-        """Callers reach the gRPC port, and Prometheus reaches the metrics port. Health is closed to all, and the server
-        connects to nothing."""
+        """Callers reach the gRPC port, and Prometheus reaches the metrics port. No pod reaches the health port, and the
+        server connects to nothing."""
         for overlay in ("cpu", "gpu", "gpu-mig", "dev", "one-node"):
             policies = manifests.documents(f"overlays/{overlay}", "NetworkPolicy")
             by_name = {one["metadata"]["name"]: one["spec"] for one in policies}
@@ -164,7 +164,7 @@ class Guide(unittest.TestCase):
 
 class Numbers(unittest.TestCase):
     def test_budgets(self):
-        """A budget lets a node be drained. If there are several servers, it keeps one of them."""
+        """A disruption budget lets a node be drained. If there are several servers, it keeps one of them running."""
         for folder in manifests.folders("Deployment"):
             scalers = [*manifests.documents(folder, "HorizontalPodAutoscaler"), *manifests.documents(folder, "ScaledObject")]
             replicas = (scalers[0]["spec"].get("minReplicas") or scalers[0]["spec"]["minReplicaCount"] if scalers
@@ -186,7 +186,7 @@ class Numbers(unittest.TestCase):
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
     def test_first_metric_of_the_autoscaler_follows_the_load(self):
-        """The time in the queue would not follow the load. It is near zero below the capacity and unbounded above it."""
+        """The time in the queue does not follow the load: it is near zero below the capacity and unbounded above it."""
         first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
         self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
                          ("vitrine_lanes_busy_ratio", 0.65))
@@ -238,7 +238,7 @@ class Numbers(unittest.TestCase):
 
 class KServePolicy(unittest.TestCase):
     def test_agrees_with_the_servers(self):
-        """Pods that may reach the server may reach KServe's too, and clients may connect to both."""
+        """Pods that may reach the server may also reach KServe's pods, and clients may connect to either."""
         def policies(folder):
             documents = yaml.safe_load_all((manifests.FOLDER / folder / "network-policy.yaml").read_text())
             return {one["metadata"]["name"]: one["spec"] for one in documents}

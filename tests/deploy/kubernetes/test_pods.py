@@ -8,7 +8,7 @@ import yaml
 import manifests
 
 SERVER = "/usr/bin/vitrine-server"
-# Kinds that the security standard "restricted" admits and the manifests use; it admits the kind "image" since Kubernetes 1.33.
+# Kinds of volumes that the manifests use. The security standard "restricted" admits them, "image" since Kubernetes 1.33.
 VOLUMES = {"configMap", "emptyDir", "image", "persistentVolumeClaim", "secret"}
 
 
@@ -91,7 +91,7 @@ class Pods(unittest.TestCase):
     def test_images_are_pinned(self):
         for pod in manifests.pods():
             if pod.where.startswith("base "):
-                continue  # Overlays name them.
+                continue  # Overlays name the images.
             images = [(one["name"], one["image"], one["imagePullPolicy"]) for one in pod.containers()]
             images += [(one["name"], one["image"]["reference"], one["image"]["pullPolicy"])
                        for one in pod.spec.get("volumes", []) if "image" in one]
