@@ -142,7 +142,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--repository", options.repository,
       "folder with <model>/<version>/, or an address such as s3://BUCKET/PREFIX (vitrine-repo pull --help)", "DIR|URL");
   Add(app, "--repository-cache", options.remote.cache,
-      "folder for the copy of a remote repository; with a complete copy, the server starts without the source", "DIR");
+      "folder for the copy of a remote repository; with a copy, the server starts without the source", "DIR");
   Add(app, "--repository-cache-bytes", options.remote.cache_bytes, "maximum size of this copy; 0: no limit", "BYTES");
   AddDuration(app, "--repository-refresh", options.remote.refresh, "interval at which the copy is refreshed");
   AddList(app, "--model", options.models,

@@ -205,10 +205,10 @@ int AwaitEnd(const sigset_t& signals, const ServiceManager& manager, Server& ser
   }
 }
 
-// Waits for the first complete copy of a remote repository, so that the server never begins with a part of its models.
-// Returns false if a signal ends the wait.
+// Waits for the first copy of a remote repository. After an interrupted refresh there is none, so that the server does
+// not begin with an arbitrary part of its models. Returns false if a signal ends the wait.
 bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const sigset_t& signals) {
-  if (remote.IsComplete()) return true;
+  if (remote.HasCopy()) return true;
   Log(LogLevel::kInfo, "waiting for the first copy of the repository", {{"repository", source}});
   const ServiceManager manager;
   for (;;) {
@@ -216,7 +216,7 @@ bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const 
     const timespec tick = absl::ToTimespec(kReadyTick);
     const int signal = sigtimedwait(&signals, nullptr, &tick);
     if (signal == SIGTERM || signal == SIGINT) return false;
-    if (remote.IsComplete()) return true;
+    if (remote.HasCopy()) return true;
   }
 }
 
@@ -226,6 +226,9 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   if (IsRemoteRepository(options.repository)) {
     remote.emplace(options.repository, options.remote, ProgramBeside("vitrine-repo"));
     if (!AwaitCopy(*remote, options.repository, signals)) return absl::OkStatus();
+    if (!remote->IsComplete()) {
+      Log(LogLevel::kWarning, "the copy of the repository lacks versions", {{"repository", options.repository}});
+    }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
   // The file is written first, so that a program that reads the printed lines finds it.

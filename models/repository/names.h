@@ -19,7 +19,8 @@ std::optional<int64_t> ParseVersion(std::string_view name);
 bool IsThisMachine(std::string_view host_and_port);
 
 // Folder for downloads in progress, within the local copy of a remote repository. Its file kRefreshedFile is replaced
-// after each complete refresh and says "<number> versions of <address>".
+// after each complete refresh and says "<number> versions of <address>". Before the first, it says "part of <address>"
+// if a refresh ended without some versions; then the copy can be served, but lacks versions.
 inline constexpr char kPullFolder[] = ".pull";
 inline constexpr char kRefreshedFile[] = "refreshed";
 

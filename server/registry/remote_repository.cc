@@ -42,6 +42,17 @@ std::vector<std::string> CommandOf(const std::string& program, const std::string
   return command;
 }
 
+std::filesystem::path RefreshedPath(const std::string& cache) {
+  return std::filesystem::path(cache) / kPullFolder / kRefreshedFile;
+}
+
+// Returns true if kRefreshedFile ends with `end`. It names the source: a copy of another source does not count.
+bool RefreshedEndsWith(const std::string& cache, const std::string& end) {
+  std::ifstream file(RefreshedPath(cache));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return absl::EndsWith(text, end);
+}
+
 }  // namespace
 
 bool IsRemoteRepository(std::string_view repository) {
@@ -86,12 +97,9 @@ absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const 
 }
 
 absl::Time TimeOfRefresh(const std::string& cache, const std::string& source) {
-  const std::filesystem::path path = std::filesystem::path(cache) / kPullFolder / kRefreshedFile;
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
   struct stat status;
-  // The file names the source: a copy of another source does not count.
-  if (!absl::EndsWith(text, absl::StrCat(" of ", source, "\n")) || stat(path.c_str(), &status) != 0) {
+  if (!RefreshedEndsWith(cache, absl::StrCat(" versions of ", source, "\n")) ||
+      stat(RefreshedPath(cache).c_str(), &status) != 0) {
     return absl::InfinitePast();
   }
   return absl::TimeFromTimespec(status.st_mtim);
@@ -122,6 +130,10 @@ void RemoteRepository::Stop() {
   }
   if (child != nullptr) child->Terminate();
   stopping_.NotifyAll();
+}
+
+bool RemoteRepository::HasCopy() const {
+  return RefreshedEndsWith(options_.cache, absl::StrCat(" of ", source_, "\n"));
 }
 
 bool RemoteRepository::IsComplete() const {

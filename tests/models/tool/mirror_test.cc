@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -14,12 +15,13 @@ namespace {
 
 using testing::HasSubstr;
 
-// A source of which only the list is read.
+// A source of which only the list is read; each manifest is an error.
 class ListedStore : public RemoteStore {
  public:
-  explicit ListedStore(std::vector<VersionId> versions) : versions_(std::move(versions)) {}
+  ListedStore(std::vector<VersionId> versions, absl::Status fault)
+      : versions_(std::move(versions)), fault_(std::move(fault)) {}
   absl::StatusOr<std::vector<VersionId>> List() override { return versions_; }
-  absl::StatusOr<std::string> ReadManifest(const VersionId&) override { return absl::UnavailableError("not stored"); }
+  absl::StatusOr<std::string> ReadManifest(const VersionId&) override { return fault_; }
   Download DownloadOf(const VersionId&, const v1::FileDigest&, std::filesystem::path) override { return {}; }
   absl::Status PutFile(const VersionId&, const v1::FileDigest&, const std::filesystem::path&) override {
     return absl::OkStatus();
@@ -28,18 +30,26 @@ class ListedStore : public RemoteStore {
 
  private:
   const std::vector<VersionId> versions_;
+  const absl::Status fault_;
 };
 
 class Mirror : public testing::Test {
  protected:
-  absl::Status Refresh(const std::vector<VersionId>& source, bool remove) {
-    ListedStore store(source);
+  absl::Status Refresh(const std::vector<VersionId>& source, bool remove,
+                       const absl::Status& fault = absl::UnavailableError("not stored")) {
+    ListedStore store(source, fault);
     PullOptions options;
     options.source = "s3://models/production";
     options.folder = root_.string();
     options.remove = remove;
     return RefreshMirror(store, options);
   }
+  // Puts a complete version, kv-pos-mnist/1, into the copy.
+  void CopyVersion() const {
+    std::filesystem::create_directories(root_ / "kv-pos-mnist");
+    std::filesystem::copy(VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1", root_ / "kv-pos-mnist/1");
+  }
+  std::string Refreshed() const { return folder_.Read("own/.pull/refreshed"); }
   bool IsThere(const std::string& path) const { return std::filesystem::exists(root_ / path); }
 
   const ScratchFolder folder_;
@@ -63,6 +73,28 @@ TEST_F(Mirror, VersionsOfACopyThatIsIncompleteAreRemoved) {
   folder_.Write("own/.pull/lock", "");
   const absl::Status unavailable = Refresh({{"n", 1}}, /*remove=*/true);
   EXPECT_EQ(unavailable.code(), absl::StatusCode::kUnavailable) << "it begins: " << unavailable;
+}
+
+// One damaged version must not keep a server from serving the others.
+TEST_F(Mirror, ARefreshThatLeavesVersionsOutMakesACopyInPart) {
+  const absl::Status damaged = absl::FailedPreconditionError("damaged");
+  folder_.Write("own/.pull/lock", "");
+  EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged).code(), damaged.code());
+  EXPECT_FALSE(IsThere(".pull/refreshed")) << "no version at all";
+  CopyVersion();
+  folder_.Write("own/m/1/manifest.textproto", "");
+  EXPECT_FALSE(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true).ok());
+  EXPECT_FALSE(IsThere(".pull/refreshed")) << "the refresh was interrupted";
+  const absl::Status left_out = Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged);
+  EXPECT_EQ(left_out, absl::FailedPreconditionError("n/1: damaged"));
+  EXPECT_EQ(Refreshed(), "part of s3://models/production\n");
+  EXPECT_TRUE(IsThere("kv-pos-mnist/1/manifest.textproto"));
+  EXPECT_FALSE(IsThere("m/1")) << "a server must not serve versions of another source";
+
+  EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}}, /*remove=*/true), absl::OkStatus());
+  EXPECT_EQ(Refreshed(), "1 versions of s3://models/production\n");
+  EXPECT_FALSE(Refresh({{"n", 1}, {"kv-pos-mnist", 1}}, /*remove=*/true, damaged).ok());
+  EXPECT_EQ(Refreshed(), "1 versions of s3://models/production\n") << "a complete copy stays complete";
 }
 
 TEST_F(Mirror, ASourceWithoutVersionsIsReported) {

@@ -174,15 +174,35 @@ class S3(Programs):
         wait_for(lambda: ask(f"http://{addresses['metrics']}/readyz"), "the server")
         return server, f"http://{addresses['grpc']}"
 
-    def classify(self, url):
+    def classify(self, url, models=MODELS):
         image = (SOURCE / "samples/cifar/horse-bay.jpg").read_bytes()
-        for model in MODELS:
+        for model in models:
             answer = json.loads(ask(f"{url}/v1/models/{model}:classify", image, "POST"))
             self.assertEqual(answer["model"], model)
 
     def stop(self, server):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(30), 0, (self.folder / "log").read_text())
+
+    def test_a_server_serves_what_is_left_of_a_damaged_bucket(self):
+        self.push_all()
+        ask(f"{self.url}/models/prod%20env/kv-pos-mnist/1/weights.safetensors", b"short", "PUT")
+        ask(f"{self.url}/models/prod%20env/xcit-n12-f-sne-cifar10/1/weights.safetensors", method="DELETE")
+        server, url = self.serve()
+        self.classify(url, ["eit-mini-cifar10"])
+        log = (self.folder / "log").read_text()
+        self.assertIn("the copy of the repository lacks versions", log)
+        self.assertEqual(self.copies(), ["eit-mini-cifar10/2"])
+        self.stop(server)
+        self.moto.kill()
+        self.moto.wait()
+        server, url = self.serve()  # from the copy, without the bucket
+        self.classify(url, ["eit-mini-cifar10"])
+        self.start_moto()
+        self.push_all()
+        wait_for(lambda: len(self.copies()) == 3, "the versions that were left out", 60)
+        wait_for(lambda: self.classify(url) is None, "all models", 30)
+        self.stop(server)
 
     def test_a_server_follows_the_bucket_and_does_not_need_it(self):
         self.push_all()

@@ -90,10 +90,12 @@ class Part {
         continue;
       }
       if (reply->status != 200 && reply->status != 206) {
-        return Continues(absl::StrCat(download_.url, " returned status ", reply->status));
+        const std::string why = absl::StrCat(download_.url, " returned status ", reply->status);
+        // The file does not exist, or has no more bytes.
+        return reply->status == 404 || reply->status == 416 ? absl::DataLossError(why) : Continues(why);
       }
       if (download_.bytes < 0 || size_ == download_.bytes) return absl::OkStatus();
-      if (size_ <= before) return Continues(absl::StrCat(download_.url, " ended early"));
+      if (size_ <= before) return absl::DataLossError(absl::StrCat(download_.url, " ended early"));
     }
   }
 

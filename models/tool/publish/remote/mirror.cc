@@ -7,12 +7,15 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -99,6 +102,13 @@ class Copies {
   std::map<VersionId, v1::Manifest> manifests_;
 };
 
+// Returns true if the folder is a copy of the source, complete or not (see kRefreshedFile).
+bool HasCopy(const PullOptions& options) {
+  std::ifstream file(fs::path(options.folder) / kPullFolder / kRefreshedFile);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  return absl::EndsWith(text, absl::StrCat(" of ", options.source, "\n"));
+}
+
 class Refresh {
  public:
   Refresh(RemoteStore& store, const PullOptions& options)
@@ -122,7 +132,10 @@ class Refresh {
       if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
       if (absl::IsUnavailable(fetched)) break;
     }
-    RETURN_IF_ERROR(JoinFaults(faults));
+    if (!faults.empty()) {
+      if (!absl::IsUnavailable(faults.back()) && !HasCopy(options_)) faults.push_back(KeepPart(remote));
+      return JoinFaults(faults);
+    }
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
     DropUnneeded();
     if (remote.empty()) {
@@ -236,6 +249,14 @@ class Refresh {
       std::cout << "removed " << NameOf(id) << std::endl;
     }
     return absl::OkStatus();
+  }
+
+  // Makes the folder a copy although versions were left out, if it has any version of the source.
+  absl::Status KeepPart(const std::vector<VersionId>& remote) {
+    const auto is_here = [this](const VersionId& id) { return copies_.manifests().contains(id); };
+    if (std::none_of(remote.begin(), remote.end(), is_here)) return absl::OkStatus();
+    if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
+    return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));
   }
 
   // Removes parts of versions that an earlier pull did not complete and the source no longer has.
