@@ -251,11 +251,22 @@ TEST_F(RemoteCredentials, TheEnvironmentGoesFirst) {
 TEST(RefreshWait, GrowsToTwoMinutes) {
   absl::Duration time;
   int attempts = 0;
-  for (; time < absl::Hours(1); ++attempts) time += RefreshWait(absl::Seconds(10), attempts, 0.5);
+  for (; time < absl::Hours(1); ++attempts) time += RefreshWait(absl::Seconds(10), /*has_copy=*/true, attempts, 0.5);
   EXPECT_NEAR(attempts, 33, 2);
-  EXPECT_EQ(RefreshWait(absl::Seconds(10), 0, 0), absl::Seconds(9));
-  EXPECT_EQ(RefreshWait(absl::Seconds(10), 1000, 1), absl::Seconds(132));
-  EXPECT_EQ(RefreshWait(absl::Minutes(10), 5, 0.5), absl::Minutes(10));
+  EXPECT_EQ(RefreshWait(absl::Seconds(10), /*has_copy=*/true, 0, 0), absl::Seconds(9));
+  EXPECT_EQ(RefreshWait(absl::Seconds(10), /*has_copy=*/true, 1000, 1), absl::Seconds(132));
+  EXPECT_EQ(RefreshWait(absl::Minutes(10), /*has_copy=*/true, 5, 0.5), absl::Minutes(10));
+}
+
+// A server that waits for its first copy opens no port, so a long interval must not delay the next attempt.
+TEST(RefreshWait, BeginsWithASecondBeforeTheFirstCopy) {
+  for (const absl::Duration interval : {absl::Seconds(1), absl::Hours(1)}) {
+    const auto wait = [&](int failures) { return RefreshWait(interval, /*has_copy=*/false, failures, 0.5); };
+    EXPECT_EQ(wait(1), absl::Seconds(1));
+    EXPECT_EQ(wait(2), absl::Seconds(2));
+    EXPECT_EQ(wait(3), absl::Seconds(4));
+    EXPECT_EQ(wait(100), absl::Minutes(2));
+  }
 }
 
 TEST(RemoteAddress, PlainHttpIsForThisMachineOnly) {

@@ -279,7 +279,8 @@ absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options) {
   return Refresh(store, options).Run();
 }
 
-absl::Duration RefreshWait(absl::Duration interval, int failures, double chance) {
+absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures, double chance) {
+  if (!has_copy) interval = absl::Milliseconds(500);
   const absl::Duration longest = std::max(interval, absl::Minutes(2));
   absl::Duration wait = interval;
   for (int i = 0; i < failures && wait < longest; ++i) wait *= 2;
@@ -294,7 +295,7 @@ absl::Status PullCommand(const PullOptions& options) {
     const absl::Status refreshed = RefreshMirror(*store, options);
     failures = refreshed.ok() ? 0 : failures + 1;
     const double chance = std::uniform_real_distribution<>(0, 1)(random);
-    const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), failures, chance);
+    const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), HasCopy(options), failures, chance);
     if (!refreshed.ok()) {
       std::cerr << "vitrine-repo: " << refreshed.message() << "; the next attempt is in "
                 << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100))) << std::endl;

@@ -38,10 +38,11 @@ absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 // RefreshWait gives the time to the next call.
 absl::Status PullCommand(const PullOptions& options);
 
-// Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes, and
-// changed by up to a tenth depending on `chance`, a random number from 0 to 1, so that many servers do not call at
-// once.
-absl::Duration RefreshWait(absl::Duration interval, int failures, double chance);
+// Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes. Before
+// the first copy, the interval does not count, and the waits are 1, 2, 4, ... seconds up to two minutes, because a
+// server may wait for the copy. The result is changed by up to a tenth depending on `chance`, a random number from 0 to
+// 1, so that many servers do not call at once.
+absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures, double chance);
 
 }  // namespace vitrine
 
