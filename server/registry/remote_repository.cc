@@ -12,6 +12,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "models/repository/names.h"
@@ -162,12 +163,12 @@ std::string RemoteRepository::RunOnce() {
     child_ = child;
   }
   for (std::string line; child->ReadLine(line);) {
-    absl::string_view text = line;
-    const bool fault = absl::ConsumePrefix(&text, "vitrine-repo: ");
-    if (fault) {
-      Log(LogLevel::kWarning, "repository not refreshed", {{"fault", std::string(text)}});
-    } else {
+    if (absl::StartsWith(line, "pulled ") || absl::StartsWith(line, "removed ")) {
       Log(LogLevel::kInfo, "repository refreshed", {{"change", line}});
+    } else {
+      const absl::string_view fault = absl::StripPrefix(line, "vitrine-repo: ");
+      Log(LogLevel::kWarning, "repository not refreshed",
+          {{"fault", absl::StrReplaceAll(fault, {{"--max-bytes", "--repository-cache-bytes"}})}});
     }
   }
   const int code = child->Wait();

@@ -192,6 +192,9 @@ class S3(Programs):
         self.classify(url, ["eit-mini-cifar10"])
         log = (self.folder / "log").read_text()
         self.assertIn("the copy of the repository lacks versions", log)
+        (fault,) = [line for line in log.splitlines() if "kv-pos-mnist/1: " in line][:1]
+        for words in ("repository not refreshed", "xcit-n12-f-sne-cifar10/1: ", "the next attempt is in "):
+            self.assertIn(words, fault, "one line has all faults")
         self.assertEqual(self.copies(), ["eit-mini-cifar10/2"])
         self.stop(server)
         self.moto.kill()

@@ -63,5 +63,25 @@ TEST_F(RemoteRepositoryTest, AChildThatEndsJustBeforeTheServerIsNoError) {
   EXPECT_EQ(Pids().size(), 1u);
 }
 
+// Only the child's lines about versions are changes; every other line is a fault, also an unexpected one.
+TEST(RemoteRepositoryLog, AFaultIsNoChangeAndNamesTheFlagOfTheServer) {
+  const ScratchFolder folder;
+  folder.Write("pull",
+               "#!/bin/sh\necho 'pulled m/1 (0.2 MB)'\necho 'vitrine-repo: m/2: too large (--max-bytes)'\n"
+               "echo 'removed m/0'\necho 'a line without prefix'\nexec sleep 600\n");
+  std::filesystem::permissions(folder.Path("pull"), std::filesystem::perms::owner_all);
+  const std::string log = Logged("info", "text", [&] {
+    const RemoteRepository remote("s3://models", {.cache = folder.Path("cache")}, folder.Path("pull"));
+    EXPECT_TRUE(Eventually([] {
+      const std::vector<LogLine> lines = History().Lines();
+      return !lines.empty() && lines.front().text.find("a line without prefix") != std::string::npos;
+    }));
+  });
+  EXPECT_THAT(log, HasSubstr("repository refreshed change=\"pulled m/1 (0.2 MB)\""));
+  EXPECT_THAT(log, HasSubstr("repository refreshed change=\"removed m/0\""));
+  EXPECT_THAT(log, HasSubstr("repository not refreshed fault=\"m/2: too large (--repository-cache-bytes)\""));
+  EXPECT_THAT(log, HasSubstr("repository not refreshed fault=\"a line without prefix\""));
+}
+
 }  // namespace
 }  // namespace vitrine

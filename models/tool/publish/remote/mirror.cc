@@ -18,6 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "common/charts/progress_display.h"
 #include "common/file/process_lock.h"
@@ -200,9 +201,10 @@ class Refresh {
   absl::Status CheckRoom(const v1::Manifest& manifest) const {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "needs ", needs, " bytes beside the ", has, " of other versions, but the copy may have ", options_.most_bytes,
-        " (--max-bytes); raise the limit, or remove versions from the source and use --delete"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("needs ", needs, " bytes beside the ", has, " of other versions, but the copy may have ",
+                     options_.most_bytes, " (--max-bytes); raise the limit, or remove versions from the source",
+                     options_.remove ? "" : " and use --delete"));
   }
 
   absl::Status FetchFiles(const VersionId& id, const v1::Manifest& manifest, const fs::path& stage) {
@@ -297,8 +299,10 @@ absl::Status PullCommand(const PullOptions& options) {
     const double chance = std::uniform_real_distribution<>(0, 1)(random);
     const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), HasCopy(options), failures, chance);
     if (!refreshed.ok()) {
-      std::cerr << "vitrine-repo: " << refreshed.message() << "; the next attempt is in "
-                << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100))) << std::endl;
+      // One line, because a server logs each line by itself.
+      std::cerr << "vitrine-repo: " << absl::StrReplaceAll(refreshed.message(), {{"\n", "; "}})
+                << "; the next attempt is in " << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100)))
+                << std::endl;
     }
     absl::SleepFor(wait);
   }
