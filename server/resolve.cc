@@ -67,11 +67,19 @@ absl::Status CheckAuditLog(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("--audit-log is \"", path, "\", which this user may not write"));
 }
 
-absl::Status CheckAdminState(const std::string& path) {
-  std::error_code ignored;
-  if (path.empty() || std::filesystem::is_directory(FolderOf(path), ignored)) return absl::OkStatus();
+// Checks that the folder of a remote repository's copy exists or can be made, and leaves no new folder.
+absl::Status CheckCache(const ServerOptions& options) {
+  namespace fs = std::filesystem;
+  const std::string& cache = options.remote.cache;
+  std::error_code error;
+  if (cache.empty() || !options.models.empty() || !IsRemoteRepository(options.repository)) return absl::OkStatus();
+  if (fs::is_directory(cache, error)) return absl::OkStatus();
+  fs::path first = fs::absolute(cache);  // the outermost folder that is missing
+  while (first.has_relative_path() && !fs::exists(first.parent_path(), error)) first = first.parent_path();
+  if (fs::create_directory(first, error)) fs::remove(first, error);
+  if (!error) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("--admin-state is \"", path, "\"; there is no folder ", FolderOf(path).string()));
+      absl::StrCat("--repository-cache is \"", cache, "\"; ", first.string(), " cannot be made: ", error.message()));
 }
 
 // Returns the options without an incomplete TLS configuration, which Validate reports.
@@ -136,6 +144,7 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
   add(options.Validate());
   add(Identity::Open(FilesOf(options.identity)).status());
   add(ServingSettings::Open(options.registry.Serving()).status());
+  add(CheckCache(options));
   add(CheckNoFolder("--port-file", options.port_file));
   add(CheckCanBeCreated("--port-file", options.port_file));
   add(CheckNoFolder("--audit-log", options.admin.audit_log));
@@ -145,7 +154,8 @@ absl::Status CheckConfiguration(const ServerOptions& options) {
 }
 
 absl::Status CheckFiles(const ServerOptions& options) {
-  return JoinFaults({CheckAuditLog(options.admin.audit_log), CheckAdminState(options.registry.admin_state)});
+  return JoinFaults(
+      {CheckAuditLog(options.admin.audit_log), CheckCanBeCreated("--admin-state", options.registry.admin_state)});
 }
 
 absl::Status CheckRepository(const ServerOptions& options) {

@@ -18,9 +18,9 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
 // Returns a log line that describes the machine and the settings in `resolved`, which must come from Resolve.
 std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
-// Checks what can be checked before a port is opened or a model is read: flags, the repository, TLS files, tokens,
-// policy, serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT with one line per
-// fault.
+// Checks what can be checked before a port is opened or a model read: flags, the repository, the folder of its copy,
+// TLS files, tokens, policy, serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT
+// with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the audit log and the admin state can be written, and creates neither. Returns INVALID_ARGUMENT with one

@@ -164,6 +164,34 @@ TEST(CheckFiles, NamesFilesThatCannotBeWritten) {
               AllOf(HasSubstr("--audit-log is \"/nowhere/audit\""), HasSubstr("--admin-state is \"/nowhere/state\"")));
 }
 
+// Changes of the admin state replace the file, so its folder must be writable. Not even root may write in /proc/sys.
+TEST(CheckFiles, TheFolderOfTheAdminStateMustBeWritable) {
+  ServerOptions options;
+  options.registry.admin_state = "/proc/sys/state";
+  EXPECT_EQ(CheckFiles(options),
+            absl::InvalidArgumentError("--admin-state is \"/proc/sys/state\"; no file can be written in /proc/sys"));
+  const ScratchFolder folder;
+  options.registry.admin_state = folder.Path("state");
+  EXPECT_EQ(CheckFiles(options), absl::OkStatus());
+}
+
+// Without its folder, the copy of a remote repository would never be made, and the server would wait for it.
+TEST(CheckConfiguration, TheFolderOfTheCopyExistsOrCanBeMade) {
+  const ScratchFolder folder;
+  const auto fault = [](const std::string& cache) {
+    const ServerOptions options = Parse({"--repository", "s3://models", "--repository-cache", cache.c_str()});
+    return std::string(CheckConfiguration(options).message());
+  };
+  EXPECT_EQ(fault("/proc/x"), "--repository-cache is \"/proc/x\"; /proc/x cannot be made: No such file or directory");
+  EXPECT_THAT(fault("/proc/x/y"), HasSubstr("\"/proc/x/y\"; /proc/x cannot be made: "));
+  const std::string file = folder.Write("file", "").string();
+  EXPECT_THAT(fault(file), HasSubstr("cannot be made: File exists"));
+  EXPECT_THAT(fault(file + "/cache"), HasSubstr("cannot be made: Not a directory"));
+  EXPECT_EQ(fault(folder.path().string()), "");
+  EXPECT_EQ(fault(folder.Path("new/cache/")), "");
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("new"))) << "a check leaves no folder";
+}
+
 TEST(CheckConfiguration, AFaultHasNoSecondLine) {
   const ScratchFolder folder;
   const auto faults = [&](std::vector<const char*> flags) {
