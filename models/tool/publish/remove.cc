@@ -89,7 +89,7 @@ std::vector<VersionId> VersionsToPrune(const RemoveOptions& options, const Pins&
     good += read.ok() && !apart ? 1 : 0;
     if (!read.ok())
       TellKept(id, absl::StrCat("it is not counted: newer than a good version, but not good: ", read.message()));
-    if (read.ok() && apart) TellKept(id, "servers do not count it among the newest: it is a canary or was put away");
+    if (read.ok() && apart) TellKept(id, "it is not counted among the newest: it is a canary or was put away");
   }
   return superfluous;
 }

@@ -39,11 +39,12 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       break;
     default: {
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
+      const bool stable_serves = usable.contains(LabelledVersion(serving, kStableLabel));
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
         // Named() adds canaries. Neither canaries nor waiting versions may displace a version that serves the other
-        // requests.
-        if (IsCanary(serving, version->first)) continue;
+        // requests. The version with label `stable`, which Named() also adds, cannot be displaced.
+        if (!stable_serves && IsCanary(serving, version->first)) continue;
         if (!version->second.is_waiting) {
           versions.insert(version->first);
         } else if (!waiting.has_value()) {

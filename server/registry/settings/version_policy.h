@@ -34,9 +34,9 @@ struct VersionStep {
 // Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
-// Versions that an operator excluded are never wanted. The policy `latest` does not count failed, canary (IsCanary) and
-// waiting versions. Under this policy, the newest waiting version is also wanted. READY versions that are gone from the
-// disk count as present.
+// Versions that an operator excluded are never wanted. The policy `latest` does not count failed and waiting versions.
+// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. Under this
+// policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,

@@ -111,7 +111,7 @@ TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
     EXPECT_EQ(prune.exit_code, 0) << prune.error;
     EXPECT_EQ(prune.out, "would be removed  digits/3\nwould be removed  digits/2\nwould be removed  digits/1\n")
         << files;
-    EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: servers do not count it among the newest"));
+    EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is not counted among the newest"));
   }
   // A version with the label stable counts as one of the newest. Traffic and labels of the admin state override those
   // of the serving config.

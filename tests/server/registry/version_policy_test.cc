@@ -103,6 +103,39 @@ TEST(VersionPolicy, ACanaryDoesNotReplaceTheServingVersion) {
       << "the canary alone would get all requests";
 }
 
+// The stable version gets the requests that the canaries do not get, so no older version is needed for them.
+TEST(VersionPolicy, ACanaryBesideTheStableVersionLoadsNoOlderVersion) {
+  const std::string latest = "version_policy { latest: 1 } ", latest2 = "version_policy { latest: 2 } ";
+  const std::string stable = "labels { label: 'stable' version: 1 } ", share = "traffic { version: 4 percent: 5 } ";
+  const std::string canary = "labels { label: 'canary' version: 4 } ";
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + share)), ElementsAre(1, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + canary)), ElementsAre(1, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + share + "traffic { version: 3 percent: 95 }")),
+              ElementsAre(1, 3, 4));
+  EXPECT_THAT(Settle(OnDisk(5), Plan(latest + stable + share)), ElementsAre(1, 4, 5)) << "5 is newer than the canary";
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest2 + stable + share)), ElementsAre(1, 3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest2 + share)), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + share), {4}), ElementsAre(1, 3)) << "4 is not valid";
+  const std::vector<VersionFacts> labelled = {Facts(1, State::kReady), Facts(2), Facts(3), Facts(4, State::kReady)};
+  const VersionStep step = NextStep(labelled, Plan(latest + stable + share));
+  EXPECT_TRUE(!step.load.has_value() && step.retire.empty()) << "the share changes no version in memory";
+}
+
+TEST(VersionPolicy, ACanaryIsNotTheOnlyVersionWithoutAStableOne) {
+  const std::string latest = "version_policy { latest: 1 } ", share = "traffic { version: 4 percent: 5 } ";
+  const std::string stable = "labels { label: 'stable' version: 1 } ";
+  const std::string missing = "labels { label: 'stable' version: 9 } ";
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + share)), ElementsAre(3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + missing + share)), ElementsAre(3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + share), {1}), ElementsAre(3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable + share, "put_away { version: 1 }")), ElementsAre(3, 4));
+  EXPECT_THAT(Settle(OnDisk(4), Plan(latest + share + "traffic { version: 3 percent: 5 }")), ElementsAre(2, 3, 4));
+  const std::vector<VersionFacts> served = {Facts(1), Facts(2), Facts(3, State::kReady), Facts(4, State::kReady)};
+  EXPECT_THAT(Settle(served, Plan(latest + stable + share), {1}), ElementsAre(3, 4))
+      << "3 serves while the next try of the stable version fails";
+  EXPECT_THAT(Settle(served, Plan(latest + stable + share)), ElementsAre(1, 4)) << "3 retires once it succeeds";
+}
+
 TEST(VersionPolicy, AWaitingVersionDoesNotReplaceTheServingVersion) {
   const auto waiting = [](int64_t version) {
     VersionFacts facts = Facts(version, State::kReady);
@@ -164,24 +197,42 @@ TEST(VersionPolicy, ARetiringVersionCanServeAgain) {
 // Tries all states of three versions with several policies and changes. The guarantees in version_policy.h must hold
 // for each combination.
 TEST(VersionPolicy, KeepsItsGuaranteesInEveryState) {
-  const std::string policies[] = {"latest: 1", "latest: 2", "all: true", "specific { versions: [1, 3] }"};
+  const std::string latest = "version_policy { latest: 1 } ";
+  const std::string servings[] = {latest,
+                                  "version_policy { latest: 2 }",
+                                  "version_policy { all: true }",
+                                  "version_policy { specific { versions: [1, 3] } }",
+                                  latest + "traffic { version: 3 percent: 5 }",
+                                  latest + "traffic { version: 3 percent: 5 } labels { label: 'stable' version: 1 }",
+                                  latest + "traffic { version: 2 percent: 5 } labels { label: 'stable' version: 3 }"};
   const std::string changes[] = {"", "put_away { version: 3 }", "put_away { version: 1 } put_away { version: 2 }",
                                  "loaded: 1"};
   const State states[] = {State::kAbsent, State::kReady, State::kRetiring, State::kFailed};
-  for (const std::string& policy : policies) {
+  for (const std::string& serving : servings) {
     for (const std::string& change : changes) {
-      const ModelPlan plan = Plan("version_policy { " + policy + " }", change);
+      const ModelPlan plan = Plan(serving, change);
       for (int code = 0; code < 64; ++code) {
         const std::vector<VersionFacts> versions = {Facts(1, states[code % 4]), Facts(2, states[code / 4 % 4]),
                                                     Facts(3, states[code / 16])};
         const bool served = std::any_of(versions.begin(), versions.end(),
                                         [](const VersionFacts& version) { return version.state == State::kReady; });
         if (served) {
-          EXPECT_FALSE(Settle(versions, plan, {1, 2, 3}).empty()) << policy << " " << change << " " << code;
+          EXPECT_FALSE(Settle(versions, plan, {1, 2, 3}).empty()) << serving << " " << change << " " << code;
+        }
+        // Unless every load fails, the canary is not the only version that is READY.
+        const auto is_other = [&](const VersionFacts& version) {
+          return version.state != State::kFailed && !IsPutAway(plan.changed, version.version) &&
+                 !IsCanary(plan.serving, version.version);
+        };
+        const std::vector<int64_t> ready = Settle(versions, plan);
+        if (plan.serving.version_policy().has_latest() && std::any_of(versions.begin(), versions.end(), is_other)) {
+          EXPECT_TRUE(
+              std::any_of(ready.begin(), ready.end(), [&](int64_t number) { return !IsCanary(plan.serving, number); }))
+              << serving << " " << change << " " << code;
         }
         const VersionStep step = NextStep(versions, plan);
         if (step.load.has_value()) {
-          EXPECT_FALSE(IsPutAway(plan.changed, *step.load)) << policy << " " << change;
+          EXPECT_FALSE(IsPutAway(plan.changed, *step.load)) << serving << " " << change;
         }
       }
     }
