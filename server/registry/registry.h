@@ -119,6 +119,7 @@ class Registry {
     return table_.Get(model, version, visible);
   }
   std::vector<VersionStatus> List(std::string_view model = "") const { return table_.List(model); }
+  std::vector<VersionStatus> ListForCallers() const { return table_.ListForCallers(); }
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
   std::set<int64_t> ActiveCanaries(std::string_view model) const { return table_.ActiveCanaries(model); }
   void Suspend(const VersionId& id, bool suspended) { table_.Suspend(id, suspended); }

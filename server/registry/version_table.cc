@@ -45,6 +45,12 @@ std::set<int64_t> KeysOf(const std::map<int64_t, std::string>& versions) {
   return keys;
 }
 
+// Returns why a version was put away, and the command that loads it again.
+std::string PutAwayText(std::string_view model, const v1::PutAway& away) {
+  return absl::StrCat("version ", away.version(), " was put away (", away.reason(), "); vitrine admin load ",
+                      std::string(model), "@", away.version(), " loads it again");
+}
+
 absl::Status StillLoading() {
   return absl::UnavailableError("the server is still loading its models; retry, or use another replica");
 }
@@ -99,7 +105,7 @@ absl::StatusOr<VersionStatus> VersionTable::Get(std::string_view model, std::opt
     if (version.has_value() || entry->versions.empty()) return NotReady(*now, model, *entry, version);
     known = std::prev(entry->versions.end());
   }
-  return StatusOf(*entry, known->second);
+  return ExplainedStatusOf(*entry, known->second);
 }
 
 std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
@@ -108,6 +114,15 @@ std::vector<VersionStatus> VersionTable::List(std::string_view model) const {
   for (const auto& [name, entry] : now->models) {
     if (!model.empty() && name != model) continue;
     for (const auto& [version, known] : entry->versions) list.push_back(StatusOf(*entry, known));
+  }
+  return list;
+}
+
+std::vector<VersionStatus> VersionTable::ListForCallers() const {
+  const std::shared_ptr<const Snapshot> now = Now();
+  std::vector<VersionStatus> list;
+  for (const auto& [name, entry] : now->models) {
+    for (const auto& [version, known] : entry->versions) list.push_back(ExplainedStatusOf(*entry, known));
   }
   return list;
 }
@@ -188,6 +203,20 @@ VersionStatus VersionTable::StatusOf(const Entry& entry, const KnownVersion& kno
   status.traffic_percent = entry.traffic.PercentOf(status.id.version);
   const auto waits = entry.waiting.find(status.id.version);
   if (status.reason.empty() && waits != entry.waiting.end()) status.reason = waits->second;
+  return status;
+}
+
+VersionStatus VersionTable::ExplainedStatusOf(const Entry& entry, const KnownVersion& known) {
+  VersionStatus status = StatusOf(entry, known);
+  if (!status.reason.empty() || status.id.version != entry.traffic.stable) return status;
+  Listed texts;
+  const auto& put_away = entry.plan.changed.put_away();
+  for (auto away = put_away.rbegin(); away != put_away.rend(); ++away) {
+    const auto kept = entry.versions.find(away->version());
+    if (kept != entry.versions.end() && kept->second.status.state == v1::READY) continue;
+    texts.Add(PutAwayText(status.id.model, *away));
+  }
+  status.reason = texts.Text();
   return status;
 }
 
@@ -359,6 +388,10 @@ absl::Status VersionTable::NotReady(const Snapshot& now, std::string_view model,
   const std::string list = absl::StrCat("the versions that the server loads are ", states.Text());
   if (!version.has_value()) {
     return absl::NotFoundError(absl::StrCat("no version of model ", Quoted(model), " is ready; ", list));
+  }
+  for (const v1::PutAway& away : entry.plan.changed.put_away()) {
+    if (away.version() != *version) continue;
+    return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " ", PutAwayText(model, away), "; ", list));
   }
   const bool known = entry.versions.contains(*version);
   return absl::NotFoundError(absl::StrCat("model ", Quoted(model), known ? " version " : " has no version ", *version,

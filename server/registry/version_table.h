@@ -60,11 +60,15 @@ class VersionTable {
   // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
   // Returns a known version in any state. Without `version`, returns the `stable` one or, if there is none, the newest.
-  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector).
+  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector). The reason is that of
+  // ListForCallers.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
+  // Returns List(). If a `stable` version has no reason of its own, its reason says which versions of its model were
+  // put away, why, and the command that loads them again; the latest first.
+  std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;
   // Returns the versions of one model with the registry's data about them, sorted by version.
@@ -120,6 +124,7 @@ class VersionTable {
   static std::map<int64_t, std::string> FindWaiting(const Entry& entry, const std::set<int64_t>& ready);
   static VersionStatus Pinned(const KnownVersion& known);
   static VersionStatus StatusOf(const Entry& entry, const KnownVersion& known);
+  static VersionStatus ExplainedStatusOf(const Entry& entry, const KnownVersion& known);  // see ListForCallers
   static absl::StatusOr<ModelHandle> Serving(const Snapshot& now, std::string_view model, const Entry& entry,
                                              int64_t version);
   static absl::Status NoSuchModel(const Snapshot& now, std::string_view model, const ModelPatterns* visible);

@@ -49,7 +49,7 @@ void AddRegistryCalls(GrpcServer& server, CallParts& parts) {
       server, parts, "/vitrine.v1.Registry/ListModels", CallPlace::kWorker,
       [&registry = parts.registry](const Caller& caller, const v1::ListModelsRequest&) {
         v1::ListModelsResponse response;
-        for (const VersionStatus& status : registry.List()) {
+        for (const VersionStatus& status : registry.ListForCallers()) {
           if (caller.MayUse(status.id.model)) *response.add_versions() = Describe(status);
         }
         return response;

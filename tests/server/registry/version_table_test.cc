@@ -91,6 +91,33 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesNeedsTheStableLabelToServe) {
   EXPECT_EQ(stable(), 4);
 }
 
+TEST_F(VersionTableTest, AVersionThatWasPutAwayIsExplained) {
+  ModelPlan plan;
+  plan.changed =
+      FromText<v1::ModelOverride>("put_away { version: 2 reason: 'old' } put_away { version: 3 reason: 'bad' }");
+  table_.SetPlan("m", plan);
+  EXPECT_EQ(table_.Get("m").value().reason, "") << "versions 2 and 3 are still READY";
+  Set(3, v1::RETIRING);
+  const std::string text = "version 3 was put away (bad); vitrine admin load m@3 loads it again";
+  EXPECT_EQ(table_.Route("m", {.version = 3, .label = "", .request_id = ""}).status(),
+            absl::NotFoundError("model \"m\" " + text +
+                                "; the versions that the server loads are 1 (READY), 2 (READY), 3 (RETIRING)"));
+  table_.Remove({"m", 3});
+  EXPECT_EQ(
+      table_.Get("m", 3).status(),
+      absl::NotFoundError("model \"m\" " + text + "; the versions that the server loads are 1 (READY), 2 (READY)"));
+  table_.Remove({"m", 2});
+  const std::string both = text + ", version 2 was put away (old); vitrine admin load m@2 loads it again";
+  EXPECT_EQ(table_.Get("m").value().reason, both) << "the latest is first";
+  EXPECT_EQ(table_.ListForCallers().at(0).reason, both);
+  EXPECT_EQ(table_.List().at(0).reason, "") << "only for callers";
+  table_.Change({"m", 1}, [](KnownVersion& known) { known.status.reason = "its files are gone"; });
+  EXPECT_EQ(table_.Get("m").value().reason, "its files are gone");
+  Set(4, v1::READY);
+  EXPECT_EQ(table_.Get("m", 4).value().reason, both) << "version 4 is stable now";
+  EXPECT_THAT(table_.Get("m", 9).status().ToString(), HasSubstr("has no version 9"));
+}
+
 TEST_F(VersionTableTest, ASuspendedVersionHasNoShareAndNoLabel) {
   Serve("labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } traffic { version: 3 percent: 10 }");
   table_.Suspend({"m", 2}, true);
