@@ -321,6 +321,10 @@ TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
     EXPECT_EQ(Short(CallGeneric(channel, name, *RequestOf(name, "eit-mixed"))), "PERMISSION_DENIED");
   }
   EXPECT_EQ(Serving().SerializeAsString(), before);
+  const std::string index = "/inference.GRPCInferenceService/RepositoryIndex";
+  const CallEnd refused = CallGeneric(Channel(server_->admin_address(), "operator"), index, *RequestOf(index, ""));
+  EXPECT_EQ(Short(refused), "UNIMPLEMENTED");
+  EXPECT_THAT(refused.status.error_message(), ::testing::HasSubstr("are answered on --listen"));
   for (const std::string& address : {server_->address(), server_->admin_address()}) {
     ReflectionRequest request;
     request.set_list_services("*");

@@ -179,7 +179,11 @@ class AdminServer : public AdminFront {
  public:
   AdminServer(AdminService& service, const Identity& identity, std::unique_ptr<AuditLog> audit, Metrics& metrics)
       : parts_{.service = service, .identity = identity, .audit = std::move(audit), .metrics = metrics},
-        grpc_({.max_message_bytes = kMaxMessageBytes, .received = received_, .takes_gzip = false}, SteadyClock()) {
+        grpc_({.max_message_bytes = kMaxMessageBytes,
+               .received = received_,
+               .takes_gzip = false,
+               .unknown_hint = "; calls of clients, such as RepositoryIndex, are answered on --listen"},
+              SteadyClock()) {
     const google::protobuf::ServiceDescriptor* const methods =
         google::protobuf::DescriptorPool::generated_pool()->FindServiceByName("vitrine.v1.Admin");
     for (int i = 0; methods != nullptr && i < methods->method_count(); ++i) {

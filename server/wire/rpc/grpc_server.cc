@@ -78,8 +78,9 @@ HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
   const bool is_plain = request->query().empty() && !request->head.has_escapes;
   const auto method = is_plain ? methods_.find(request->path()) : methods_.end();
   if (method == methods_.end()) {
-    return Refuse(request, absl::UnimplementedError(absl::StrCat(
-                               "there is no method ", absl::CHexEscape(request->path().substr(0, 256)), " here")));
+    return Refuse(request, absl::UnimplementedError(absl::StrCat("there is no method ",
+                                                                 absl::CHexEscape(request->path().substr(0, 256)),
+                                                                 " here", options_.unknown_hint)));
   }
   absl::Duration timeout = absl::InfiniteDuration();
   if (const std::optional<std::string> value = request->Header("grpc-timeout"); value.has_value()) {

@@ -31,6 +31,7 @@ struct GrpcServerOptions {
   // Accepts gzip-compressed messages; body_threads decompress them.
   bool takes_gzip = true;
   int body_threads = 1;
+  std::string unknown_hint = {};  // appended to the error for a method that the server does not have
 };
 
 // gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe except Add and

@@ -105,7 +105,7 @@ class GrpcCallTest : public ::testing::Test {
   const std::shared_ptr<ByteBudget> received_ = std::make_shared<ByteBudget>(4 * kMaxBytes);
   FakeClock clock_;
   std::weak_ptr<EchoStream> last_;
-  GrpcServer server_{{.max_message_bytes = kMaxBytes, .received = received_}, clock_};
+  GrpcServer server_{{.max_message_bytes = kMaxBytes, .received = received_, .unknown_hint = "; see there"}, clock_};
 };
 
 TEST_F(GrpcCallTest, AMessageMayBeSplitAnywhere) {
@@ -230,6 +230,7 @@ TEST_F(GrpcCallTest, RefusesRequestsThatAreNotCalls) {
     FakeCall call(server_, path);
     EXPECT_TRUE(call.stream().is_trailers_only());
     EXPECT_EQ(call.stream().Value("grpc-status"), "12") << path;
+    EXPECT_THAT(call.stream().Value("grpc-message"), ::testing::EndsWith(" here; see there")) << path;
   }
   EXPECT_THAT(StatusOf(Framed(""), {{"grpc-timeout", "soon"}}), HasSubstr("3 grpc-timeout is \"soon\""));
   EXPECT_THAT(StatusOf(Framed(""), {{"grpc-timeout", "0S"}}), HasSubstr("4 "));
