@@ -147,7 +147,7 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       ->type_name("KIND");
 }
 
-// Returns true if the command line has the option. Its value may also be from an environment variable.
+// Returns true if the command line has the option; false if its value is from an environment variable.
 bool IsGiven(const CLI::Option& option) {
   if (option.count() == 0) return false;
   const char* const value = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());

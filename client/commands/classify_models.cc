@@ -36,8 +36,8 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares the request to one model. For a sheet, requests one attention map of the last layer, of the model's first
-// kind on the image's grid, if it has one.
+// Prepares the request to one model. For a sheet, the request includes an attention map of the last layer: the model's
+// first kind of map on the image's grid, if the model has such a kind.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;

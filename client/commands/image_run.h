@@ -33,7 +33,7 @@ void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 // returns only name, version and weights from the answer. INVALID_ARGUMENT: no name, and several models are ready.
 // NOT_FOUND: there is no such model, or no model is ready. PERMISSION_DENIED: no name, and no access to the Registry.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// Returns true if `model` came from the Registry. If it is not ready, it may have only name, version, state and reason.
+// Returns true if `model` came from the Registry. A model that is not ready may have only name, version, state, reason.
 bool IsLookedUp(const v1::ModelVersion& model);
 // Checks that the outputs of `model` are known. UNAVAILABLE: it is loading. FAILED_PRECONDITION: it has failed.
 absl::Status CheckLoaded(const v1::ModelVersion& model);

@@ -87,7 +87,7 @@ absl::StatusOr<VitrineEngineOptions> OptionsOf(const VitrineEngineOptions* given
                                                    "; set it to sizeof(VitrineEngineOptions), at least ",
                                                    kFirstOptions));
   }
-  std::memcpy(&options, given, sizeof(options));  // members of a newer caller are ignored
+  std::memcpy(&options, given, sizeof(options));  // ignores members that only newer callers have
   if (options.threads < 0 || options.threads > 1024) {
     return absl::InvalidArgumentError(
         absl::StrCat("options.threads is ", options.threads, "; it must be 0 (one per core) to 1024"));

@@ -136,7 +136,7 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_describe_message(const VitrineEngineMod
  *
  * `request` has the options of all images: a vitrine.v1.ClassifyRequest, serialized, or as JSON if its first byte is
  * "{", as in {"top_k": 3, "attention": [{"kind": "ROLLOUT"}], "features": [{"kind": "CLASS_TOKEN"}]}. NULL or 0 bytes:
- * 5 predictions. Model, version, input and time limit in it are ignored. The default encoding of attention is FLOAT32,
+ * 5 predictions. Model, version, input and time limit are ignored. The default encoding of attention is FLOAT32,
  * and the default of max_attention_bytes is 16 MiB. OVERLAY_PNG is UNIMPLEMENTED: request values and draw them.
  * Sets *out to NULL on failure. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_run(VitrineEngineModel* model, const VitrineEngineImage* images, size_t count,

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kPays = 1.03;
 constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
-// A window lasts at least for kAnswersPerPlace answers per request in flight, so that it does not depend on a single
-// batch, and at least for kLeastWindow.
+// A window lasts for at least kAnswersPerPlace answers per request in flight, and for at least kLeastWindow. Thus its
+// rate does not depend on a single batch.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 

@@ -10,7 +10,7 @@
 namespace vitrine {
 
 absl::StatusOr<std::string> CheckTraceparent(const std::string& text) {
-  // Later versions of the standard may add fields after the flags. These must also be valid in a header.
+  // Later versions of the standard may add fields after the flags. Such fields must also be valid in a header.
   const bool plain = std::ranges::all_of(text, [](unsigned char c) { return absl::ascii_isgraph(c); });
   if (plain && IsTraceparent(text)) return text;
   return absl::InvalidArgumentError(absl::StrCat(

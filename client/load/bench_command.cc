@@ -106,7 +106,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sets the only ready model for classes without a model.
+  // Sets the model of the classes that name none: the only model that is ready.
   static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
     std::string only;
     for (RequestClass& one : classes) {

@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLongestSleep = 100'000'000;
-// Maximum send delay of a valid point at the quantile of a latency bound: the longer of the next two values.
+// Limits of the send delay at the quantile of a latency bound. A point is invalid if the delay exceeds both limits.
 constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for every bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
 // Minimum number of late requests, because a single one could be the whole p99 of 100 requests.

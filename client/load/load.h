@@ -45,7 +45,7 @@ struct LoadSettings {
   int max_outstanding = 8192;
   // Maximum wait for answers after the last request.
   absl::Duration patience = absl::Seconds(30);
-  // Number of receiver threads. Each has its share of the connections, and in an open loop a sender thread.
+  // Number of receiver threads. Each has its share of the connections and, in an open loop, its own sender thread.
   int threads = 1;
   uint64_t seed = 1;
   bool allow_empty = false;  // true: accept answers without predictions, such as those of bench_null_server

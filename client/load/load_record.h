@@ -90,8 +90,8 @@ class LoadRecord {
   // Adds the stages, batch size and version of an answer with this `latency` to the sampled statistics.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // Adds the counts of `other`. Requires that its interval has the same start, and that it has the same classes. Does
-  // not change the end of this interval.
+  // Adds the counts of `other`, whose interval must have the same start, and whose classes must be the same. Does not
+  // change the end of this interval.
   void Add(const LoadRecord& other);
 
   // Shortens the interval, so that later events are not counted. Requires interval.from <= to <= interval.to.

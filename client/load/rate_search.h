@@ -44,8 +44,8 @@ struct SweepRange {
 // Parses "LOW:HIGH" (eight rates in geometric steps), "LOW:HIGH:STEP" or "LOW:HIGH:xFACTOR". At most 1000 rates.
 absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
-// Searches for the highest rate that meets a goal. Doubles the rate, up to `high`, until one misses the goal. Then
-// bisects between the highest rate that met it and the lowest that missed it, until their ratio is at most 1 +
+// Searches for the highest rate that meets a goal. Doubles the rate, up to `high`, until a rate misses the goal. Then
+// bisects between the highest rate that met the goal and the lowest that missed it, until their ratio is at most 1 +
 // `tolerance`. Pure. To use it, call Next, measure that rate, and call Record.
 class RateSearch {
  public:

@@ -144,7 +144,7 @@ std::unique_ptr<LocalScorer::Batch> LocalScorer::Read(ReadAhead& reader, const s
   return batch;
 }
 
-// Reads an image that is missing or cannot be read again, as ImageRounds does, because the file system may be busy.
+// Schedules a second read of an image that is missing or unreadable, as ImageRounds does: the file system may be busy.
 void LocalScorer::TakeReadError(int64_t index, const absl::Status& why) {
   // The source has changed since it was opened, so the error says nothing about the image.
   if (absl::IsFailedPrecondition(why)) return Stop(why);

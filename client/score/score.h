@@ -50,10 +50,10 @@ struct ScoreResult {
 };
 
 // Writes a row for each image of the shard that has none in `command.out`, chunk by chunk. Writes the index whenever
-// IndexIsDue, and at the end. The first run in a folder chooses the version of the model, and later runs continue with
-// it; an answer from other weights ends the run. Once `*stop` is true, no more images are begun, and the run ends when
-// the answers in flight have arrived and been written. A complete folder needs no server. Memory grows with the names
-// of the images and the number of chunks, not with the rows.
+// IndexIsDue returns true, and at the end. The first run in a folder chooses the version of the model, and later runs
+// continue with it; an answer from other weights ends the run. Once `*stop` is true, no more images are begun, and the
+// run ends when the answers in flight have arrived and been written. A complete folder needs no server. Memory grows
+// with the names of the images and the number of chunks, not with the rows.
 //
 // With command.local.repository, the model computes in this process, without a server.
 //

@@ -61,9 +61,9 @@ struct ScoreCounts {
 };
 ScoreCounts CountScores(const ScoreIndex& index);
 
-// Returns true if the index must be written: `chunks` chunks are finished, and its file lists `listed` of them. It is
-// written after each of the first 63 chunks, then once more than 1/64 of the chunks are not listed. Writing it after
-// each of N chunks would write N^2 / 2 entries.
+// Returns true if the index must be written when `chunks` chunks are finished and the index file lists `listed` of
+// them. It is written after each of the first 63 chunks, then whenever more than 1/64 of the chunks are not listed. To
+// write the index after each of N chunks would write N^2 / 2 entries.
 bool IndexIsDue(size_t chunks, size_t listed);
 
 // Returns the names of a chunk's files. The last file, with the JSON lines, is written last.

@@ -32,7 +32,7 @@ struct ClassComparison {
   double holm = 1;  // p of the class's test, corrected for the number of classes
 };
 
-// Two evaluations of the same images, matched by name. Holds references to both.
+// Two evaluations of the same images, matched by name. Holds references to both evaluations.
 struct Comparison {
   Comparison(const Evaluation& a, const Evaluation& b) : first(a), second(b) {}
 
@@ -65,8 +65,8 @@ using Comparisons = std::vector<std::unique_ptr<Comparison>>;
 // Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// Returns true if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second is
-// less accurate.
+// Returns true if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second
+// evaluation is less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
 

@@ -58,9 +58,10 @@ struct Study {
 // Function that runs one cell: it calls RunEvaluation and writes the report.
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
-// Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that the same plan can
-// be continued. If a model is missing or rejects a size, the cell gets an error and the study continues. If the server
-// is lost or the user stops the study, the remaining cells get that error. `data` is the opened data set.
+// Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that a later call with
+// the same plan can continue it. If a model is missing or rejects a size, the cell gets an error and the study
+// continues. If the server is lost or the user stops the study, the remaining cells get the same error as the
+// interrupted cell. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);
 
 struct MeanCost {

@@ -25,7 +25,7 @@ class EvaluationRun final : public RoundsClient {
   absl::StatusOr<EvalResult> Do();
 
  private:
-  // Stores the images without a result in `pending`.
+  // Opens the journal, and adds to `pending` the images that have no result.
   absl::Status OpenJournal(std::unique_ptr<Client> client, std::vector<int64_t>& pending);
   // Records the images whose label is no class of the model, and removes them from `pending`.
   void CountUnlabelled(std::vector<int64_t>& pending);

@@ -24,7 +24,7 @@
 
 namespace vitrine {
 
-// An image that was sent, or that should have been.
+// An image that was sent, or that should have been sent.
 struct SentImage {
   int64_t index = 0;
   int attempts = 0;             // number of times it was sent
@@ -36,10 +36,10 @@ struct SentImage {
 class RoundsClient {
  public:
   virtual ~RoundsClient() = default;
-  // Returns a request for the version of the run.
+  // Returns a request for the run's version.
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
-  // Takes an answer of the version of the run. Its predictions are valid, and it has at least one if the model has
-  // classes. An error is treated as if the server had answered with it.
+  // Takes an answer of the run's version. The predictions of the answer are valid. There is at least one if the model
+  // has classes. If this returns an error, the image is treated as if the server had answered with the error.
   virtual absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) = 0;
   // Takes the result of an image that will not be sent again: kUnreadable or kRefused, with the reason.
   virtual void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) = 0;
@@ -48,9 +48,9 @@ class RoundsClient {
 // Sends images to a server until each has a result. Waits for a lost server and reconnects.
 //
 // Images are sent in rounds. A round sends each pending image once, until the server is lost. The images that are in
-// flight at that time become suspects, because one of them may have crashed the server. The next rounds send suspects
-// one at a time, each after the server has answered another image. A suspect is recorded as refused after the server
-// was lost three times with only this image in flight. Not thread-safe.
+// flight at that time become suspects, because one of them may have crashed the server. The next rounds send one
+// suspect at a time, and only after the server has answered another image. A suspect is recorded as refused after the
+// server was lost three times with only this image in flight. Not thread-safe.
 class ImageRounds {
  public:
   struct Options {
@@ -67,9 +67,9 @@ class ImageRounds {
   void KnowAnswered(int64_t index) { answered_ = index; }
   // Sets an image that can be read. If it can no longer be read, the whole source counts as missing.
   void KnowReadable(int64_t index) { readable_ = index; }
-  // Sends the images. On return each has a result, or Ended() is an error. May be called again for other images.
+  // Sends the images. On return, each image has a result, or Ended() is an error. May be called again for other images.
   void Ask(std::vector<int64_t> images);
-  // Ends the run with this error. If the run has already an error, keeps that one.
+  // Ends the run with this error. If the run already has an error, keeps the earlier error.
   void Stop(const absl::Status& why);
 
   int in_flight() const { return limit_.limit(); }  // current limit of requests in flight
@@ -147,7 +147,7 @@ class ImageRounds {
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 
-  // State of the data. The indices are of images that can be sent or read again; -1: none yet.
+  // State of the data. The first two are indices of images that can be sent or read again; -1: none yet.
   int64_t answered_ = -1;  // an image with an answer
   int64_t readable_ = -1;  // an image that this session has read
   int unread_ = 0;         // consecutive images that could not be read

@@ -24,7 +24,7 @@ def main(address, model, folder, picture):
         wanted = next(iter(client.embed_many([picture], model, normalize=True)))
     if not wanted.ok:
         sys.exit(f"{picture}: {wanted.error}")
-    # Vectors of different weights are not comparable, so an index holds those of one version.
+    # Vectors of different weights are not comparable, so an index holds the vectors of one version.
     if {each.served_by.weights_sha256 for each in found} != {wanted.served_by.weights_sha256}:
         sys.exit("the model was replaced meanwhile; run this again")
     # For vectors of length 1, the inner product is the cosine of their angle.

@@ -4,8 +4,9 @@
     python class_vectors.py openai/clip-vit-base-patch32 labels.txt vectors.npy
     vitrine-repo import my-models birds clip/ --labels labels.txt --zero-shot vectors.npy
 
-MODEL is the model whose image tower is imported: a name on the hub or a folder. Each template becomes a text per label;
-the label's vector is the mean of its texts' vectors, each of length 1, as in CLIP's own evaluation.
+The first argument is the model whose image tower is imported: a name on the hub or a folder. Each --template gives one
+text per label. A label's vector is the mean of the vectors of its texts, which are first scaled to length 1, as in
+CLIP's own evaluation.
 """
 import argparse
 import pathlib
@@ -17,7 +18,7 @@ import transformers
 
 
 def read_labels(path):
-    """Returns the labels as the import reads them. Lists with numbers, quotes or brackets would become wrong texts."""
+    """Returns the labels as the import reads them. Rejects numbers, quotes and brackets, which would be parts of labels."""
     labels = [line.strip() for line in path.read_text(encoding="utf-8-sig").strip().split("\n")]
     is_list = re.match(r"[\[{]", labels[0]) or all(re.match(r"""\d+\s*[\s,:]|["']""", label) for label in labels)
     if is_list or not all(labels):

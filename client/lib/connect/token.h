@@ -30,8 +30,8 @@ class BearerToken {
 
   // Returns the newest token that could be read.
   std::string Get(absl::Time now);
-  // Call this after a server rejected the token `refused`. Reads the file again, and returns true if its token differs
-  // now.
+  // Call this after a server rejected the token `refused`. Reads the file again, and returns true if the file
+  // now has another token.
   bool IsReplaced(const std::string& refused);
 
  private:

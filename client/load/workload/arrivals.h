@@ -16,7 +16,7 @@ struct Arrival {
   uint32_t request = 0;  // for a trace, index into the workload's requests; else unused
 };
 
-// A schedule of requests by ascending time. For one thread.
+// A schedule of requests by ascending time. Not thread-safe.
 class Arrivals {
  public:
   virtual ~Arrivals() = default;

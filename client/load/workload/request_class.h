@@ -43,8 +43,8 @@ absl::StatusOr<v1::Priority> ParsePriority(absl::string_view word);
 // separated by commas), top_k or name. INVALID_ARGUMENT: unknown setting or invalid value.
 absl::Status SetClassField(absl::string_view field, absl::string_view value, RequestClass& request_class);
 
-// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Settings
-// that are missing are those of `defaults`. `images` replaces the default list. A word without "=" belongs to the list
+// Parses the classes of a load: "model=a, resolution=32x32, weight=3; model=b, priority=high, deadline=50ms". Missing
+// settings are taken from `defaults`. `images` replaces the default list. A word without "=" belongs to the list
 // before it, as in "attention=class,mean". INVALID_ARGUMENT: the text is invalid; the message names class and setting.
 absl::StatusOr<std::vector<RequestClass>> ParseMix(absl::string_view text, const RequestClass& defaults);
 

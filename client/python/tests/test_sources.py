@@ -155,7 +155,7 @@ class Pipe(io.BytesIO):
 
 
 def test_a_file_object_is_read_from_its_start() -> None:
-    """Pillow's `save` leaves the position at the end. Reads the object twice, because a user may keep it."""
+    """Pillow's `save` leaves a file object's position at the end. The test reads the object twice, as a user may."""
     file = io.BytesIO()
     Image.new("RGB", (3, 2)).save(file, "PNG")
     assert load(file).encoded == load(file).encoded == file.getvalue()
@@ -201,7 +201,7 @@ def test_base64_is_not_taken_for_a_path() -> None:
 
 
 def test_a_home_folder_is_not_expanded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither do open, pathlib and Pillow expand it. The error message says so."""
+    """open, pathlib and Pillow do not expand `~` either. The error message tells the user to expand it."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "a.png").write_bytes(b"an image")
     for path in ("~/a.png", Path("~/a.png")):

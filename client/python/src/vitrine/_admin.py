@@ -12,7 +12,7 @@ from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
 
-# Default deadline in seconds. Loads wait for each other; the server's own limit is the same.
+# Default deadline in seconds, equal to the server's own limit. It is long, because a load waits for other loads.
 PATIENCE = 600.0
 
 

@@ -12,7 +12,7 @@ from vitrine.errors import InvalidArgument
 # Longest deadline in seconds, about 31 years: gRPC rejects calls with deadlines of more than about 200 years at once.
 # Longer deadlines, such as float("inf"), are no limit in practice and are shortened to this.
 LONGEST_DEADLINE = 1e9
-# Ranges of the fields that numbers are sent in.
+# Ranges of the message fields in which numbers are sent.
 INT32, INT64 = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
 
 

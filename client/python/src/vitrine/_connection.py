@@ -22,7 +22,7 @@ Metadata = Tuple[Tuple[str, str], ...]
 
 # A classification may carry 16 MiB of attention and features; a GetModel response may carry 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
-# Seconds. gRPC raises smaller values to the shortest.
+# Limits of `keepalive` in seconds. gRPC raises smaller values to the shortest.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
 # Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
 # down gets no request. A server without the health service counts as serving.
@@ -172,7 +172,7 @@ def _channel_options(
     if keepalive:
         options.append(("grpc.keepalive_time_ms", int(1000 * keepalive)))
         options.append(("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
-        # Timeout of gRPC's own pings, by default a minute; while one is pending, gRPC sends no keepalive ping.
+        # Timeout of gRPC's own pings, by default a minute; until such a ping ends, gRPC sends no keepalive ping.
         options.append(("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
         options.append(("grpc.http2.max_pings_without_data", 0))
     return tuple(options)

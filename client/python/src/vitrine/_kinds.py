@@ -41,5 +41,5 @@ _WORDS = re.compile(r"\b(%s)\b" % "|".join(_OF_CONTRACT))
 
 
 def with_own_names(message: str) -> str:
-    """Replaces the contract's names of kinds in a message of the server, such as CLASS_TOKEN_ROW, by this package's."""
+    """Replaces names of kinds in an error message of the server, such as CLASS_TOKEN_ROW, by this package's names."""
     return _WORDS.sub(lambda found: _OF_CONTRACT[found[0]], message)

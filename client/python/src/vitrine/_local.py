@@ -91,8 +91,8 @@ class LocalModel:
         **options: Any,
     ) -> Iterator[Outcome]:
         """Yields one Result or Refused for each image, in order. `images` is an iterable, which may be endless, or a
-        folder. It is read up to 16 images ahead, which share batches whatever their sizes. An exception of `images` is
-        raised after the results of all images before it."""
+        folder. At most 16 images are read ahead; images of any size share batches. An exception of `images` is raised
+        after the results of all images before it."""
         return self._outcomes(iter(pictures(images)), self._template(model, version, options))
 
     def embed(

@@ -39,8 +39,8 @@ class Model:
         input: description of the model's input.
         labels: class labels by index; empty unless returned by Client.model.
         attention: kinds that a request may name.
-        features: kinds that a request may name. Their vectors have `feature_width` numbers, those of "projection"
-            as many as the model's configuration says.
+        features: kinds that a request may name. Their vectors have `feature_width` numbers; vectors of
+            "projection" have the width that the model's configuration states.
         device_bytes: size of the weights in device memory.
         licence: licence of the weights, an SPDX identifier or text; empty if not stated.
         proto: the server's message, with everything else: configuration, provenance, ...

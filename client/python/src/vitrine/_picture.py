@@ -110,7 +110,7 @@ def load(source: ImageSource) -> Picture:
 
 
 def _open(content: bytes) -> Image.Image:
-    """Calls Image.open without warnings: this module reduces too large images, and the server reports invalid ones."""
+    """Calls Image.open without warnings: this module reduces large images, and the server reports invalid ones."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -256,8 +256,8 @@ def _fits(size: Tuple[int, int]) -> bool:
 
 
 def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
-    """Returns a JPEG with all, a half, a quarter or an eighth of each side, the first that fits, like `vitrine
-    classify`.
+    """Returns a JPEG with the full, half, quarter or eighth length of each side: the largest JPEG that fits, like
+    `vitrine classify`.
 
     `file_bytes` is the size of the file or pixels; 0: `image` is the caller's own and must not change.
     """
@@ -293,8 +293,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image first, because only then has Pillow rotated a TIFF, which
-    it does itself, and read a PNG to its end."""
+    """Returns the rotation in the metadata. Loads the image first, because Pillow rotates a TIFF itself when it loads
+    it, and reads the end of a PNG only then."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)

@@ -17,7 +17,7 @@ from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
 # Size of the window, in requests per possible request in flight, and in bytes. Finished requests wait in the window for
-# earlier ones. While it is full, no requests are taken.
+# earlier ones. While the window is full, no requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
 # Number of consecutive streams without an answer within the deadline after which the server counts as lost. A single

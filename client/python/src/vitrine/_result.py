@@ -164,7 +164,7 @@ class AttentionMap:
 class Result:
     """The answer for one image. A notebook displays it as a drawing.
 
-    It keeps the image for drawing: the path if there is one, otherwise the bytes or pixels.
+    A Result keeps the image for drawing: the path if there is one, otherwise the bytes or pixels.
 
     Attributes:
         predictions: best first; empty with top_k=0.

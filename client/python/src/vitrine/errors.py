@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors, one class per gRPC code. `str(error)` is the server's message; in that of InvalidArgument, kinds of attention
-and features have the names of this package."""
+"""Errors, one class per gRPC code. `str(error)` is the server's message. In a message of InvalidArgument, kinds of
+attention and features have the names of this package."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ _CLASSES: Dict[str, Type[VitrineError]] = {
 }
 # Messages of gRPC for a port that uses another protocol.
 _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame as the first frame"
-# Messages of gRPC for a server that was not reached; the second one for several servers.
+# Messages of gRPC for a server that was not reached; _LOST_ALL is for several servers.
 _LOST_ALL = "connections to all backends failing"
 _LOST = "failed to connect", _LOST_ALL, "errors resolving", "dns resolution failed"
 # Message of Vitrine's other listeners for calls of clients.

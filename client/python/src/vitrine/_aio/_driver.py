@@ -98,7 +98,8 @@ class Reader:
 
 
 class Taker:
-    """Runs `take`, which takes one image from the source, concurrently with the caller: results do not wait for it."""
+    """Runs `take`, which takes one image from the source, concurrently with the caller, so that results do not
+    wait for the image."""
 
     def __init__(self, take: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._task = asyncio.create_task(take())

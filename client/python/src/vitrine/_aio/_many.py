@@ -110,7 +110,7 @@ class Run:
 
 
 class _Stream:
-    """One ClassifyStream call. Its answers go to `events`, and at the end its error, or None if it has none."""
+    """One ClassifyStream call. Puts its answers into `events`, and at its end the error, or None without an error."""
 
     def __init__(
         self, servers: Servers, setting: Settings, traceparent: Optional[str], events: _driver.Queue[Tuple[Any, Any]]
@@ -155,8 +155,8 @@ class _Stream:
             await self._servers.follow(error)
             if self._settings.renewed(error.code, self._metadata):
                 error = errors.Unavailable(str(error))  # Unavailable is retried, with the new token
-            # gRPC bug 36066: a write after the end of the stream hides the status that the server ended it with. A
-            # second call returns it again.
+            # gRPC bug 36066: a write after the end of the stream hides the status with which the server ended the
+            # stream. A second call returns this status.
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
             self._events.put_nowait((self, None if hidden else error))
         finally:

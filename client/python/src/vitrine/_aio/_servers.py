@@ -70,7 +70,7 @@ class Servers:
             self._close(line)
 
     def is_to_look(self, code: str) -> bool:
-        """Returns True if `look` may help after a call that ended with `code`, unless it ran within the last second."""
+        """Returns True if `look` may help after a call that ended with `code`; False if it ran in the last second."""
         if not self._settings.hosts or code not in _LOST:
             return False
         with self._lock:

@@ -96,8 +96,8 @@ class AdminClient:
     async def rollback(
         self, model: str, version: Optional[int] = None, *, reason: str = "", deadline: Optional[float] = None
     ) -> ServingChange:
-        """Rolls back a version; by default the canary, or if there is none, the stable version, which the version
-        before it replaces. `reason`, at most 200 bytes, is shown in the log and by `serving`."""
+        """Rolls back a version, by default the canary. If there is no canary, rolls back the stable version, and the
+        previous version replaces it. `reason`, at most 200 bytes, is shown in the log and by `serving`."""
         _arguments.text("reason", reason, optional=False)
         request = _admin.version_request(admin_pb2.RollbackModelRequest, model, version)
         request.reason = reason

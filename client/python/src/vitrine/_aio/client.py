@@ -49,9 +49,9 @@ class Client:
         max_in_flight: maximum number of images of one classify_many at the server at a time, 1 to 64.
 
     Raises:
-        TypeError, ValueError: options are wrong or contradict each other, a file is no certificate or no key of it, or
-            the proxy is not supported. OSError: a file cannot be read. Unavailable: a name in a list of servers has no
-            address.
+        TypeError, ValueError: options are wrong or contradict each other, a file has no certificate, `key` is not the
+            key of `cert`, or the proxy is not supported. OSError: a file cannot be read. Unavailable: a name in a list
+            of servers has no address.
     """
 
     def __init__(
@@ -282,7 +282,8 @@ class Client:
     ) -> AsyncGenerator[Embedded, None]:
         """Computes features of any number of images. The generator yields an Embedding or Refused for each, in order.
 
-        Arguments are as in embed, all else as in classify_many. If all are ok, numpy.stack makes a matrix of them.
+        Arguments are as in embed, all else as in classify_many. If all results are ok, numpy.stack makes a
+        matrix of them.
         """
         source = pictures(images)
         model, version, version_label = _arguments.model_version(model, version, version_label)
