@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Converts a JPEG to a model's input with the server's own code. For comparison with turbojpeg_worker.cc and
+// Converts a JPEG to a model's input with the server's own code, for comparison with turbojpeg_worker.cc and
 // pillow_worker.py.
 #include <string_view>
 #include <utility>

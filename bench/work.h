@@ -46,8 +46,8 @@ absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
                                 const std::vector<std::string>& paths);
 
-// Runs the forward pass on all images, in the batches that the server would form from a full queue in this order: as
-// many images as fit its default budgets, sorted by grid.
+// Runs the forward pass on all images, in the batches that the server would form from a full queue in this order. A
+// batch has as many images as fit the server's default budgets, sorted by grid.
 absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
                                const std::vector<std::string>& paths);
 

@@ -24,9 +24,9 @@ struct TrainOptions {
   std::filesystem::path work_dir = {};
   // True: resumes from the state in work_dir, if there is one. False: rejects a folder that has a state.
   bool resume = false;
-  // Number of replicas of the model; each has one thread and computes a share of every batch. A resumed run gives
-  // bitwise the result of an uninterrupted one only with the same numbers of threads and processes, and the same kind
-  // of CPU. `say` reports changed numbers.
+  // Number of replicas of the model; each has one thread and computes a share of every batch. The result of a resumed
+  // run is bitwise that of an uninterrupted run only if threads, processes and the kind of CPU are the same. `say`
+  // reports changed numbers.
   int threads = 1;
   int loader_threads = 1;
   // Steps between writes of the state, in addition to those at each measurement and each epoch's end; 0: only those.

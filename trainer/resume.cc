@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a warning that the run continues from the previous state. Counts the lost steps in steps.csv, if it has them.
+// Returns a warning that the run continues from the previous state. Counts the lost steps, if steps.csv has them.
 std::string FallbackInWords(const std::filesystem::path& work_dir, const RunPosition& position) {
   const absl::StatusOr<Steps> steps = ReadSteps(work_dir);
   const bool known = steps.ok() && !steps->rows.empty() && steps->rows.back().step > position.step;

@@ -10,10 +10,10 @@
 namespace vitrine {
 
 // Restores the state in options.work_dir and returns its position, or `start` if there is no state. The position has
-// the processes and samples per step of `start` and, unless the run has no steps left, also its threads. options.say
-// gets a line about the resumed step, one for each difference from the state's run that matters, and a warning if
-// PreviousStateFile is used. FAILED_PRECONDITION: the state has other samples per step, or is beyond the planned steps.
-// Other errors are those of RestoreState.
+// the numbers of processes and of samples per step of `start`. If steps are left, it also has the number of threads of
+// `start`. Calls options.say with a line about the resumed step, a line for each relevant difference between this run
+// and the run that wrote the state, and a warning if PreviousStateFile is used. FAILED_PRECONDITION: the state has
+// other samples per step, or is beyond the planned steps. Other errors are those of RestoreState.
 absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const RunParts& parts, const StepPlan& plan,
                                            const RunPosition& start);
 

@@ -203,7 +203,7 @@ absl::Status CheckRoomForState(const fs::path& work_dir, const RunParts& parts) 
   fs::remove(work_dir / "writable", error);
   int64_t needed = 0;
   for (const NamedTensor& tensor : StateTensors(parts)) needed += tensor.tensor.nbytes();
-  // Space for four files: the last two states, which stay until the new state is complete, the new state, and the best
+  // Space for four files: the last two states (which stay until the new state is complete), the new state, and the best
   // weights.
   needed *= 4;
   // A resumed run already has some of these files.

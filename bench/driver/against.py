@@ -29,7 +29,7 @@ def peak_megabytes(worker):
 
 def started(build, arguments, cores):
     program, kind = build / "bin" / arguments[0], arguments[1]
-    # Older revisions of bench_worker run the reference without this flag.
+    # Older revisions of bench_worker need the flag --compiled; without it, they run the reference model.
     older = kind == "forward" and "--compiled" in report.output(program, kind, "--help")
     return workers.Worker([program, *arguments[1:], *["--compiled"] * older], cores).wait_until_ready()
 

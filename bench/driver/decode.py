@@ -21,7 +21,7 @@ PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py
-# Allowed absolute difference from our input at full size, in grey levels: mean over all images, and of the worst one.
+# Allowed absolute difference from our input at full size, in grey levels: mean over all images, and mean of the worst image.
 # OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the width. Pillow rounds
 # to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}

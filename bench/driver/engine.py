@@ -63,7 +63,7 @@ IMPORTED_GOAL = 1.1
 IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
                   for precision in ("fp32", "bf16", "int8") for name in IMPORTED]
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
-# Share of the multiply-add peak of the same run. A case that reaches it meets its goal, even if its ratio is too low.
+# Share of the multiply-add peak of the same run. A case that reaches this share meets its goal, even if its ratio is too low.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
@@ -228,6 +228,6 @@ def measure_narrow(setup):
 
 
 def measure_wide(setup, cases):
-    """Measures the cases whose precision this CPU multiplies fast, and says which are left out."""
+    """Measures the cases in whose precision this CPU multiplies fast, and says which cases are left out."""
     wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
     return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

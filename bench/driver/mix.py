@@ -61,7 +61,7 @@ def in_eights(sizes):
 
 
 def of_one_size(sizes):
-    """Returns batches of up to eight waiting images of one size: that of the image that waits longest."""
+    """Returns batches of up to eight waiting images of one size: the size of the image that waits longest."""
     waiting, batches = list(range(len(sizes))), []
     while waiting:
         batch = [i for i in waiting[:WINDOW] if sizes[i] == sizes[waiting[0]]][:EIGHT]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loop against any server with the Open Inference Protocol over HTTP, at a given rate or at the highest within a bound."""
+"""Open loop against any server with the Open Inference Protocol over HTTP, at a given rate, or at the highest within a bound."""
 import argparse
 import ast
 import base64

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares Vitrine with other servers: BentoML, LitServe, MLServer, Ray Serve and TorchServe (bench/peers/NAME/).
 
-All serve ViT-Ti in fp32 on the same two cores, one server at a time; the load generator shares the cores. `script/bench peers`.
+All serve ViT-Ti in fp32 on the same two cores, one server at a time; the load generator shares the cores. `script/bench peers`
+runs it.
 """
 import base64
 import concurrent.futures as futures

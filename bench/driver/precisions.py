@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the precisions that this CPU multiplies fast."""
+"""Finds the precisions in which this CPU multiplies fast."""
 from driver.report import Row, instruction_sets
 
-# CPU flags. A CPU with any flag of a precision multiplies it in 512-bit vectors or in tiles.
+# CPU flags by precision. A CPU with any of the flags multiplies in that precision with 512-bit vectors or tiles.
 WIDE = {"bf16": {"avx512_bf16", "amx_tile"}, "int8": {"avx512_vnni", "amx_tile"}}
 
 

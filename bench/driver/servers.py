@@ -98,7 +98,7 @@ def check_agreement(ours, theirs, tolerance):
 
 
 def search(setup, server, pictures, start, seed):
-    """Returns the report of a search of `vitrine bench` that begins at that rate. Every request must be answered."""
+    """Returns the report of a search of `vitrine bench` that begins at rate `start`. Every request must be answered."""
     command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server",
                server.address, "--model", NAME, "--find-max", "--latency", BOUND, "--good", 1, "--deadline", "2s",
                "--rate", start, "--tolerance", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",
@@ -110,7 +110,7 @@ def search(setup, server, pictures, start, seed):
 
 
 def find_rate(setup, server, pictures, start, seed):
-    """Returns the highest rate within the bound. If the first rate of a search misses it, a search from a lower rate follows."""
+    """Returns the highest rate within the bound. If no rate of a search meets it, searches again from half the rate."""
     for _ in range(TRIES):
         found = search(setup, server, pictures, start, seed)
         if found["best_per_second"]:

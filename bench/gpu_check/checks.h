@@ -31,17 +31,17 @@ struct CheckSetting {
 void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 
 // Compares logits, attention and tokens of every SmallForm with the CPU, in each precision. Checks that an image's
-// logits are bit-identical alone, in any batch and when repeated.
+// logits are bit-identical if the image is computed alone, in any batch, or again.
 void CheckForms(const CheckSetting& setting, CheckReport& report);
 
-// Loads every version of the repository, runs its goldens, and compares the samples with the CPU.
+// Loads every version of the repository, runs its goldens, and compares logits of the images with the CPU's.
 void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
 // Measures the memory of a model, and checks that it is freed.
 void CheckMemory(const CheckSetting& setting, CheckReport& report);
 
 // Replaces a version while threads use it. The results of a batch must be bit-identical to those of the version with
-// which it began. The memory of replaced versions must be freed.
+// which the batch began. The memory of replaced versions must be freed.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
 // Loads a model that does not fit. It must be rejected, and the device must continue to work.

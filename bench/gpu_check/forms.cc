@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the models of models/zoo/small_forms.h on the device with the CPU.
+// Compares the results of the models of models/zoo/small_forms.h on the device with those on the CPU.
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -24,7 +24,7 @@ struct Compared {
   int64_t classes() const { return subject.description().outputs(); }
 };
 
-// Checks that logits are bit-identical alone, in a batch, in the same batch again, and in another order.
+// Checks that an image's logits are bit-identical alone, in a batch, in the same batch again, and in another order.
 absl::StatusOr<std::vector<float>> CheckBits(const Compared& compared) {
   const auto& [subject, cpu, card, images] = compared;
   const int64_t classes = compared.classes();

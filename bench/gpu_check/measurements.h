@@ -40,7 +40,7 @@ void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured,
 // Measures images per second with two slots (cuda::driver::Slot). The threads pass images that are already in memory.
 void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
-// Measures the rate of copies from pinned memory to the device in bytes per second, which limits the images per second.
+// Measures the rate of copies from pinned memory to the device in bytes per second. It limits the images per second.
 absl::StatusOr<double> CopyRate(cuda::driver::Card& card);
 
 double MedianOf(std::vector<double> values);  // requires a value

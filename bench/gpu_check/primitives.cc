@@ -23,7 +23,7 @@ constexpr int kFloats = 1 << 18, kProducts = 256, kSide = 16;
 constexpr size_t kEach = size_t{kSide} * kSide;  // numbers of a product
 constexpr const char* kOperations[] = {"fma", "division", "root", "product and sum", "bf16", "rounding"};
 
-// Must not be inlined, because the compiler ignores that FloatMode changes the arithmetic, and could compute earlier.
+// Must not be inlined: the compiler ignores that FloatMode changes the arithmetic, and could compute before the change.
 [[gnu::noinline]] void Compute(float a, float b, float c, uint32_t (&bits)[6]) {
   const auto bf16 = [](float value) {
     const uint32_t of = std::bit_cast<uint32_t>(value);
@@ -160,7 +160,7 @@ Products ProductsOfBf16() {
     products.a.push_back(static_cast<uint16_t>(number() >> 16));
     products.b.push_back(static_cast<uint16_t>(number() >> 16));
     products.c.push_back(kind == 3 ? std::bit_cast<uint32_t>(64 * any(random)) : number());
-    // Makes neighbouring products nearly cancel: a changes sign and last bit, and rows of b are equal in pairs.
+    // Makes neighbouring products nearly cancel: sign and last bit of `a` differ, and rows of `b` are equal in pairs.
     if (kind == 2 && i % 2 == 1) products.a.back() = static_cast<uint16_t>(products.a[i - 1] ^ 0x8001u);
     if (kind == 2 && i / kSide % 2 == 1) products.b.back() = products.b[i - kSide];
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares published models on the device with the CPU.
+// Compares the results of published models on the device with those on the CPU.
 #include <algorithm>
 #include <memory>
 

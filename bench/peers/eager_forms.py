@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Attention for the models of tests/oracle as a careful PyTorch user would write it: with scaled_dot_product_attention.
 
-These models compute attention by the papers' formulas, which is too slow for a fair comparison.
+The models of tests/oracle themselves use the papers' formulas, which are too slow for a fair comparison.
 """
 import torch
 from torch import nn

@@ -26,7 +26,7 @@ def open_jpeg(jpeg):
 
 def pixels(image):
     """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop, which
-    takes two thirds of the time."""
+    takes two thirds of the time for a whole image."""
     scaled = [int(RESIZED * length / min(image.size)) for length in image.size]
     scale = [length / to for length, to in zip(image.size, scaled)]
     corner = [round((to - SIDE) / 2) for to in scaled]

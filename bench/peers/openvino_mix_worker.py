@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_worker's forward over several batches, in OpenVINO, whose batches have images of one size. Same protocol.
+"""The peer of bench_worker's forward over several batches, in OpenVINO, with the protocol of bench_worker.
 
-It computes either each image alone, by one model that accepts any size, or batches of equal size, each by a model that was
-compiled for that batch. Nothing is padded, and everything that depends on the size is computed in advance.
+A batch of OpenVINO must have images of one size. The peer computes either each image alone, by one model that accepts any size,
+or batches of equal size, each by a model that was compiled for that batch. Nothing is padded, and everything that depends on
+the size is computed in advance.
 """
 import argparse
 

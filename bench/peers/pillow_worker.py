@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of decode_worker.cc: makes the same input with Pillow and numpy. Same protocol and options.
+"""The peer of decode_worker.cc: makes the same input with Pillow and numpy, with the same protocol and options.
 
-This is the fastest way with these two: only the crop is resized (Pillow's `box`), and numpy writes plane by plane into one
+This is the fastest way with both packages: only the crop is resized (Pillow's `box`), and numpy writes plane by plane into one
 array that is reused, so no interleaved image of floats is transposed. --reduced uses Pillow's draft mode. --steps makes the
 same input as most programs do: it resizes the whole image, crops it, converts it to floats, normalises and transposes it.
 """

@@ -3,7 +3,7 @@
 
 These weights are small, so the image changes the logits only by a thousandth. With --lively, the weights of convolutions and
 linear layers are so large that outputs are as large as inputs. The answers to different images then differ.
-Each FILE is drawn from another seed, the first from 0.
+Each FILE gets weights from its own seed: 0, 1, ...
 """
 import sys
 

@@ -74,7 +74,7 @@ class Callers:
         return total
 
     def wait_for_answers(self, count):
-        """Waits until that many more requests were answered. Raises if all callers have stopped."""
+        """Waits until `count` more requests were answered. Raises if all callers have stopped."""
         goal = self.total().answered + count
         while self.total().answered < goal:
             if not any(thread.is_alive() for thread in self.threads):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the canary guard with its default bounds on real versions: it takes out bad canaries in time, and no others.
+"""Tests the canary guard with its default bounds on real versions: it takes only bad canaries out of service, and in time.
 
 All models are on one server, and each gives a tenth of its requests to its canary.
 """

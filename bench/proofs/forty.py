@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures forty models of one server on two cores: memory, start, a rare model beside a hot one, updates under load."""
+"""Measures forty models of a server on two cores: memory, start, a rarely used model beside a busy one, updates under load."""
 import json
 import subprocess
 import sys

@@ -23,7 +23,7 @@ SECONDS, ROUNDS = 6, 5
 
 
 class Load:
-    """Context manager: CONNECTIONS of that many callers, in a process on the core that the server does not use."""
+    """Context manager: the connections of `callers` callers, in a process on the core that the server does not use."""
 
     def __init__(self, setup, server, callers, calls):
         self.command = ["taskset", "-c", str(setup.other_core), sys.executable, "-m", "proofs.wire_callers", server.address,
@@ -53,7 +53,7 @@ class Reading:
 
 
 class Measurement:
-    """The answers per second with that many callers, and the processor time of an answer."""
+    """The answers per second with `callers` callers, and the processor time of an answer."""
 
     def __init__(self, setup, server, callers, calls, seconds):
         with Load(setup, server, callers, calls):

@@ -12,7 +12,7 @@ from proofs.callers import Callers
 
 CALLERS = 8
 MODEL = "kv-pos-mnist"
-# The lame duck is longer than a client needs to notice NOT_SERVING or the end of the connection.
+# The time of --lame-duck is longer than a client needs to notice NOT_SERVING or the end of the connection.
 FLAGS = ("--lame-duck", "500ms")
 ANSWERS_BETWEEN = 500
 

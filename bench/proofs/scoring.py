@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Compares
-its rates, with the model in its process and with a server, with the rates of decoding alone and of the engine alone.
+"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Measures
+its rate with the model in its own process and with a server. Compares both with the rates of decoding and of the engine alone.
 
 The lists name the same few images under many names, through symbolic links.
 """
@@ -19,7 +19,7 @@ from driver.setup import ROOT
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
 MOST_MEGABYTES = 300
-# {model: (samples, images)}. The first computes for longer than a call takes, the second for a shorter time.
+# {model: (samples, images)}. The first model computes an image for longer than a call takes, the second for less time.
 SHARED = {"eit-mini-cifar10": ("cifar", 3_000), MODEL: ("digits", 60_000)}
 SHARE_OF_ENGINE = 0.95
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A caller with slow images: sends one request after another, each PAUSE seconds after the previous answer.
+"""A caller whose images take long: sends one request after another, each PAUSE seconds after the previous answer.
 
     slow_caller.py ADDRESS FILE PAUSE      FILE contains the serialized request
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how one caller's slow images affect the latency of other callers' quick images."""
+"""Measures how one caller affects the latency of others by images that take long: 16 megapixels, or eight attention maps."""
 import io
 import pathlib
 import subprocess

@@ -106,7 +106,7 @@ def count(outcomes, code):
 
 
 def most(values):
-    """Returns (worst, lowest, highest) of values of which lower ones are better."""
+    """Returns (worst, lowest, highest) of the values. Lower values are better."""
     return max(values), min(values), max(values)
 
 

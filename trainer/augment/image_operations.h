@@ -11,8 +11,8 @@ namespace vitrine {
 
 // Operations of RandAugment and colour jitter on 8-bit images, grey or RGB. Results equal Pillow's (ImageOps,
 // ImageEnhance, Image.transform with BICUBIC), because published recipes were trained with Pillow. Pillow truncates
-// values instead of rounding them, and its cubic filter has a = -1. All functions are pure and thread-safe, and keep
-// the image's size.
+// values instead of rounding them, and the parameter a of its cubic filter is -1. All functions are pure and
+// thread-safe, and keep the image's size.
 
 Image AutoContrast(Image image);  // stretches every channel to 0..255
 Image Equalize(Image image);      // flattens every channel's histogram
@@ -21,8 +21,8 @@ Image Posterize(Image image, int bits);        // keeps the `bits` highest bits,
 Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// Factor 0 gives the image that the comment behind the function names, factor 1 the original. A factor above 1
-// increases the difference from the image of factor 0.
+// With factor 0, each function returns the image that the comment after it describes; with factor 1, the original. A
+// factor above 1 increases the difference from the image of factor 0.
 Image Saturate(Image image, double factor);        // 0: grey
 Image Contrast(Image image, double factor);        // 0: the mean grey
 Image Brighten(Image image, double factor);        // 0: black

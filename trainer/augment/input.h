@@ -20,8 +20,9 @@ struct TrainingInput {
 };
 
 // Applies the recipe's augmentation to an image, in this order: size, window and mirroring (DrawSize, DrawView),
-// RandAugment and colour jitter on the pixels at that size, normalisation, random erasing. After the view, options that
-// are off draw no random numbers. INVALID_ARGUMENT if no input size of the model fits the image. Thread-safe.
+// RandAugment and colour jitter on the pixels at that size, normalisation, random erasing. RandAugment, colour jitter
+// and erasing draw no random numbers if they are off. INVALID_ARGUMENT if no input size of the model fits the image.
+// Thread-safe.
 absl::StatusOr<TrainingInput> DrawInput(const Image& image, const v1::Recipe& recipe,
                                         const v1::Preprocessing& preprocessing, CounterRandom& random);
 

@@ -16,8 +16,8 @@ struct AugmentationSheetOptions {
   int draws = 8;   // columns, at least 1, in addition to the original; column i is drawn in epoch i
 };
 
-// Returns a PNG that shows a recipe's augmentation. Rows are images, and columns are draws, made by the functions that
-// training uses. If the recipe mixes images, the images of a column are mixed as one batch. INVALID_ARGUMENT if an
+// Returns a PNG that shows a recipe's augmentation. Rows are images. Columns are random draws, made by the functions
+// that training uses. If the recipe mixes images, the images of a column are mixed as one batch. INVALID_ARGUMENT if an
 // image cannot be decoded or has no size that the model accepts. Thread-safe.
 absl::StatusOr<std::string> AugmentationSheet(const Dataset& dataset, const v1::Recipe& recipe,
                                               const v1::Preprocessing& preprocessing,

@@ -29,7 +29,8 @@ struct View {
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 
-// Draws a window with the aspect ratio of `size`, randomly stretched. Without augmentation it is the largest, centred.
+// Draws a window with the aspect ratio of `size`, randomly stretched. Without augmentation, it is the largest such
+// window, at the image's centre.
 View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random);
 
 // Returns the mean colour of `preprocessing` in 8 bits.

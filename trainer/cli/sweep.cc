@@ -121,7 +121,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
-// Checks that no flag of --pass changes the settings of the runs. Their names and the table would not show the change.
+// Checks that no flag of --pass changes the settings of the runs. The runs' names and the table would not show it.
 absl::Status CheckPassed(const SweepFlags& flags) {
   for (const std::string& flag : flags.pass) {
     const std::string name = flag.substr(0, flag.find('='));

@@ -37,9 +37,9 @@ struct SequenceFigure {
   std::vector<SequenceMap> maps = {};
 };
 
-// Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and equally many for
-// every layer. Drawings have the tokens on both axes. A PNG replaces characters beyond ASCII, because its font lacks
-// them, and leaves out names that do not fit. JSON:
+// Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and the same number
+// for every layer. Drawings have the tokens on both axes. A PNG replaces characters beyond ASCII, because its font
+// lacks them, and leaves out names that do not fit. JSON:
 //   {"title", "note", "maps": [{"layer", "head" (null: the mean), "part", "queries": [names], "keys": [names],
 //    "rows", "columns", "values": row-major}]}
 absl::StatusOr<std::string> SequenceFigureFile(const SequenceFigure& figure, const std::string& kind);

@@ -18,7 +18,7 @@
 namespace vitrine {
 
 // One sequence, with a name for each element: its digit, character or word, or its index in a set. Names show white
-// space as ' ' and \n. `target` is empty unless the model has a pair.
+// space as ' ' and \n. `target` is empty unless the model is an encoder-decoder.
 struct NamedSequence {
   SequenceBatch batch = {};
   std::vector<std::string> source = {}, target = {};
@@ -28,8 +28,8 @@ struct NamedSequence {
 class SequenceRun {
  public:
   // Opens the state in the work folder of a finished or stopped run, and changes no file. The weights are those that
-  // the run itself would report: averaged if the recipe averages, the best if it holds out samples. `data` is the
-  // run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder has no state.
+  // the run itself would report: averaged weights if the recipe averages; the best if it holds out samples. `data` is
+  // the run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder has no state.
   // INVALID_ARGUMENT: a run of images, or other data. Also the errors of MakeSequenceTask, RestoreState and LoadBest.
   static absl::StatusOr<SequenceRun> Open(const std::filesystem::path& work_dir, const std::string& data);
 

@@ -11,7 +11,7 @@
 
 namespace vitrine::sequences {
 
-// Place of a layer in the model: its index for AttentionTap, and the first of its kSites sites for Dropout.
+// Place of a layer in the model: its index for AttentionTap, and the first of its kSites dropout sites.
 struct Place {
   static constexpr int kSites = 8;
   int layer = 0;

@@ -62,7 +62,7 @@ class Head : public Module {
 // Returns a mask [n, n] for MixValues with which query i sees only the keys j <= i.
 at::Tensor CausalMask(int64_t n, const at::Device& device);
 
-// Make a model without and with a decoder. Both require a valid config.
+// MakeEncoder makes a model without a decoder, MakeEncoderDecoder one with a decoder. Both require a valid config.
 std::unique_ptr<SequenceModel> MakeEncoder(const v1::SequenceConfig& config, Initializer& initializer);
 std::unique_ptr<SequenceModel> MakeEncoderDecoder(const v1::SequenceConfig& config, Initializer& initializer);
 

@@ -112,7 +112,7 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// Models have 1 or 4 heads. With KV+Pos the parameter count depends on the heads, so there is a row for each number.
+// Models have 1 or 4 heads. With KV+Pos the parameter count depends on this number, so each number has a row.
 // Without KV+Pos, one row is enough.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";

@@ -29,7 +29,7 @@ double HalfCosine(double from, double to, double share) {
 }
 
 // Returns the value of fastai's fit_one_cycle: half a cosine from `start` to `top` over the first quarter of the steps,
-// then one from `top` to `end`.
+// then half a cosine from `top` to `end`.
 double OneCycle(double start, double top, double end, const Clock& clock) {
   constexpr double kRising = 0.25;
   const double share = clock.now / clock.end;
@@ -37,9 +37,9 @@ double OneCycle(double start, double top, double end, const Clock& clock) {
                          : HalfCosine(top, end, (share - kRising) / (1 - kRising));
 }
 
-// Returns the rate of timm's CosineLRScheduler. timm calls it after each epoch with that epoch's index, the tick, so
-// the first two epochs have the rate of tick 0. The cosine also begins at tick 0, so the warm-up replaces its first
-// part.
+// Returns the rate of timm's CosineLRScheduler. timm calls the scheduler after each epoch with that epoch's index, the
+// tick. Therefore the first two epochs have the rate of tick 0. The cosine also begins at tick 0, so the warm-up
+// replaces the first part of the cosine.
 double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
   const int64_t epoch = step / plan.steps_per_epoch;
   const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));

@@ -61,7 +61,8 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// Returns true if `value` is a word, but no value of the enum. The parser's error would not list the valid values.
+// Returns true if `value` is a word, but no value of the enum. The caller then lists the valid values, which the
+// parser's error would not list.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Checks that `processes` processes can train the model like one process. FAILED_PRECONDITION for several processes and
-// BatchNorm: each would normalise by its own share of the batch, and the running statistics would be rank 0's.
+// BatchNorm: each process would normalise by its own share of the batch, and rank 0's running statistics would be kept.
 absl::Status CheckParallel(const Module& model, int processes);
 
 // Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call, and get

@@ -73,7 +73,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!alone && result.master_address.empty()) {
     return absl::InvalidArgumentError("the environment's MASTER_ADDR is empty; set it to the address of rank 0");
   }
-  // PyTorch compares with exactly this text.
+  // PyTorch compares the variable with exactly the text below.
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
   result.agent_hosts_store = agent != nullptr && std::strcmp(agent, "True") == 0;
   return result;

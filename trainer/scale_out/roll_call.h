@@ -32,7 +32,8 @@ class RollCall {
   // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
-  // Announces this rank, waits for the others, compares `agreement`. Errors: see Connect. Throws if the store is lost.
+  // Announces this rank, waits for the others, and compares `agreement`. Throws if the store is lost.
+  // Other errors are those of Connect.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
   // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause

@@ -35,7 +35,7 @@ std::vector<double> PairsOf(const PointSummary& first, const PointSummary& secon
   return differences;
 }
 
-// Returns true if there are other complete points, and all are significantly worse than `best`.
+// Returns true if there are other complete points, and all of them are significantly worse than `best`.
 bool IsBest(const SweepGrid& grid, const std::vector<PointSummary>& points, const PointSummary& best) {
   std::vector<std::vector<double>> others;
   for (const PointSummary& point : points) {

@@ -38,7 +38,7 @@ struct PointSummary {
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 
-// Returns the index of the complete point with the best mean, or of the first of them; nullopt if none is complete.
+// Returns the index of the complete point with the best mean (of several, the first); nullopt if no point is complete.
 std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 }  // namespace vitrine

@@ -23,9 +23,10 @@ namespace vitrine {
 // Image classification with the recipe's zoo row, or with the model of the start version.
 class ImageTask final : public Task {
  public:
-  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` and, unless both have
-  // the same images, of `test`, on `threads` threads. INVALID_ARGUMENT if recipe, model and data are inconsistent;
-  // other errors are those of ReadVersionAt, ConfigOf, StartFrom, Teacher::Make and ImageDigestsOf.
+  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on
+  // `threads` threads, and every image of `test` unless both have the same images. INVALID_ARGUMENT if recipe, model
+  // and data are inconsistent; other errors are those of ReadVersionAt, ConfigOf, StartFrom, Teacher::Make and
+  // ImageDigestsOf.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 

@@ -28,7 +28,7 @@ class Event;
 //
 // Events are written at once. A resumed run has its own file in the folder, with a later name. That file begins with a
 // session start at the first step of the resumed run, so TensorBoard ignores this step and later ones in earlier files.
-// A full disk does not end the run; its events are written once there is space.
+// A full disk does not end the run; missing events are written once there is space.
 class EventFile final : public Observer {
  public:
   struct Options {

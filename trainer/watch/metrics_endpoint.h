@@ -15,8 +15,8 @@ namespace vitrine {
 // Returns INVALID_ARGUMENT unless `address` is HOST:PORT.
 absl::Status CheckMetricsAddress(const std::string& address);
 
-// HTTP endpoint of a training run, without TLS: /metrics in Prometheus' text format, and /healthz, which is 200. GET
-// and HEAD only; other paths are 404. Uses its own threads, so a slow scraper does not slow a step.
+// HTTP endpoint of a training run, without TLS: /metrics in Prometheus' text format, and /healthz, which returns
+// 200. Accepts only GET and HEAD; other paths return 404. Uses its own threads, so a slow scraper does not slow a step.
 class MetricsEndpoint {
  public:
   struct Options {

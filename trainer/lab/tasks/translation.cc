@@ -196,7 +196,7 @@ at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels
   const at::Tensor of_label = log_q.gather(-1, labels.unsqueeze(-1)).squeeze(-1);
   at::Tensor divergence = -of_label;
   if (smoothing > 0) {
-    // p is 1 - s at the label, 0 at padding and e = s / (V - 2) elsewhere:
+    // With s for `smoothing`, the target p is 1 - s at the label, 0 at padding and e = s / (V - 2) elsewhere:
     // sum p (log p - log q) = (1 - s) log(1 - s) + s log e - (1 - s - e) log q_label - e (sum log q - log q_padding)
     const double rest = smoothing / static_cast<double>(logits.size(-1) - 2);
     const double entropy = (1 - smoothing) * std::log(1 - smoothing) + smoothing * std::log(rest);
