@@ -56,7 +56,7 @@ if(VITRINE_CUDA)
 endif()
 install(DIRECTORY models/bundled/ DESTINATION share/vitrine/models COMPONENT vitrine-models)
 
-# These scripts make the packages depend only on their files, and not on the date or the file system.
+# With these scripts, the bytes of a package depend only on its files, and not on the date or the file system.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_times.cmake)
 set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_normalize.cmake)
 include(CPack)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# Writes OUTPUT, a header with the digest of the files below SOURCE that LIST names, one per line. Lines with only a
-# comment, indentation and empty lines are ignored, so that a change of comments does not change the digest.
+# Writes OUTPUT, a header with the digest of the files below SOURCE that LIST names, one per line. Indentation,
+# empty lines and lines with only a comment are ignored, so that a change of comments does not change the digest.
 file(STRINGS ${LIST} names)
 set(lines "")
 foreach(name IN LISTS names)

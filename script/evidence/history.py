@@ -30,7 +30,7 @@ def experiment_at(root, commit, name):
 
 
 def check(root, names):
-    """Returns complaints about experiments whose rule or grid differs from the one before their first results."""
+    """Returns complaints about experiments whose rule or grid has changed since the commit before their first results."""
     if not names:
         return []
     if git(root, "rev-parse", "--is-shallow-repository") != "false\n":

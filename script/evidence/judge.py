@@ -38,7 +38,7 @@ def differences(rule, experiment, runs):
     pairs = sorted(first.keys() & second.keys(), key=str)
     if not pairs:
         raise Broken(f"{experiment.name}: no pairs for {rule.says!r}")
-    # Two failures of a pair say nothing about their difference.
+    # A pair whose runs both failed says nothing about the difference.
     return finite([first[key] - second[key] for key in pairs if not (math.isinf(first[key]) and math.isinf(second[key]))])
 
 

@@ -78,7 +78,7 @@ def failure(name, folder):
 
 
 def hours(rows, threads):
-    """Returns the hours of two cores that runs took."""
+    """Returns the hours that the runs would take on two cores."""
     return round(sum(float(row["seconds"]) for row in rows) * threads / CORES / 3600, 3)
 
 

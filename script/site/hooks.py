@@ -70,7 +70,7 @@ def on_files(files, config):
 def on_page_markdown(markdown, page, config, files):
     """Redirects links to the site's page of the named file; a link to a file that the site does not have becomes its name.
 
-    If the text of a link is the file name of a page, it becomes the title of the page.
+    If the text of a link is the file name of a page, the text becomes the title of the page.
     """
     name = page.file.src_uri
 

@@ -58,7 +58,7 @@ class Comments:
 
 
 def escaped(text: str) -> str:
-    """Escapes text for Markdown: it makes no table, tag or emphasis by accident; words in backquotes stay unchanged."""
+    """Escapes text so that Markdown reads no table, tag or emphasis in it; words in backquotes stay unchanged."""
     parts = re.split(r"(`[^`]*`)", text.replace("|", "\\|"))
     return "".join(part if index % 2 else re.sub(r"([<>*_\[\]])", r"\\\1", part) for index, part in enumerate(parts))
 

@@ -2,7 +2,7 @@
 """Decides claims by arithmetic on the papers' own figures and by exact counts. Each claim has a function, named by the claim's id.
 
 A function takes the paper's printed figures and returns a Finding. A claim of several parts agrees only if every part does.
-If a claim can be read in several ways, the function takes the reading that is best for the paper, and its sentence names it.
+If a claim can be read in several ways, the function takes the reading that is best for the paper, and names it in the Finding.
 """
 import dataclasses
 

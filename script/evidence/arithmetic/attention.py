@@ -42,7 +42,7 @@ def encoding(position):
 
 
 def mapped(values, weights, bias):
-    """Returns the scores of KV+Pos as printed: a linear layer over channels, each the score plus a channel of the pair's encoding."""
+    """Returns the scores of KV+Pos as printed: a linear layer over channels; each is the score plus a value of the encoding."""
     result = []
     for i, row in enumerate(values):
         result.append([sum(weight * (score + place) for weight, place in zip(weights, (encoding(i) + encoding(j))[:CHANNELS])) + bias

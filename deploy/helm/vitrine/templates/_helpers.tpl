@@ -35,7 +35,7 @@ labels:
 {{ include "vitrine.file" (dict "root" . "name" "autoscaler.yaml") }}
 {{- end }}
 
-{{/* A file of the folder files. They are links in the checkout: Flux and Windows leave links out, and Helm then finds nothing. */}}
+{{/* Content of a file of the folder `files`. In the checkout these files are links, which Flux and Windows leave out. */}}
 {{- define "vitrine.file" -}}
 {{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
