@@ -125,6 +125,11 @@ std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
   return certificates;
 }
 
+std::vector<absl::Status> Fronts::IdentityFaults() const {
+  if (!IsOpen() || identity_ == nullptr) return {};
+  return identity_->faults();
+}
+
 int64_t Fronts::open_connections() const {
   if (!IsOpen()) return 0;
   return (rpc_ == nullptr ? 0 : rpc_->open_connections()) + (http_port_ == nullptr ? 0 : http_port_->connections());

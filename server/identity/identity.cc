@@ -3,10 +3,10 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
-#include <spdlog/spdlog.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -19,6 +19,7 @@
 #include "common/join_faults.h"
 #include "common/status_macros.h"
 #include "server/identity/guarded_file.h"
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {
@@ -139,7 +140,7 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
     if (tls.ok()) identity->tls_ = *std::move(tls);
   }
   State state;
-  faults.push_back(identity->ReadInto(state));
+  identity->ReadInto(state, faults);
   if (state.tokens.has_value() && state.tokens->size() == 0) {
     faults.push_back(
         absl::InvalidArgumentError(absl::StrCat("--tokens ", options.tokens, ": no line contains a token")));
@@ -156,31 +157,44 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
   return identity;
 }
 
-absl::Status Identity::ReadInto(State& state) const {
-  // An empty token file is valid here, because it revokes the last token. Open rejects such a file.
-  return JoinFaults({ReadParsed("--tokens", options_.tokens, Emptiness::kIsAllowed, &TokenTable::Parse, state.tokens,
-                                state.tokens_text),
-                     ReadParsed("--policy", options_.policy, Emptiness::kIsAnError, &AccessRules::Parse, state.rules,
-                                state.policy_text)});
+void Identity::ReadInto(State& state, std::vector<absl::Status>& faults) const {
+  // An empty file of tokens revokes the last token. Open rejects a file without a token.
+  for (const absl::Status& read : {ReadParsed("--tokens", options_.tokens, Emptiness::kIsAllowed, &TokenTable::Parse,
+                                              state.tokens, state.tokens_text),
+                                   ReadParsed("--policy", options_.policy, Emptiness::kIsAnError, &AccessRules::Parse,
+                                              state.rules, state.policy_text)}) {
+    if (!read.ok()) faults.push_back(read);
+  }
 }
 
 absl::Status Identity::Reread() {
   MutexLock rereading(reread_mutex_);
-  const absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread();
+  std::vector<absl::Status> faults;
+  if (absl::Status tls = tls_ == nullptr ? absl::OkStatus() : tls_->Reread(); !tls.ok()) faults.push_back(tls);
   // If one file is faulty, its old content stays, and a revocation in the other file still takes effect.
   State found = *Snapshot();
-  const absl::Status read = ReadInto(found);
+  ReadInto(found, faults);
   MutexLock lock(mutex_);
-  const std::string fault(read.message());
-  if (!fault.empty() && fault != last_fault_)
-    spdlog::error("identity: {}; the previous content of that file stays in effect", fault);
-  last_fault_ = fault;
-  const absl::Status faults = JoinFaults({tls, read});
-  if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return faults;
+  for (const absl::Status& fault : faults) {
+    if (std::find(faults_.begin(), faults_.end(), fault) != faults_.end()) continue;
+    Log(LogLevel::kError, "a settings file is rejected, its previous content stays in effect",
+        {{"fault", std::string(fault.message())}});
+  }
+  faults_ = faults;
+  if (found.tokens_text == state_->tokens_text && found.policy_text == state_->policy_text) return JoinFaults(faults);
   state_ = std::make_shared<const State>(std::move(found));
-  spdlog::info("identity: new tokens or policy in effect tokens={}",
-               state_->tokens.has_value() ? state_->tokens->size() : 0);
-  return faults;
+  const auto tokens = static_cast<int64_t>(state_->tokens.has_value() ? state_->tokens->size() : 0);
+  Log(LogLevel::kInfo, "new tokens or policy in effect", {{"tokens", tokens}});
+  if (tokens == 0 && state_->tokens.has_value()) {
+    Log(LogLevel::kWarning, "the file of --tokens has no token: no token is valid, and a restart would fail",
+        {{"file", options_.tokens}});
+  }
+  return JoinFaults(faults);
+}
+
+std::vector<absl::Status> Identity::faults() const {
+  MutexLock lock(mutex_);
+  return faults_;
 }
 
 std::shared_ptr<const Identity::State> Identity::Snapshot() const {

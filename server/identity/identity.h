@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -50,7 +51,7 @@ class Identity {
  public:
   // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the
   // files for changes: a valid file replaces the old content; a faulty one is logged once, and the old content stays in
-  // effect. A token file without tokens is an error here; later it revokes all tokens.
+  // effect. A token file without tokens is an error here; later it revokes all tokens, with a warning.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
   // True if the server accepts credentials; reflection is then off.
@@ -71,6 +72,9 @@ class Identity {
   // one per line; a faulty file's old content stays in effect.
   absl::Status Reread();
 
+  // Returns the errors of the last read, one per faulty file; the TLS files have one together.
+  std::vector<absl::Status> faults() const;
+
  private:
   explicit Identity(const IdentityOptions& options) : options_(options) {}
   // Content of the token and policy files.
@@ -82,9 +86,9 @@ class Identity {
   };
 
   std::shared_ptr<const State> Snapshot() const;
-  // Replaces the content of each valid file in `state`; the content of a faulty file stays. Returns an error with every
-  // fault, one per line.
-  absl::Status ReadInto(State& state) const;
+  // Replaces the content of each valid file in `state`; the content of a faulty file stays. Adds an error for each
+  // faulty file to `faults`.
+  void ReadInto(State& state, std::vector<absl::Status>& faults) const;
   absl::StatusOr<AuthenticatedIdentity> Recognise(const State& state, const Credentials& credentials) const;
   absl::StatusOr<Caller> ByRules(const AccessRules& rules, RpcName rpc, const AuthenticatedIdentity& known) const;
   absl::StatusOr<Caller> ByDefault(RpcName rpc, const AuthenticatedIdentity& known,
@@ -97,7 +101,7 @@ class Identity {
   Mutex reread_mutex_;  // one read at a time: an older read must not undo a newer revocation
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
-  std::string last_fault_ ABSL_GUARDED_BY(mutex_);
+  std::vector<absl::Status> faults_ ABSL_GUARDED_BY(mutex_);  // errors of the last read
 
   std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };

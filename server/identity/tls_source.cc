@@ -3,7 +3,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include <string>
 #include <utility>
 
 #include "absl/time/clock.h"
@@ -39,9 +38,6 @@ absl::Status TlsSource::Reread() {
                    absl::FormatTime(current_->expires, absl::UTCTimeZone()));
     }
   }
-  const std::string fault(status.message());
-  if (!fault.empty() && fault != last_fault_) spdlog::error("tls: {}; the previous TLS files stay in use", fault);
-  last_fault_ = fault;
   if (current_->expires - absl::Now() < kExpiresSoon && !std::exchange(said_expiry_, true)) {
     spdlog::warn("tls: the certificate chain, or a CA of --tls-client-ca, expires at {}",
                  absl::FormatTime(current_->expires, absl::UTCTimeZone()));

@@ -3,7 +3,6 @@
 #define VITRINE_SERVER_IDENTITY_TLS_SOURCE_H_
 
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,8 +22,7 @@ class TlsSource {
   // Reads and checks the files; see ReadTlsFiles and CheckTls.
   static absl::StatusOr<std::shared_ptr<TlsSource>> Open(const TlsFileOptions& options);
 
-  // Reads the files again. New valid files are used; new faulty files are not used, logged once and returned as an
-  // error.
+  // Reads the files again. New valid files are used; new faulty files are not used and returned as an error.
   absl::Status Reread();
 
   // Returns the earliest expiry of the current certificate chain and the client CAs.
@@ -39,7 +37,6 @@ class TlsSource {
   const TlsFileOptions options_;
   mutable Mutex mutex_;
   std::shared_ptr<const TlsMaterial> current_ ABSL_GUARDED_BY(mutex_);
-  std::string last_fault_ ABSL_GUARDED_BY(mutex_);  // to log it once
   bool said_expiry_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -129,6 +129,9 @@ inline constexpr MetricRow kMetricTable[] = {
      "Calls rejected because of their credentials or the access policy."},
     {"vitrine_admin_actions_total", prometheus::MetricType::Counter, "calls", "`action`, `code`",
      "Calls of the Admin service; `action` is the method's name."},
+    {"vitrine_rejected_settings", prometheus::MetricType::Gauge, "files", "",
+     "Files of `--serving-config`, `--tokens`, `--policy` and TLS (together one) that are rejected: their previous "
+     "content stays in effect."},
     {"vitrine_tls_certificate_expiry_timestamp_seconds", prometheus::MetricType::Gauge, "s since 1970",
      "`listener` = `grpc`, `admin`",
      "Earliest expiry in the chain in use and the CAs of `--tls-client-ca`; absent without TLS."},

@@ -108,6 +108,8 @@ class Metrics : public prometheus::Collectable {
     std::function<bool()> repository_readable = {};
     std::function<int64_t()> connections = {};   // open connections of the clients' listeners
     std::function<int64_t()> open_streams = {};  // calls that stay open until their clients end them
+    // Reasons why settings files are rejected, one for each file.
+    std::function<std::vector<std::string>()> rejected_settings = {};
     // Each listener ("grpc", "admin") with the wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
     std::function<absl::Time()> repository_refreshed = {};          // null for a folder

@@ -121,6 +121,10 @@ void Metrics::AddIdentity(MetricFamilies& families) const {
                static_cast<double>(count));
     }
   }
+  if (sources_.rejected_settings) {
+    AddSingle(families, MetricOf("vitrine_rejected_settings"),
+              static_cast<double>(sources_.rejected_settings().size()));
+  }
   if (!sources_.certificates) return;
   const std::vector<std::pair<std::string, absl::Time>> certificates = sources_.certificates();
   if (certificates.empty()) return;

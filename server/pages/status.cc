@@ -194,6 +194,10 @@ std::vector<Problem> FindProblems(const ServerStatus& status) {
   if (!status.repository_fault.empty()) {
     problems.Degraded(absl::StrCat("the ", status.repository_fault));
   }
+  for (const std::string& fault : status.rejected_settings) {
+    problems.Degraded(absl::StrCat("a settings file is rejected: ", fault,
+                                   "; its previous content stays in effect, and a restart would fail"));
+  }
   CheckVersions(status, problems);
   return problems.Take();
 }
@@ -217,6 +221,7 @@ ServerStatus ShownTo(const Caller& caller, ServerStatus status) {
   std::erase_if(status.models, [&](const ServerStatus::Model& model) { return !caller.MayUse(model.name); });
   std::erase_if(status.versions, [&](const ServerStatus::Version& version) { return !caller.MayUse(version.model); });
   if (caller.models != nullptr) status.repository_fault.clear();
+  status.rejected_settings.clear();
   status.certificates.clear();
   status.log.clear();
   status.flags.clear();
@@ -233,6 +238,7 @@ std::string StatusJson(const ServerStatus& status) {
   page["ready"] = status.not_ready.empty();
   page["not_ready"] = status.not_ready;
   page["repository_fault"] = status.repository_fault;
+  page["rejected_settings"] = status.rejected_settings;
   page["time"] = RfcSeconds(status.now);
   page["started"] = RfcSeconds(status.started);
   page["version"] = status.version;

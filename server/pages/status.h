@@ -49,7 +49,9 @@ struct ServerStatus {
 
   std::string not_ready;         // reason why requests are not served; empty if they are served
   std::string repository_fault;  // error of Registry::repository_status; empty if the repository is readable
-  absl::Time now, started;       // wall clock
+  // Reasons why settings files are rejected; each begins with the flag and the path.
+  std::vector<std::string> rejected_settings;
+  absl::Time now, started;  // wall clock
   std::string version, revision;
   Compute compute;
   MachineLimits machine;  // zeros if unknown
@@ -79,8 +81,8 @@ std::vector<Problem> FindProblems(const ServerStatus& status);
 // Returns a one-sentence summary for the operator on call.
 Problem Verdict(const ServerStatus& status);
 
-// Returns the part of the status that a client may see: the models that the client may use, but no certificates, log or
-// flags. A client that may use all models also sees the repository's fault.
+// Returns the part of the status that a client may see: its own models, without rejected settings, certificates, log
+// and flags. A client that may use all models also sees the repository's fault.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per

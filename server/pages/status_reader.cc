@@ -139,6 +139,7 @@ ServerStatus StatusReader::Read() const {
   if (sources.queue) status.queue = sources.queue();
   if (sources.admission) status.admission = sources.admission();
   if (sources.answers) status.answers = sources.answers();
+  if (sources.rejected_settings) status.rejected_settings = sources.rejected_settings();
   if (sources.certificates) status.certificates = sources.certificates();
   status.executors = Executors();
   if (sources.device) status.device = sources.device();

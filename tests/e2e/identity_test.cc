@@ -118,7 +118,8 @@ class IdentityServer : public ::testing::Test {
     const uint64_t errors = History().Counts().second;
     write();
     EXPECT_TRUE(Eventually([&] { return History().Counts().second > errors; })) << "the files were not refused";
-    EXPECT_THAT(History().Lines().front().text, HasSubstr("the previous TLS files stay in use"));
+    EXPECT_THAT(History().Lines().front().text,
+                HasSubstr("a settings file is rejected, its previous content stays in effect fault=\"--tls-"));
     spdlog::set_level(spdlog::level::off);
   }
 

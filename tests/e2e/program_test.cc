@@ -149,17 +149,29 @@ TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   const std::filesystem::path policy = folder.path() / "policy.textproto";
   std::ofstream(policy) << "roles { name: \"all\" methods: \"/vitrine.v1.Classifier/*\" models: \"*\" }";
   std::vector<std::string> flags = Flags(folder.path() / "repository");
-  flags.insert(flags.end(), {"--policy", policy.string()});
+  const std::filesystem::path serving = folder.path() / "serving.textproto";
+  std::ofstream(serving) << "models { model: 'mixed' }";
+  flags.insert(flags.end(), {"--policy", policy.string(), "--serving-config", serving.string()});
   ChildServer server(folder.path(), flags);
   ASSERT_FALSE(server.AwaitReady().empty());
+  const auto page = [&](const std::string& path) {
+    return HttpExchange(server.metrics_address(), "GET " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+  };
+  EXPECT_THAT(page("/metrics"), HasSubstr("\nvitrine_rejected_settings 0\n"));
   for (const int ignored : {SIGUSR1, SIGUSR2, SIGALRM}) server.Signal(ignored);
   server.Signal(SIGHUP);
   EXPECT_TRUE(Eventually([&] { return absl::StrContains(server.Output(), "configuration read again"); }));
   std::ofstream(policy) << "roles {";
+  std::ofstream(serving) << "models { model: 'mixed' version_policy { latst: 2 } }";
   server.Signal(SIGHUP);
   EXPECT_TRUE(Eventually(
       [&] { return absl::StrContains(server.Output(), "configuration read again except for faulty files"); }));
   EXPECT_THAT(server.Output(), HasSubstr("--policy"));
+  EXPECT_TRUE(Eventually([&] { return absl::StrContains(page("/metrics"), "\nvitrine_rejected_settings 2\n"); }));
+  const std::string status = page("/statusz");
+  EXPECT_THAT(status, HasSubstr("a settings file is rejected: --policy " + policy.string() + ": "));
+  EXPECT_THAT(status, HasSubstr("a settings file is rejected: --serving-config " + serving.string() + ": "));
+  EXPECT_THAT(status, HasSubstr("\"severity\": \"degraded\""));
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }

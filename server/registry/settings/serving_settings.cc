@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file/process_lock.h"
 #include "common/status_macros.h"
+#include "server/observe/log.h"
 #include "server/process/text_file.h"
 #include "server/registry/settings/serving_rules.h"
 
@@ -123,11 +124,13 @@ bool ServingSettings::Reload() {
   }
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
-  // A file that could not be read is tried again even if its stamp is unchanged; an invalid file is not.
-  if (config.ok() || absl::IsInvalidArgument(config.status())) stamp_ = stamp;
+  // A file that could not be read is tried again even if its stamp is unchanged; an invalid file is not. An empty stamp
+  // differs from that of any file, so fault() also ends if the old file is back.
+  stamp_ = config.ok() || absl::IsInvalidArgument(config.status()) ? stamp : "";
   if (!config.ok()) {
     if (config.status() != fault_) {
-      spdlog::error("serving config: {}; the previous one stays in effect", std::string(config.status().message()));
+      Log(LogLevel::kError, "a settings file is rejected, its previous content stays in effect",
+          {{"fault", absl::StrCat("--serving-config ", std::string(config.status().message()))}});
     }
     fault_ = config.status();
     return false;

@@ -14,13 +14,17 @@
 #include "absl/time/clock.h"
 #include "tests/scratch_folder.h"
 #include "tests/server/identity/made_calls.h"
+#include "tests/server/logged.h"
 
 namespace vitrine::testing {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr RpcName kCheck = "/grpc.health.v1.Health/Check";
 
@@ -177,8 +181,12 @@ TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
     WithTokens(TokenLine("ci", kSecret));
     EXPECT_EQ(identity->Reread(), absl::OkStatus());
     EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kOk);
-    WithTokens(none);
-    EXPECT_EQ(identity->Reread(), absl::OkStatus());
+    const std::string log = Logged("warning", "text", [&] {
+      WithTokens(none);
+      EXPECT_EQ(identity->Reread(), absl::OkStatus());
+    });
+    EXPECT_THAT(log, HasSubstr(" warning the file of --tokens has no token: no token is valid"));
+    EXPECT_THAT(identity->faults(), IsEmpty()) << "it is in effect";
     EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret)), kUnauthenticated) << none;
     EXPECT_EQ(Ask(*identity, kClassify, {}), kUnauthenticated) << "no token is no open door";
     EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("no line contains a token"))
@@ -202,6 +210,35 @@ TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
   WithPolicy(R"(callers { token: "ops" })");
   identity->Reread().IgnoreError();
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kDenied) << "a right is taken away all the same";
+}
+
+TEST_F(IdentityTest, EachFaultyFileIsKnownAndLoggedOnceUntilItIsMended) {
+  const std::string policy = R"(callers { token: "ci" })";
+  WithTokens(TokenLine("ci", kSecret));
+  WithPolicy(policy);
+  const auto identity = Open();
+  EXPECT_THAT(identity->faults(), IsEmpty());
+  // The thread of Identity may read a file before the test does, so the file is written while the log is captured.
+  const std::string one = Logged("info", "json", [&] {
+    WithPolicy("nonsense");
+    identity->Reread().IgnoreError();
+  });
+  EXPECT_THAT(one, AllOf(HasSubstr(R"("level":"error","message":"a settings file is rejected, its previous content )"
+                                   R"(stays in effect","fault":"--policy )"),
+                         Not(HasSubstr("--tokens"))));
+  ASSERT_THAT(identity->faults(), SizeIs(1));
+  EXPECT_THAT(std::string(identity->faults()[0].message()), StartsWith("--policy " + options_.policy));
+  const std::string other = Logged("info", "text", [&] {
+    WithTokens("ci " + kSecret);
+    identity->Reread().IgnoreError();
+  });
+  EXPECT_THAT(other, AllOf(HasSubstr("--tokens"), Not(HasSubstr("--policy")), Not(HasSubstr(kSecret))));
+  EXPECT_THAT(identity->faults(), SizeIs(2));
+  EXPECT_EQ(Logged("info", "text", [&] { identity->Reread().IgnoreError(); }), "");
+  WithTokens(TokenLine("ci", kSecret));
+  WithPolicy(policy);
+  EXPECT_EQ(identity->Reread(), absl::OkStatus());
+  EXPECT_THAT(identity->faults(), IsEmpty());
 }
 
 TEST_F(IdentityTest, FilesAreLookedAtByThemselves) {

@@ -76,6 +76,10 @@ void SetSources(Metrics& metrics) {
        .repository_readable = [] { return false; },
        .connections = [] { return 71; },
        .open_streams = [] { return 72; },
+       .rejected_settings =
+           [] {
+             return std::vector<std::string>{"--policy", "--tokens"};
+           },
        .certificates =
            [] {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};

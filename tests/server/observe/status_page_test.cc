@@ -25,6 +25,7 @@ ServerStatus Hostile() {
   status.versions = {{.model = kEvil, .version = 1, .state = kEvil, .reason = kEvil, .labels = {kEvil}},
                      {.model = kEvil, .version = 2, .state = "FAILED", .reason = kEvil}};
   status.models = {{.name = kEvil, .shed_per_second = 1, .rollbacks = 1, .rollbacks_per_second = 1}};
+  status.rejected_settings = {kEvil};
   status.certificates = {{kEvil, status.now}};
   status.log = {{status.now, spdlog::level::err, kEvil}};
   status.flags = {{kEvil, kEvil}};
@@ -37,6 +38,7 @@ ServerStatus Busy() {
   status.now = absl::FromUnixSeconds(1'700'000'000);
   status.started = status.now - absl::Seconds(93784.6);
   status.repository_fault = "repository cannot be read: no such folder";
+  status.rejected_settings = {"--policy /etc/vitrine/policy is empty"};
   status.version = "1.2.3";
   status.revision = "abc";
   status.compute = {.device = "cpu", .cpu = "A CPU, family 25, model 17", .path = "avx512", .precision = "fp32"};
@@ -100,6 +102,7 @@ TEST(StatusJson, HoldsTheWordsOfStrangersAsText) {
   EXPECT_EQ(page["severity"], "down");
   EXPECT_EQ(page["ready"], false);
   EXPECT_EQ(page["not_ready"], kEvil);
+  EXPECT_EQ(page["rejected_settings"][0], kEvil);
   EXPECT_EQ(page["versions"][1]["reason"], kEvil);
   EXPECT_EQ(page["log"][0]["level"], "error");
   EXPECT_EQ(page["flags"][kEvil], kEvil);

@@ -53,6 +53,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
              return std::vector<ExecutorStatus>{{busy, 1, absl::Seconds(2)}};
            },
        .machine = [] { return MachineLimits{.cores = 3.5, .memory_bytes = 51}; },
+       .rejected_settings = [] { return std::vector<std::string>{"--policy p is empty"}; },
        .certificates =
            [] {
              return std::vector<std::pair<std::string, absl::Time>>{{"grpc", absl::FromUnixSeconds(81)}};
@@ -98,6 +99,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   EXPECT_EQ(status.admission.requests, 21);
   EXPECT_EQ(status.answers.bytes, 31);
   EXPECT_EQ(status.machine.cores, 3.5);
+  EXPECT_EQ(status.rejected_settings, std::vector<std::string>{"--policy p is empty"});
   ASSERT_EQ(status.certificates.size(), 1U);
   EXPECT_EQ(status.certificates[0].first, "grpc");
   EXPECT_EQ(status.version, "1.2.3");

@@ -71,6 +71,17 @@ TEST(Status, ARollbackOrAnUnreadableRepositoryIsSeen) {
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
 }
 
+TEST(Status, ARejectedSettingsFileIsSeen) {
+  ServerStatus status = Healthy();
+  status.rejected_settings = {"--serving-config /etc/serving.textproto: line 1, column 5: no such field"};
+  EXPECT_EQ(Sentence(status),
+            "a settings file is rejected: --serving-config /etc/serving.textproto: line 1, column 5: no such field; "
+            "its previous content stays in effect, and a restart would fail");
+  EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);
+  status.rejected_settings.emplace_back("--tokens /etc/tokens is larger than 1 MiB");
+  EXPECT_THAT(FindProblems(status), SizeIs(2));
+}
+
 // Tests each limit with the first value that is a problem and the last one that is not.
 TEST(Status, TroubleBeginsWhereItsLimitIs) {
   const auto told = [](const auto& change) {
@@ -164,6 +175,7 @@ TEST(Status, AnEmptyServerIsNoTrouble) {
 TEST(ShownTo, ACallerSeesTheirModelsAndNothingOfTheOperators) {
   ServerStatus status;
   status.repository_fault = "/srv/models cannot be read";
+  status.rejected_settings = {"--tokens /etc/tokens: line 1 does not have two words"};
   status.models = {{.name = "a-1"}, {.name = "b-1"}};
   status.versions = {{.model = "a-1", .version = 1}, {.model = "b-1", .version = 1}};
   status.log = {{absl::UnixEpoch(), spdlog::level::err, "a line"}};
@@ -176,10 +188,12 @@ TEST(ShownTo, ACallerSeesTheirModelsAndNothingOfTheOperators) {
   ASSERT_EQ(some.versions.size(), 1u);
   EXPECT_EQ(some.versions[0].model, "b-1");
   EXPECT_EQ(some.repository_fault, "");
+  EXPECT_THAT(some.rejected_settings, IsEmpty());
   EXPECT_TRUE(some.log.empty() && some.flags.empty() && some.certificates.empty());
   const ServerStatus all = ShownTo({}, status);
   EXPECT_EQ(all.models.size(), 2u);
   EXPECT_EQ(all.repository_fault, "/srv/models cannot be read");
+  EXPECT_THAT(all.rejected_settings, IsEmpty()) << "paths and contents of the operator's files";
   EXPECT_TRUE(all.log.empty() && all.flags.empty() && all.certificates.empty());
 }
 

@@ -94,6 +94,21 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsThePreviousSettingsAndGivesTheFault)
   EXPECT_TRUE(settings->fault().ok());
 }
 
+// A link that is removed and made again does not change the stamp of the file that it leads to.
+TEST_F(ServingSettingsTest, TheFaultOfAMissingFileEndsWhenTheSameFileIsBack) {
+  files_.Write("linked", "models { model: 'm' version_policy { latest: 2 } }");
+  const std::filesystem::path link = files_.folder() / "serving";
+  std::filesystem::create_symlink("linked", link);
+  const auto settings = Open();
+  std::filesystem::remove(link);
+  EXPECT_FALSE(settings->Reload());
+  EXPECT_FALSE(settings->fault().ok());
+  std::filesystem::create_symlink("linked", link);
+  settings->Reload();
+  EXPECT_EQ(settings->fault(), absl::OkStatus());
+  EXPECT_EQ(settings->Plan("m").serving.version_policy().latest(), 2);
+}
+
 // Changes only the mode of a file, which changes its ctime but not its mtime.
 TEST_F(ServingSettingsTest, TheStampOfAFileChangesWithItsMode) {
   files_.Write("serving", "");
