@@ -237,7 +237,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   const ServiceManager manager;
   const int signal = AwaitEnd(signals, manager, *server);
   if (remote.has_value()) remote->Stop();
-  spdlog::info("signal={}", signal == SIGTERM ? "SIGTERM" : "SIGINT");
+  Log(LogLevel::kInfo, "ending", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
   manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
   // A second signal shortens the drain.

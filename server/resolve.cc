@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/join_faults.h"
+#include "common/machine/core_list.h"
 #include "common/status_macros.h"
 #include "models/repository/repository.h"
 #include "models/repository/wrong_folder.h"
@@ -122,14 +123,19 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
   return options;
 }
 
-std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved) {
+LogFields DescribeMachine(const Machine& machine, const ServerOptions& resolved) {
   const int64_t models = resolved.registry.max_memory_bytes;
-  return absl::StrCat("machine ", machine.Describe(), " executors=", resolved.executor.ThreadCount(),
-                      " pinned=", resolved.executor.pin ? "yes" : "no",
-                      " model_memory_mib=", models == kNoMemoryLimit ? "unlimited" : absl::StrCat(models >> 20),
-                      " queue_mib=", resolved.admission.max_bytes >> 20,
-                      " transport_mib=", resolved.rpc.max_transport_bytes >> 20,
-                      " answers_mib=", resolved.admission.max_answer_bytes >> 20);
+  return {{"cores", CoreListText(machine.cores)},
+          {"cpus", machine.cpus},
+          {"exclusive", machine.exclusive ? "yes" : "no"},
+          {"memory_mib", machine.memory_bytes >> 20},
+          {"memory_of", machine.memory_limited ? "control_group" : "machine"},
+          {"executors", int64_t{resolved.executor.ThreadCount()}},
+          {"pinned", resolved.executor.pin ? "yes" : "no"},
+          {"model_memory_mib", models == kNoMemoryLimit ? LogValue("unlimited") : LogValue(models >> 20)},
+          {"queue_mib", resolved.admission.max_bytes >> 20},
+          {"transport_mib", resolved.rpc.max_transport_bytes >> 20},
+          {"answers_mib", resolved.admission.max_answer_bytes >> 20}};
 }
 
 absl::Status CheckConfiguration(const ServerOptions& options) {

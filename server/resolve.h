@@ -2,10 +2,9 @@
 #ifndef VITRINE_SERVER_RESOLVE_H_
 #define VITRINE_SERVER_RESOLVE_H_
 
-#include <string>
-
 #include "absl/status/status.h"
 #include "common/machine/machine.h"
+#include "server/observe/log.h"
 #include "server/options.h"
 #include "server/registry/device.h"
 
@@ -15,8 +14,9 @@ namespace vitrine {
 // their shares of the control group's limit. Settings given by flags stay unchanged.
 ServerOptions Resolve(ServerOptions options, const Device& device, const Machine& machine);
 
-// Returns a log line that describes the machine and the settings in `resolved`, which must come from Resolve.
-std::string DescribeMachine(const Machine& machine, const ServerOptions& resolved);
+// Returns the fields of a log line that describe the machine and the settings in `resolved`, which must come from
+// Resolve.
+LogFields DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
 // Checks what can be checked before a port is opened or a model read: flags, the repository, the folder of its copy,
 // TLS files, tokens, policy, serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT

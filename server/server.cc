@@ -383,7 +383,7 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
   ASSIGN_OR_RETURN(std::unique_ptr<Tracing> tracing,
                    Tracing::Open(options.tracing, SteadyClock(), HttpCode, VITRINE_VERSION));
   options = Resolve(std::move(options), device, machine);
-  spdlog::info(DescribeMachine(machine, options));
+  Log(LogLevel::kInfo, "machine", DescribeMachine(machine, options));
   RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.SlowThreadCount()));
   auto server =
       std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), machine, SteadyClock());

@@ -8,9 +8,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
-#include "common/machine/core_list.h"
-
 namespace vitrine {
 namespace {
 
@@ -35,12 +32,6 @@ std::vector<int> Affinity() {
 int Machine::Threads() const {
   // The tolerance makes a quota of 1.9999 cores count as 2.
   return std::max(1, static_cast<int>(cpus + 0.01));
-}
-
-std::string Machine::Describe() const {
-  return absl::StrCat("cores=", CoreListText(cores), " cpus=", cpus, " exclusive=", exclusive ? "yes" : "no",
-                      " memory_mib=", memory_bytes >> 20,
-                      memory_limited ? " (limit of the control group)" : " (of the machine)");
 }
 
 Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t host_memory) {

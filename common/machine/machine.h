@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <string>
 #include <vector>
 
 #include "common/machine/control_group.h"
@@ -23,8 +22,6 @@ struct Machine {
   // Returns the number of compute threads: one per whole core of `cpus`, at least 1. An additional thread would be
   // throttled; the remaining fraction of a core serves the event loops.
   int Threads() const;
-  // Returns "cores=0-1 cpus=1.5 ..." for the log.
-  std::string Describe() const;
 };
 
 // Combines the limits without reading any. `affinity`: the process's CPU mask. `host_memory`: the machine's memory in

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rollback, by an operator or by the canary guard: another version takes the requests of a bad one.
-#include <spdlog/spdlog.h>
-
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -13,6 +11,7 @@
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "server/admin/admin_service.h"
+#include "server/observe/log.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/settings/serving_rules.h"
 #include "server/registry/version_difference.h"
@@ -129,8 +128,11 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                      patience};
   steps.push_back(move);
   ASSIGN_OR_RETURN(v1::ServingChange change, Make(bad.model, steps, durability));
-  spdlog::warn("model {} version {} is put away: {}; version {} serves", bad.model, bad.version, reason,
-               change.serving().stable_version());
+  Log(LogLevel::kWarning, "version put away",
+      {{"model", bad.model},
+       {"version", bad.version},
+       {"reason", reason},
+       {"serving_version", int64_t{change.serving().stable_version()}}});
   if (moves) change.add_notes(absl::StrCat("the label stable moved from version ", bad.version, " to ", good));
   if (serves && !difference.empty() && change.serving().stable_version() == good) {
     change.add_notes(absl::StrCat("version ", good, " serves with other classes: ", difference,

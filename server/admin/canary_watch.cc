@@ -87,8 +87,8 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
     if (!done.ok() && !absl::IsAborted(done)) {
       std::string fault = std::string(done.message());
       if (std::exchange(canary.last_fault, fault) == fault) return;
-      spdlog::error("model {} version {} should be rolled back ({}), but cannot be rolled back yet: {}", id.model,
-                    id.version, verdict.reason, fault);
+      Log(LogLevel::kError, "canary cannot be rolled back yet",
+          {{"model", id.model}, {"version", id.version}, {"reason", verdict.reason}, {"fault", fault}});
       return;
     }
     canaries_.erase(id);

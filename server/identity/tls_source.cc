@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/identity/tls_source.h"
 
-#include <spdlog/spdlog.h>
-
 #include <utility>
 
 #include "absl/time/clock.h"
 #include "common/status_macros.h"
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {
@@ -34,13 +33,13 @@ absl::Status TlsSource::Reread() {
     if (status.ok()) {
       current_ = std::make_shared<const TlsMaterial>(*std::move(found));
       said_expiry_ = false;
-      spdlog::info("tls: new TLS files are in use expires={}",
-                   absl::FormatTime(current_->expires, absl::UTCTimeZone()));
+      Log(LogLevel::kInfo, "new TLS files in use",
+          {{"expires", absl::FormatTime(current_->expires, absl::UTCTimeZone())}});
     }
   }
   if (current_->expires - absl::Now() < kExpiresSoon && !std::exchange(said_expiry_, true)) {
-    spdlog::warn("tls: the certificate chain, or a CA of --tls-client-ca, expires at {}",
-                 absl::FormatTime(current_->expires, absl::UTCTimeZone()));
+    Log(LogLevel::kWarning, "the certificate chain, or a CA of --tls-client-ca, expires soon",
+        {{"expires", absl::FormatTime(current_->expires, absl::UTCTimeZone())}});
   }
   return status;
 }

@@ -188,9 +188,10 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   MutexLock lock(mutex_);
   if (status != repository_status_) {
     if (status.ok()) {
-      spdlog::info("repository {} can be read again", options_.root.string());
+      Log(LogLevel::kInfo, "repository can be read again", {{"repository", options_.root.string()}});
     } else {
-      spdlog::warn("{}; loaded versions continue to serve", std::string(status.message()));
+      Log(LogLevel::kWarning, "repository not readable, loaded versions continue to serve",
+          {{"fault", std::string(status.message())}});
     }
     repository_status_ = status;
   }

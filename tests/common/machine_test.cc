@@ -15,7 +15,6 @@ namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::Optional;
 
 constexpr char kUnified[] = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
@@ -145,8 +144,6 @@ TEST(Machine, UsesTheMinimumOfMaskCpusetAndQuota) {
   EXPECT_EQ(threads(64.0, std::nullopt), 4);
   EXPECT_EQ(threads(std::nullopt, {{3, 4, 5}}), 1);
   EXPECT_EQ(threads(std::nullopt, {{8, 9}}), 4) << "if mask and cpuset have no common core, the mask must count";
-  EXPECT_THAT(Combine({.cpus = 1.5}, {0, 1}, 8 << 20).Describe(),
-              HasSubstr("cores=0-1 cpus=1.5 exclusive=no memory_mib=8"));
 }
 
 TEST(Machine, FindsTheMachineOfThisProcess) {

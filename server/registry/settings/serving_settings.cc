@@ -135,7 +135,7 @@ bool ServingSettings::Reload() {
     fault_ = config.status();
     return false;
   }
-  spdlog::info("serving config {} was read, {} models", path.string(), config->models_size());
+  Log(LogLevel::kInfo, "serving config read", {{"file", path.string()}, {"models", int64_t{config->models_size()}}});
   file_ = *std::move(config);
   fault_ = absl::OkStatus();
   return true;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/serve/request/drain.h"
 
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 #include <utility>
+
+#include "server/observe/log.h"
 
 namespace vitrine {
 namespace {
@@ -19,7 +19,8 @@ constexpr absl::Duration kMaxQuietWait = absl::Milliseconds(500);
 
 void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
                 const std::function<Unanswered()>& unanswered) {
-  spdlog::info("draining in_flight={} lame_duck={}", ledger.in_flight(), absl::FormatDuration(options_.lame_duck));
+  Log(LogLevel::kInfo, "draining",
+      {{"in_flight", int64_t{ledger.in_flight()}}, {"lame_duck", absl::FormatDuration(options_.lame_duck)}});
   WaitFor(options_.lame_duck, absl::ZeroDuration(), [] { return false; });
   refuse();
   const bool all = AwaitAnswers(unanswered);
@@ -55,7 +56,7 @@ bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
     all = !left.computing && unread == 0;
     if (all) return true;
     if (now - moved < kUnreadGrace) return false;
-    spdlog::warn("draining: answers of {} bytes were not read by their clients and are dropped", unread);
+    Log(LogLevel::kWarning, "answers that clients did not read are dropped", {{"bytes", unread}});
     return true;
   });
   return all;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "tests/server/admin/admin_service_fixture.h"
+#include "tests/server/logged.h"
 
 namespace vitrine {
 namespace {
@@ -31,8 +32,11 @@ TEST_F(AdminServiceTest, AReasonIsShortText) {
 }
 
 TEST_F(AdminServiceTest, RollsBackToTheVersionBefore) {
-  const auto change = RollBack("model: 'm' reason: 'wrong colours'");
+  absl::StatusOr<v1::ServingChange> change;
+  const std::string log = Logged("warning", "json", [&] { change = RollBack("model: 'm' reason: 'wrong colours'"); });
   ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_THAT(log, HasSubstr(R"("message":"version put away","model":"m","version":3,"reason":"wrong colours",)"
+                             R"("serving_version":2})"));
   EXPECT_EQ(change->serving().stable_version(), 2);
   EXPECT_EQ(change->serving().put_away(0).reason(), "wrong colours");
   Poll();

@@ -16,6 +16,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using testing::Parse;
 
@@ -123,9 +124,19 @@ TEST(Resolve, FlagsWinEvenWhereTheySayTheDefault) {
 }
 
 TEST(Resolve, OneLineSaysWhatWasFound) {
-  EXPECT_THAT(DescribeMachine(WithMemory(1000), Resolve({}, {}, WithMemory(1000))),
-              AllOf(HasSubstr("cores=2-3 cpus=2"), HasSubstr("memory_mib=1000"), HasSubstr("executors=2 pinned=no"),
-                    HasSubstr("model_memory_mib=500 queue_mib=100 transport_mib=100 answers_mib=100")));
+  Machine machine = WithMemory(1000);
+  LogFields fields = DescribeMachine(machine, Resolve({}, {}, machine));
+  EXPECT_THAT(TextLine(absl::UnixEpoch(), spdlog::level::info, "machine", &fields),
+              EndsWith(" machine cores=2-3 cpus=2 exclusive=no memory_mib=1000 memory_of=control_group executors=2 "
+                       "pinned=no model_memory_mib=500 queue_mib=100 transport_mib=100 answers_mib=100\n"));
+  EXPECT_THAT(JsonLine(absl::UnixEpoch(), spdlog::level::info, "machine", &fields),
+              HasSubstr(R"("message":"machine","cores":"2-3","cpus":2.0,"exclusive":"no","memory_mib":1000,)"));
+  machine.memory_limited = false;
+  machine.cpus = 1.5;
+  fields = DescribeMachine(machine, Resolve({}, {}, machine));
+  EXPECT_THAT(
+      TextLine(absl::UnixEpoch(), spdlog::level::info, "machine", &fields),
+      AllOf(HasSubstr(" cpus=1.5 "), HasSubstr(" memory_of=machine "), HasSubstr(" model_memory_mib=unlimited ")));
 }
 
 TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
