@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"
@@ -48,10 +49,11 @@ OutputFormat FormatOf(const std::string& word) {
   return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
 }
 
-// Reads an --out folder. If `given` is a model, the error tells how to evaluate it first.
+// Reads an --out folder. If `given` is a model, the error tells how to evaluate it first. A path with a slash is none.
 absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
   absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
-  if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || !ParseModelChoice(given).ok()) {
+  if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || absl::StrContains(given, '/') ||
+      !ParseModelChoice(given).ok()) {
     return evaluation;
   }
   return absl::NotFoundError(absl::StrCat("there is no folder ", given,

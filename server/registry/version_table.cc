@@ -394,8 +394,9 @@ absl::Status VersionTable::NotReady(const Snapshot& now, std::string_view model,
     return absl::NotFoundError(absl::StrCat("model ", Quoted(model), " ", PutAwayText(model, away), "; ", list));
   }
   const bool known = entry.versions.contains(*version);
-  return absl::NotFoundError(absl::StrCat("model ", Quoted(model), known ? " version " : " has no version ", *version,
-                                          known ? " is not ready; " : "; ", list));
+  return absl::NotFoundError(absl::StrCat(
+      "model ", Quoted(model), known ? " version " : " has no version ", *version, known ? " is not ready; " : "; ",
+      list, known ? "" : "; an operator loads others with `vitrine admin load` or --serving-config"));
 }
 
 absl::Status VersionTable::NoSuchLabel(const Snapshot& now, std::string_view model, const Entry& entry,
@@ -404,11 +405,13 @@ absl::Status VersionTable::NoSuchLabel(const Snapshot& now, std::string_view mod
   Listed labels;
   for (const auto& [name, version] : entry.traffic.labels) labels.Add(absl::StrCat(name, " (", version, ")"));
   const int64_t set = LabelledVersion(entry.plan.serving, label);
-  return absl::NotFoundError(absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label),
-                                          set == 0 ? "" : absl::StrCat(", which is set for version ", set), "; ",
-                                          !labels.empty()             ? absl::StrCat("its labels are ", labels.Text())
-                                          : entry.traffic.stable == 0 ? "no version is ready"
-                                                                      : "no version has a label"));
+  return absl::NotFoundError(
+      absl::StrCat("no ready version of model ", Quoted(model), " has the label ", Quoted(label),
+                   set == 0 ? "" : absl::StrCat(", which is set for version ", set), "; ",
+                   !labels.empty()             ? absl::StrCat("its labels are ", labels.Text())
+                   : entry.traffic.stable == 0 ? "no version is ready"
+                                               : "no version has a label",
+                   set != 0 ? "" : "; an operator sets labels with `vitrine admin label` or --serving-config"));
 }
 
 }  // namespace vitrine

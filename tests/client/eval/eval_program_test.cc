@@ -179,6 +179,8 @@ TEST_F(EvalCommandLine, CompareRefusesAModelInPlaceOfAFolder) {
   const Ran ran = Shell(folder_, kVitrine + "eval compare kv@1 kv@2");
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("vitrine eval --model kv@1 --data"));
+  EXPECT_THAT(Shell(folder_, kVitrine + "eval compare both/kv@1-own both/kv@2-own").errors,
+              AllOf(HasSubstr("both/kv@1-own holds no evaluation"), Not(HasSubstr("--model"))));
 }
 
 }  // namespace

@@ -218,7 +218,8 @@ TEST_F(RegistryTest, NotFoundListsTheModelsAndVersions) {
   registry.Poll();
   EXPECT_THAT(registry.Find("x").status().ToString(), HasSubstr("there is no model \"x\"; there is \"m\""));
   EXPECT_THAT(registry.Find("m", 7).status().ToString(),
-              HasSubstr("model \"m\" has no version 7; the versions that the server loads are 4 (READY)"));
+              HasSubstr("model \"m\" has no version 7; the versions that the server loads are 4 (READY); an operator "
+                        "loads others with `vitrine admin load` or --serving-config"));
   EXPECT_THAT(registry.Find("a\nb").status().ToString(), HasSubstr("\"a\\nb\"")) << "control characters are escaped";
 }
 

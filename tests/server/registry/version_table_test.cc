@@ -144,9 +144,9 @@ TEST_F(VersionTableTest, ErrorsListLabelsAndModels) {
   EXPECT_THAT(both.status().ToString(), HasSubstr("names version 1 and version_label \"old\""));
   const auto missing = table_.Route("m", {.version = {}, .label = "new\n", .request_id = ""});
   EXPECT_EQ(missing.status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(
-      missing.status().ToString(),
-      HasSubstr("no ready version of model \"m\" has the label \"new\\n\"; its labels are old (1), stable (3)"));
+  EXPECT_THAT(missing.status().ToString(),
+              HasSubstr("no ready version of model \"m\" has the label \"new\\n\"; its labels are old (1), stable (3); "
+                        "an operator sets labels with `vitrine admin label` or --serving-config"));
   EXPECT_THAT(table_.Route("n", {.version = {}, .label = "old", .request_id = ""}).status().ToString(),
               HasSubstr("there is no model \"n\""));
   Set(1, v1::FAILED);
