@@ -171,6 +171,10 @@ absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::ve
   own.push_back(absl::StrCat("seed=", seed));
   absl::Status status;
   for (const std::string& assignment : own) status.Update(ApplyOverride(assignment, cell.recipe));
+  if (cell.recipe.has_start() && cell.recipe.start().version().empty()) {
+    status.Update(absl::InvalidArgumentError(
+        "the recipe starts from a version; add set: \"start.version=REPOSITORY/MODEL/VERSION\" to the grid"));
+  }
   status.Update(ValidateRecipe(cell.recipe));
   if (!status.ok()) return Refuse(absl::StrCat("run ", cell.name), std::string(status.message()));
   cell.assignments = common;

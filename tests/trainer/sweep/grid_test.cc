@@ -128,6 +128,8 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
                 axes { path: "dropouts.mlp" name: "dropout" values: "0.1" })pb"),
               HasSubstr("two axes have this name"));
   EXPECT_THAT(RefusalOf(R"pb(set: "colour=red")pb"), AllOf(HasSubstr("set: "), HasSubstr("colour")));
+  EXPECT_THAT(RefusalOf(R"pb(set: "start.version=")pb"),
+              HasSubstr("add set: \"start.version=REPOSITORY/MODEL/VERSION\" to the grid"));
   EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seeds: 1)pb"), HasSubstr("seeds: has a seed twice"));
   EXPECT_THAT(RefusalOf(R"pb(seeds: 1 seed_count: 2)pb"), HasSubstr("together with seeds"));
   EXPECT_THAT(RefusalOf(R"pb(seed_count: -1)pb"), HasSubstr("not within 1 to 1000"));
