@@ -16,6 +16,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 v1::ModelConfig VitConfig(int classes, const std::string& more) {
   return Config(
@@ -73,7 +74,8 @@ TEST_F(HeadProgram, GivesAModelWithoutClassesAHead) {
   const Outcome made = Head("dino pets");
   ASSERT_EQ(made.exit_code, 0) << made.error;
   EXPECT_THAT(made.out, AllOf(HasSubstr("top-1 100.00 % of 10 images"), HasSubstr("pets/1"),
-                              HasSubstr("dino/1 with a head for 2 classes, head --kind probe --alpha ")));
+                              HasSubstr("dino/1 with a head for 2 classes, head --kind probe --alpha "),
+                              Not(HasSubstr("admin label"))));
   const StoredVersion from = *ReadVersion(Path("models"), {"dino", 1}),
                       pets = *ReadVersion(Path("models"), {"pets", 1});
   EXPECT_THAT(pets.labels, ElementsAre("azure", "ruby"));
@@ -100,6 +102,10 @@ TEST_F(HeadProgram, ReplacesAHeadAndWhatWasMeasuredWithIt) {
   const Outcome made = Head("eit", "--kind prototypes");
   ASSERT_EQ(made.exit_code, 0) << made.error;
   EXPECT_THAT(made.out, AllOf(HasSubstr("eit/3"), HasSubstr("head --kind prototypes;")));
+  EXPECT_THAT(made.out, HasSubstr("its classes are not those of eit/2, so servers keep the version that they serve "
+                                  "until they restart, or until `vitrine admin label eit@3 stable`\n"));
+  EXPECT_THAT(Head("eit@2").out, AllOf(HasSubstr("eit/4"), Not(HasSubstr("admin label"))))
+      << "the classes of eit/3, which is the newest";
   EXPECT_FALSE(ReadManifest(Path("models"), {"eit", 3})->has_calibration());
   ExpectServed("eit");
 }

@@ -23,6 +23,7 @@
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
+#include "models/repository/manifest.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/repository/weights.h"
@@ -147,7 +148,17 @@ absl::StatusOr<v1::Provenance> ProvenanceOf(const HeadOptions& options, const Li
   return provenance;
 }
 
-void Print(const HeadOptions& options, const Draft& draft, const VersionId& published) {
+// Returns the digest of a version's labels; "" if it cannot be read or has no classes.
+std::string LabelsDigest(const std::string& repository, const VersionId& id) {
+  const absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
+  if (!manifest.ok()) return "";
+  const auto file = std::ranges::find(manifest->files(), kLabelsFile, &v1::FileDigest::name);
+  return file == manifest->files().end() ? "" : file->sha256();
+}
+
+// `before`: the newest version of the model before this one; an error if there was none.
+void Print(const HeadOptions& options, const Draft& draft, const VersionId& published,
+           const absl::StatusOr<VersionId>& before) {
   const v1::Provenance& provenance = draft.manifest.provenance();
   const v1::Metric& metric = provenance.metrics(0);
   std::cout << absl::StreamFormat("top-1 %.2f %% of %d images, each left out of its own head\n", 100 * metric.value(),
@@ -156,6 +167,11 @@ void Print(const HeadOptions& options, const Draft& draft, const VersionId& publ
             << provenance.started_from() << " with a head for " << draft.labels.size() << " classes, "
             << provenance.recipe() << "; `vitrine-repo verify " << options.repository << " " << published.model << "@"
             << published.version << "` checks it\n";
+  if (before.ok() && LabelsDigest(options.repository, *before) != LabelsDigest(options.repository, published)) {
+    std::cout << "its classes are not those of " << before->model << "/" << before->version
+              << ", so servers keep the version that they serve until they restart, or until `vitrine admin label "
+              << published.model << "@" << published.version << " stable`\n";
+  }
 }
 
 }  // namespace
@@ -189,8 +205,9 @@ absl::Status HeadCommand(const HeadOptions& options) {
   config.set_classes(static_cast<int>(draft.labels.size()));
   ASSIGN_OR_RETURN(const WeightedModel model, WithWeights(config, draft.weights));
   RETURN_IF_ERROR(AddModel(name, model, draft));
+  const absl::StatusOr<VersionId> before = FindOneVersion(options.repository, name);
   ASSIGN_OR_RETURN(const VersionId published, Publish(options.repository, name, draft));
-  Print(options, draft, published);
+  Print(options, draft, published, before);
   return absl::OkStatus();
 }
 
