@@ -127,6 +127,33 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
   return "";
 }
 
+// Returns the words after the program's name in reverse order, as CLI11 takes them. CLI11 would take the next word as
+// the value of "--flag=", so the flag and its empty value become two words, except for numbers, where CLI11 reads an
+// empty value as 0.
+std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char** argv) {
+  const CommandNode* node = &root;
+  std::vector<std::string> words;
+  bool ended = false;  // "--" ended the flags
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i], name = word.substr(0, word.find('='));
+    words.push_back(word);
+    ended = ended || word == "--";
+    if (ended) continue;
+    const CommandOption* flag = absl::StartsWith(word, "-") ? FlagOf(*node, name) : nullptr;
+    if (flag != nullptr && flag->takes_value && !flag->TakesNumber() && word == name + "=") {
+      words.back() = name;
+      words.emplace_back();
+    } else if (flag != nullptr && flag->takes_value && word == name && i + 1 < argc) {
+      words.emplace_back(argv[++i]);
+    }
+    const auto command = std::find_if(node->commands.begin(), node->commands.end(),
+                                      [&](const CommandNode& each) { return each.path.back() == word; });
+    if (command != node->commands.end()) node = &*command;
+  }
+  std::reverse(words.begin(), words.end());
+  return words;
+}
+
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
 // be converted, the message ends with the form that the value needs.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
@@ -162,7 +189,7 @@ std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const 
   AddPages(app, version);
   app.failure_message([](const CLI::App*, const CLI::Error&) { return std::string(); });
   try {
-    app.parse(argc, argv);
+    app.parse(ReversedWords(ReadCommandTree(app), argc, argv));
   } catch (const CLI::ParseError& error) {
     if (app.exit(error) == 0) return kExitSuccess;  // --help or --version: CLI11 has printed the text on stdout
     const CommandNode root = ReadCommandTree(app);

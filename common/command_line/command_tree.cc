@@ -82,6 +82,14 @@ bool CommandOption::TakesFile() const {
   return value.empty();
 }
 
+bool CommandOption::TakesNumber() const {
+  for (const char* word :
+       {"INT", "UINT", "FLOAT", "N", "K", "R", "BYTES", "FRACTION", "SHARE", "PIXELS", "TOKENS", "SECONDS", "PID"}) {
+    if (value == word) return true;
+  }
+  return false;
+}
+
 CommandNode ReadCommandTree(const CLI::App& app) {
   return ReadNode(app, nullptr);
 }

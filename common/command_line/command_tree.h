@@ -17,7 +17,8 @@ struct CommandOption {
   std::vector<std::string> choices = {};  // allowed values; empty: any value
   std::string standard = {};              // description of the default; empty: no default
   std::string help = {};
-  bool TakesFile() const;  // returns true if the placeholder suggests a file
+  bool TakesFile() const;    // returns true if the placeholder suggests a file
+  bool TakesNumber() const;  // returns true if the placeholder is that of a number
 };
 
 // The program or one of its commands.

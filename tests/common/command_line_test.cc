@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "common/command_line/setting_sources.h"
 #include "tests/client/environment.h"
 
@@ -40,6 +41,39 @@ TEST(ParseCommandLine, SaysWhatAValueMustBe) {
   EXPECT_THAT(Said({"--page=maybe"}), HasSubstr("write true or false\n"));
   const Environment variable("VITRINE_T_BYTES", "1k");
   EXPECT_THAT(Said({}), HasSubstr("--bytes = 1k; write a whole number of bytes\n"));
+}
+
+// Parses the words for a program with a command, and returns "--metrics, --name of the command, --page".
+std::string Parsed(std::vector<std::string> words) {
+  CLI::App app("", "t");
+  app.fallthrough();
+  std::string metrics = "default", name = "default";
+  bool page = false;
+  app.add_option("--metrics", metrics);
+  app.add_flag("--page", page);
+  CLI::App& command = *app.add_subcommand("command")->fallthrough();
+  std::vector<std::string> rest;
+  command.add_option("--name,-n", name);
+  command.add_option("REST", rest);
+  words.insert(words.begin(), "t");
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  if (const auto code = ParseCommandLine(app, static_cast<int>(pointers.size()), pointers.data())) return "refused";
+  std::string text = absl::StrCat(metrics, ",", name, ",", page ? "page" : "");
+  for (const std::string& word : rest) absl::StrAppend(&text, ",", word);
+  return text;
+}
+
+TEST(ParseCommandLine, AnEqualsSignWithoutTextIsAnEmptyValue) {
+  EXPECT_EQ(Parsed({"--metrics=", "--page"}), ",default,page");
+  EXPECT_EQ(Parsed({"--page", "--metrics="}), ",default,page");
+  EXPECT_EQ(Parsed({"--metrics=a", "--page"}), "a,default,page");
+  EXPECT_EQ(Parsed({"--metrics=a=", "command", "--name="}), "a=,,");
+  EXPECT_EQ(Parsed({"command", "--metrics=", "--name=", "--page"}), ",,page");
+  EXPECT_EQ(Parsed({"command", "-n", "--metrics="}), "default,--metrics=,") << "the value of the flag before it";
+  EXPECT_EQ(Parsed({"command", "--", "--metrics="}), "default,default,,--metrics=") << "no flag";
+  EXPECT_THAT(Said({"--bytes=", "--page"}), HasSubstr("--bytes = --page; write a whole number of bytes\n"))
+      << "no number is empty";
 }
 
 TEST(ParseCommandLine, NamesTheFlagOfAMissingFile) {
