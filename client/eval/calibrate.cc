@@ -111,7 +111,7 @@ std::string DataWords(const Evaluation& evaluation) {
   const std::filesystem::path name = path.has_filename() ? path.filename() : path.parent_path().filename();
   std::string words = absl::StrCat(name.empty() ? evaluation.data.substr(0, colon) : name.string(), " ", s.split);
   if (s.shard.of > 1) absl::StrAppend(&words, ", shard ", ToString(s.shard));
-  if (s.limit > 0) absl::StrAppend(&words, ", ", s.limit, " of its images");
+  if (s.limit > 0) absl::StrAppend(&words, ", ", WithinLimit(s), " of its images");
   if (!s.resolution.empty()) absl::StrAppend(&words, ", at ", s.resolution);
   return words;
 }

@@ -9,14 +9,10 @@
 #include "common/status_macros.h"
 
 namespace vitrine {
-namespace {
 
-// Returns the number of images before the division into shards.
 int64_t WithinLimit(const EvaluationSettings& settings) {
   return settings.limit > 0 ? std::min(settings.limit, settings.data_images) : settings.data_images;
 }
-
-}  // namespace
 
 int64_t CountChosen(const EvaluationSettings& settings) {
   const int64_t before = WithinLimit(settings) - settings.shard.number;

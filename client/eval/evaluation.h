@@ -51,6 +51,8 @@ struct Evaluation {
 // Returns the indices of the images that the settings select, ascending. CountChosen returns their number.
 std::vector<int64_t> ChosenImages(const EvaluationSettings& settings);
 int64_t CountChosen(const EvaluationSettings& settings);
+// Returns the number of images within --limit, before the division into shards.
+int64_t WithinLimit(const EvaluationSettings& settings);
 
 // Reads the journal of an --out folder, whether the run has finished or not. NOT_FOUND: there is no journal. DATA_LOSS:
 // a line is damaged; the message names it.

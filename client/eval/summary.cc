@@ -212,7 +212,7 @@ std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& m
                                   "  weights ", evaluation.model.weights_sha256().substr(0, 12));
   for (const auto& [where, count] : metrics.served_by) absl::StrAppend(&text, "  ", Printable(where));
   absl::StrAppend(&text, "\ndata        ", Printable(evaluation.data), "  ", s.split, " split");
-  if (s.limit > 0) absl::StrAppend(&text, "  ", WithSeparators(s.limit), " images of it");
+  if (s.limit > 0) absl::StrAppend(&text, "  ", WithSeparators(WithinLimit(s)), " images of it");
   if (s.shard.of > 1) absl::StrAppend(&text, "  shard ", ToString(s.shard));
   if (!s.resolution.empty()) absl::StrAppend(&text, "  at ", s.resolution);
   absl::StrAppend(&text, "\n", LedgerText(metrics.ledger));

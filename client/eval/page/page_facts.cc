@@ -241,7 +241,7 @@ void AddSettings(const EvaluationPage& input, HtmlPage& page) {
   facts.Add("data", evaluation.data);
   facts.Add("split", absl::StrCat(settings.split, ", ", WithSeparators(settings.data_images), " images"));
   facts.Add("data, digest", settings.data_digest);
-  facts.Add("limit", settings.limit > 0 ? absl::StrCat(WithSeparators(settings.limit), ", evenly spread") : "");
+  facts.Add("limit", settings.limit > 0 ? absl::StrCat(WithSeparators(WithinLimit(settings)), ", evenly spread") : "");
   facts.Add("shard", settings.shard.of > 1 ? ToString(settings.shard) : "");
   facts.Add("resolution", settings.resolution.empty() ? "the model's policy" : settings.resolution);
   facts.Add("guesses kept", absl::StrCat(settings.top_k));

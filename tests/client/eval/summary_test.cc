@@ -58,6 +58,8 @@ TEST(SummaryText, NamesValuesThatAreNotTheDefault) {
   evaluation.sessions.push_back({.start = 1001, .end = 1002});
   EXPECT_THAT(TextOf(evaluation), HasSubstr("test split  1 images of it  shard 2/2\n"));
   EXPECT_THAT(TextOf(evaluation), HasSubstr(" over 2.0 s in 2 sessions, 1 sent again\n"));
+  evaluation.settings.limit = 9999;
+  EXPECT_THAT(TextOf(evaluation), HasSubstr("test split  2 images of it")) << "the set has no more";
   const Evaluation empty = MadeEvaluation({});
   EXPECT_THAT(TextOf(empty), Not(HasSubstr("top-1")));
   EXPECT_THAT(TextOf(MadeEvaluation({{0, {{1, 1.0f}}}})), HasSubstr("top-1       0.00 %"));
