@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests vitrine-train as a program.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -11,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "models/repository/stored_version.h"
 #include "tests/trainer/train_program.h"
+#include "tests/trainer/untrained_version.h"
 
 namespace vitrine {
 namespace {
@@ -79,6 +81,27 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   EXPECT_EQ(bad.exit_code, 1) << bad.output;
   EXPECT_THAT(bad.output, HasSubstr("1 image cannot be decoded; repair or remove them:"));
   EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
+}
+
+TEST_F(Program, EvaluateRefusesAModelWithoutClasses) {
+  v1::ModelConfig config;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      R"pb(
+        preprocessing {
+          channels: 3
+          mean: [ 0.5, 0.5, 0.5 ]
+          std: [ 0.25, 0.25, 0.25 ]
+          interpolation: BICUBIC
+          fixed { height: 16 width: 16 fit: CENTER_CROP }
+        }
+        vit { patch: 4 width: 24 depth: 2 heads: 2 mlp_width: 32 grid_rows: 4 grid_columns: 4 }
+      )pb",
+      &config));
+  PublishUntrained(repository_, config, {});
+  const Outcome refused =
+      Trainer(absl::StrCat("evaluate --repository ", repository_, " --model source --data imagefolder:", data_));
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.output, HasSubstr("source has no classes to evaluate; make a head for it with `vitrine-repo"));
 }
 
 TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {

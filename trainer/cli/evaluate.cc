@@ -130,6 +130,10 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
   RETURN_IF_ERROR(CheckFolders(flags));
   ASSIGN_OR_RETURN(const VersionId id, ChooseVersion(flags));
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(flags.repository, id));
+  if (version.labels.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(id.model, " has no classes to evaluate; make a head for it with `vitrine-repo head`"));
+  }
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened,
                    OpenDataset(flags.data, flags.split == "train" ? Split::kTrain : Split::kTest));
