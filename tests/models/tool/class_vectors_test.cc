@@ -60,14 +60,14 @@ TEST(ClassVectors, OtherArraysAreRefused) {
 TEST(ClassVectors, AHeadHasRowsOfTheScalesLength) {
   const ScratchFolder folder;
   folder.Write("v.npy", Array<float>("<f4", "2, 2", {3, 4, 0, 0.5}));
-  const absl::StatusOr<StoredTensor> head = CosineHead(folder.Path("v.npy"), 2, 2, 10);
+  const absl::StatusOr<StoredTensor> head = CosineHead(folder.Path("v.npy"), {"cat", "dog"}, 2, 10);
   ASSERT_TRUE(head.ok()) << head.status();
   EXPECT_THAT(FloatsOf(*head).values, ElementsAre(6, 8, 0, 10));
-  EXPECT_THAT(std::string(CosineHead(folder.Path("v.npy"), 3, 2, 10).status().message()),
+  EXPECT_THAT(std::string(CosineHead(folder.Path("v.npy"), {"cat", "dog", "owl"}, 2, 10).status().message()),
               HasSubstr("has 2 vectors of 2 numbers; there are 3 labels"));
   folder.Write("zero.npy", Array<float>("<f4", "2, 2", {3, 4, 0, 0}));
-  EXPECT_THAT(std::string(CosineHead(folder.Path("zero.npy"), 2, 2, 10).status().message()),
-              HasSubstr("vector 1 has the length 0"));
+  EXPECT_THAT(std::string(CosineHead(folder.Path("zero.npy"), {"cat", "dog"}, 2, 10).status().message()),
+              HasSubstr("the vector of class 1, \"dog\", has the length 0"));
 }
 
 TEST(ClassVectors, TheScaleIsTheFilesOr100) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
+#include "models/repository/files/text.h"
 
 namespace vitrine {
 namespace {
@@ -98,7 +99,9 @@ double LogitScaleOf(const TensorMap& tensors) {
   return value.values.size() == 1 ? std::exp(double{value.values[0]}) : kLargestLogitScale;
 }
 
-absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale) {
+absl::StatusOr<StoredTensor> CosineHead(const std::string& path, const std::vector<std::string>& labels, int64_t width,
+                                        double scale) {
+  const auto classes = static_cast<int64_t>(labels.size());
   constexpr int64_t kMostBytes = int64_t{1} << 31;
   ASSIGN_OR_RETURN(const std::string bytes, ReadWholeFile(path, kMostBytes));
   absl::StatusOr<FloatArray> array = ParseArray(bytes);
@@ -112,8 +115,9 @@ absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes
     const auto first = array->values.begin() + row * width;
     const double length = std::sqrt(std::inner_product(first, first + width, first, 0.0));
     if (!(length > 0) || !std::isfinite(length)) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ": vector ", row, " has the length ", length,
-                                                     "; every class needs a vector of finite numbers, not all zero"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": the vector of class ", row, ", ", Quoted(labels[static_cast<size_t>(row)]),
+                       ", has the length ", length, "; every class needs a vector of finite numbers, not all zero"));
     }
     for (auto value = first; value != first + width; ++value) {
       *value = static_cast<float>(scale * double{*value} / length);
@@ -128,14 +132,14 @@ absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConf
       "--zero-shot needs a model whose vectors compare with those of texts, as CLIP's; ", options.arch, " is none"));
 }
 
-absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
-                                          v1::ModelConfig& config, TensorMap& tensors) {
+absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const std::vector<std::string>& labels,
+                                          const TensorMap& foreign, v1::ModelConfig& config, TensorMap& tensors) {
   const int width = config.vit().projection();
   const double scale = options.logit_scale.value_or(LogitScaleOf(foreign));
-  ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, static_cast<int64_t>(classes), width, scale));
-  config.set_classes(static_cast<int>(classes));
+  ASSIGN_OR_RETURN(tensors["head.weight"], CosineHead(options.zero_shot, labels, width, scale));
+  config.set_classes(static_cast<int>(labels.size()));
   config.mutable_vit()->set_cosine_head(true);
-  return absl::StrCat("; head of ", classes, " class vectors with scale ", scale);
+  return absl::StrCat("; head of ", labels.size(), " class vectors with scale ", scale);
 }
 
 }  // namespace vitrine

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -24,17 +25,18 @@ absl::StatusOr<FloatArray> ParseArray(std::string_view bytes);
 double LogitScaleOf(const TensorMap& tensors);
 
 // Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
-// `scale`. INVALID_ARGUMENT names the file if ParseArray rejects it, if the array is not [classes, width], or if a row
-// is zero or not finite.
-absl::StatusOr<StoredTensor> CosineHead(const std::string& path, int64_t classes, int64_t width, double scale);
+// `scale`. INVALID_ARGUMENT names the file if ParseArray rejects it, if the array does not have a row of `width`
+// numbers for each of `labels`, or if a row is zero or not finite.
+absl::StatusOr<StoredTensor> CosineHead(const std::string& path, const std::vector<std::string>& labels, int64_t width,
+                                        double scale);
 
 // Returns INVALID_ARGUMENT if options.zero_shot is set and the model has no projection.
 absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config);
 
 // Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign` has the tensors
 // of the weights file, of which one may be the scale. Returns a phrase for the provenance, or errors of CosineHead.
-absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, size_t classes, const TensorMap& foreign,
-                                          v1::ModelConfig& config, TensorMap& tensors);
+absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const std::vector<std::string>& labels,
+                                          const TensorMap& foreign, v1::ModelConfig& config, TensorMap& tensors);
 
 }  // namespace vitrine
 

@@ -57,7 +57,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, ImportInput given)
   ASSIGN_OR_RETURN(draft.weights.tensors, RenameForeign(source, config, given.tensors));
   std::string head;
   if (!options.zero_shot.empty()) {
-    ASSIGN_OR_RETURN(head, AddCosineHead(options, given.labels.size(), given.tensors, config, draft.weights.tensors));
+    ASSIGN_OR_RETURN(head, AddCosineHead(options, given.labels, given.tensors, config, draft.weights.tensors));
   }
   draft.labels = std::move(given.labels);
   given.tensors.clear();
