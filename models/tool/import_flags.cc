@@ -42,10 +42,7 @@ void AddPullOptions(CLI::App& command, CLI::Option& weights, ImportOptions& opti
     if (options.fit == "stretch" && options.crop.value_or(1) != 1) {
       throw CLI::ValidationError("--crop needs --fit crop", CLI::ExitCodes::ValidationError);
     }
-    if (!options.pull.empty()) return;
-    if (options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
-    const std::string fault = options.labels.empty() ? FaultOfNoLabels(options) : "";
-    if (!fault.empty()) throw CLI::RequiredError(fault, CLI::ExitCodes::RequiredError);
+    if (options.pull.empty() && options.weights.empty()) throw CLI::RequiredError("WEIGHTS or --pull");
   });
 }
 
@@ -80,8 +77,8 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
       ->check(CLI::IsMember({"timm", "huggingface", "openclip"}));
   import->add_option("--arch", options.arch, "name of the architecture in that library; default: likewise");
   import->add_option("--labels", options.labels,
-                     "text file (line i: label of class i) or config.json; default with\n"
-                     "--pull: labels of the model's config.json, else ImageNet-1k's");
+                     "text file (line i: label of class i) or config.json; default:\n"
+                     "labels of the model's config.json, else ImageNet-1k's");
   import
       ->add_option("--prefix", options.prefix,
                    "prefix of the tensor names to import, if the file has several\nmodels, for instance: ema_model.")

@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 namespace fs = std::filesystem;
 
 TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {
@@ -120,8 +121,7 @@ TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndTold) {
   };
   std::ofstream(Path("config.json")) << R"({"architecture": "deit_tiny_patch16_224", "label_names": ["a", "b"], )"
                                      << images;
-  const std::string labels = absl::StrCat("--labels ", Path("config.json"));
-  Outcome outcome = import(labels);
+  Outcome outcome = import("");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.output, HasSubstr("give --arch deit_tiny_patch16_224"));
   ExpectNothingPublished();
@@ -129,21 +129,42 @@ TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndTold) {
   std::ofstream(Path("config.json")) << R"({"architecture": "vit_tiny_patch16_224", "label_names": ["a", "b"], )"
                                      << images;
   outcome = import("");
-  EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.output, HasSubstr(labels));
-  outcome = import(labels);
   ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(ReadVersion(Path("models"), {"imported", 1})->labels, ::testing::ElementsAre("a", "b"));
   EXPECT_THAT(outcome.output, HasSubstr("config.json: taken from it: mean 0.485,0.456,0.406, std 0.229,0.224,0.225, "
                                         "interpolation bilinear, crop 0.95"));
   v1::Preprocessing preprocessing = ReadManifest(Path("models"), {"imported", 1})->config().preprocessing();
   EXPECT_EQ(preprocessing.mean(0), 0.485F);
   EXPECT_EQ(preprocessing.interpolation(), v1::BILINEAR);
   EXPECT_EQ(preprocessing.fixed().crop(), 0.95);
-  ASSERT_EQ(import(labels + " --mean 0.5,0.5,0.5 --crop 0.9").code, 0);
+  std::ofstream(Path("labels.txt")) << "c\nd";
+  ASSERT_EQ(import("--mean 0.5,0.5,0.5 --crop 0.9 --labels " + Path("labels.txt")).code, 0);
+  EXPECT_THAT(ReadVersion(Path("models"), {"imported", 2})->labels, ::testing::ElementsAre("c", "d"));
   preprocessing = ReadManifest(Path("models"), {"imported", 2})->config().preprocessing();
   EXPECT_EQ(preprocessing.mean(0), 0.5F);
   EXPECT_EQ(preprocessing.std(0), 0.229F);
   EXPECT_EQ(preprocessing.fixed().crop(), 0.9);
+}
+
+TEST_F(ImportProgram, AFolderWithoutLabelsHasThoseOfImageNet) {
+  const auto import = [this](int classes, const std::string& architecture) {
+    Write("model.safetensors",
+          TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = classes}));
+    std::ofstream(Path("config.json")) << R"({"architecture": ")" << architecture << R"("})";
+    return RunRepo(absl::StrCat("import ", Path("models"), " imported ", folder_.path().string()));
+  };
+  Outcome outcome = import(7, "deit_tiny_patch16_224");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("has 7 classes"), HasSubstr("not the 1000"), HasSubstr("--labels")));
+  outcome = import(7, "convnext_tiny");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("no architecture \"convnext_tiny\""), Not(HasSubstr("--labels"))));
+  ExpectNothingPublished();
+  outcome = import(1000, "deit_tiny_patch16_224");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const std::vector<std::string> labels = ReadVersion(Path("models"), {"imported", 1})->labels;
+  ASSERT_EQ(labels.size(), 1000);
+  EXPECT_EQ(labels[0], "tench");
 }
 
 TEST_F(ImportProgram, AHeadOfAnotherNameIsUsedAndTold) {

@@ -188,14 +188,6 @@ TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
   EXPECT_THAT(names("b/x.safetensors", folder.Path("a/config.json")),
               ElementsAre("a/config.json", "a/preprocessor_config.json"));
   EXPECT_THAT(names("b/x.safetensors", "labels.txt"), IsEmpty());
-  EXPECT_THAT(FaultOfNoLabels({.weights = folder.Path("a")}),
-              AllOf(HasSubstr("--labels is required"), HasSubstr("--labels " + folder.Path("a/config.json"))));
-  ImportOptions alone = Timm();
-  alone.weights = folder.Path("b/x.safetensors");
-  EXPECT_THAT(FaultOfNoLabels(alone),
-              HasSubstr("for a model without a head, put a config.json with \"num_classes\": 0"));
-  folder.Write("b/config.json", R"({"num_classes": 0})");
-  EXPECT_EQ(FaultOfNoLabels(alone), "");
 }
 
 }  // namespace

@@ -45,14 +45,6 @@ inline Side SideIn(const nlohmann::json& object, const char* member) {
   return {NumberIn(*found, "height").value_or(0), NumberIn(*found, "width").value_or(0)};
 }
 
-// Returns true if a config.json of timm or transformers describes a model without a head.
-inline bool SaysNoClasses(const nlohmann::json& config) {
-  if (NumberIn(config, "num_classes") == 0) return true;
-  const auto found = config.find("architectures");
-  if (found == config.end() || !found->is_array() || found->empty() || !found->at(0).is_string()) return false;
-  return found->at(0).get<std::string>().ends_with("Model");
-}
-
 // Returns the object that describes the image model in a config.json of transformers: for CLIP, the member
 // vision_config; otherwise the whole config.
 inline const nlohmann::json& VisionOf(const nlohmann::json& config) {

@@ -11,8 +11,6 @@
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/foreign/import.h"
-#include "models/tool/publish/import/architecture.h"
-#include "models/tool/publish/import/config_labels.h"
 #include "models/tool/publish/import/json_members.h"
 
 namespace vitrine {
@@ -333,28 +331,6 @@ std::string TransformersType(const v1::ModelConfig& config) {
   if (vit.distilled()) return "deit";
   if (vit.layer_scale() == 0) return "vit";
   return vit.registers() > 0 ? "dinov2_with_registers" : "dinov2";
-}
-
-std::string FaultOfNoLabels(const ImportOptions& options) {
-  ImportOptions completed = options;
-  TakeArchitecture(FilesOfModel(options), completed).IgnoreError();  // Import reports it
-  const absl::StatusOr<ForeignSource> source = ForeignSourceNamed(completed.source);
-  const absl::StatusOr<v1::ModelConfig> config =
-      source.ok() ? ForeignConfig(*source, completed.arch, /*classes=*/1) : source.status();
-  if (config.ok() && config->classes() == 0) return "";
-  const std::string fault =
-      absl::StrCat("--labels is required: a text file whose line i is the label of class i, or a ", kConfigFile,
-                   " that names the labels");
-  for (const ModelFile& file : FilesOfModel(options)) {
-    const Json json = Json::parse(file.json, /*cb=*/nullptr, /*allow_exceptions=*/false);
-    if (json.is_object() && SaysNoClasses(json)) return "";
-    const absl::StatusOr<std::vector<std::string>> labels = LabelsOfConfig(file.json);
-    if (labels.ok() && !labels->empty()) {
-      return absl::StrCat(fault, "; beside the weights is one with ", labels->size(), ": --labels ", file.name);
-    }
-  }
-  return absl::StrCat(fault, "; for a model without a head, put a ", kConfigFile,
-                      " with \"num_classes\": 0 beside the weights");
 }
 
 std::string FaultOfMean(double mean) {

@@ -36,10 +36,6 @@ absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<Mod
 // "dinov2" or "dinov2_with_registers".
 std::string TransformersType(const v1::ModelConfig& config);
 
-// Returns the error for a local import without --labels: what --labels may be, and which file beside the weights has
-// labels. Returns "" for a model without classes.
-std::string FaultOfNoLabels(const ImportOptions& options);
-
 // Return "" for a value that --mean, --std or --crop accepts; otherwise the error.
 std::string FaultOfMean(double mean);
 std::string FaultOfStd(double std);
