@@ -31,7 +31,7 @@ using TensorMap = std::map<std::string, StoredTensor>;
 // Returns the config of a model by its name in the source ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
 // "vit-base-patch16-224"), with the source's preprocessing for it: size, fit, crop, interpolation, mean and deviation.
 // The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored if it
-// does not change the config. INVALID_ARGUMENT: an unknown name (the message lists the known ones), or unknown weights.
+// does not change the config. INVALID_ARGUMENT: an unknown name (the message lists similar ones), or unknown weights.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.

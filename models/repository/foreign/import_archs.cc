@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/nearest.h"
 #include "models/repository/files/text.h"
 #include "models/repository/foreign/import.h"
 
@@ -284,9 +285,17 @@ void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
   config.set_classes(has_head ? classes : 0);
 }
 
-absl::Status UnknownArch(ForeignSource source, std::string_view arch) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("no architecture ", Quoted(arch), "; there are ", absl::StrJoin(ForeignArchs(source), ", ")));
+// `name` is `arch` without what identifies weights.
+absl::Status UnknownArch(ForeignSource source, std::string_view arch, std::string_view name) {
+  constexpr size_t kShown = 3;
+  std::vector<std::string> known = ForeignArchs(source), near;
+  for (std::string word; near.size() < kShown && !(word = NearestWord(name, known)).empty();) {
+    std::erase(known, word);
+    near.push_back(std::move(word));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("no architecture ", Quoted(arch), near.empty() ? "" : "; similar are ",
+                                                 absl::StrJoin(near, ", "),
+                                                 "; `vitrine-repo import --help` lists the supported ones"));
 }
 
 }  // namespace
@@ -312,22 +321,22 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
     const size_t dot = name.find('.');
     name = name.substr(0, dot);
     if (dot != std::string_view::npos) tag = arch.substr(dot + 1);
+  } else if (name.starts_with("google/") || name.starts_with("facebook/") || name.starts_with("openai/")) {
+    name.remove_prefix(name.find('/') + 1);
+  }
+  for (const Arch& known : ArchsOf(source)) {
+    if (known.name != name) continue;
     // All weights of CLIP's towers have the same mean and deviation.
     if (!tag.empty() && !IsKnownTag(tag) && name.find("_clip_") == std::string_view::npos) {
       return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(tag), " of ", Quoted(name),
                                                      " are unknown; leave the tag out and give --mean, --std, "
                                                      "--crop and --interpolation"));
     }
-  } else if (name.starts_with("google/") || name.starts_with("facebook/") || name.starts_with("openai/")) {
-    name.remove_prefix(name.find('/') + 1);
-  }
-  for (const Arch& known : ArchsOf(source)) {
-    if (known.name != name) continue;
     v1::ModelConfig config = known.config;
     SetClasses(tag, classes, config);
     return config;
   }
-  return UnknownArch(source, arch);
+  return UnknownArch(source, arch, name);
 }
 
 }  // namespace vitrine

@@ -276,7 +276,13 @@ TEST(ForeignConfig, TagsOfTheSamePreprocessingAreKnown) {
 
 TEST(ForeignConfig, UnknownNamesAndTags) {
   EXPECT_THAT(ForeignConfig(ForeignSource::kTimm, "resnet50", 10).status(),
-              Refuses(kInvalid, AllOf(HasSubstr("no architecture \"resnet50\""), HasSubstr("deit_tiny_patch16_224"))));
+              Refuses(kInvalid, testing::Eq("no architecture \"resnet50\"; `vitrine-repo import --help` lists the "
+                                            "supported ones")));
+  EXPECT_THAT(ForeignConfig(ForeignSource::kTimm, "deit3_small_patch16_224.fb_in22k_ft_in1k", 10).status(),
+              Refuses(kInvalid, HasSubstr("fb_in22k_ft_in1k\"; similar are deit_small_patch16_224, "
+                                          "vit_small_patch16_224, deit_base_patch16_224; `")));
+  EXPECT_THAT(ForeignConfig(ForeignSource::kTimm, "vit_small_patch16_dinov3.lvd1689m", 10).status(),
+              Refuses(kInvalid, HasSubstr("no architecture \"vit_small_patch16_dinov3.lvd1689m\"; similar are ")));
   EXPECT_THAT(ForeignConfig(ForeignSource::kTimm, "vit_base_patch16_224.dino", 10).status(),
               Refuses(kInvalid, HasSubstr("--mean")));
   EXPECT_THAT(ForeignConfig(ForeignSource::kHuggingFace, "vit_tiny_patch16_224", 10).status(),

@@ -27,6 +27,7 @@ class Survey(cache_test.Test):
         self.model("good")
         self.model("small", {"architecture": "vit_small_patch16_224"})
         self.model("other", {"architecture": "convnext_tiny"})
+        self.model("deep", {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 13})
         for name, weights in (("truncated", WEIGHTS[:100_000]), ("double", WEIGHTS.replace(b'"F32"', b'"F64"'))):
             (self.model(name) / "model.safetensors").write_bytes(weights)
         self.model("mislabelled", {"architecture": ARCH, "label_names": ["plant"] * 999 + [None]})
@@ -45,6 +46,8 @@ class Survey(cache_test.Test):
         self.assertIn("class 999 that is not text", judged["mislabelled"][1])
         self.assertIn("or vit_tiny_patch16_224", judged["small"][1])
         self.assertIn("convnext_tiny", judged["other"][1])
+        self.assertLess(len(judged["other"][1]), 200)
+        self.assertIn("similar are vit-tiny-patch16-224; ", judged["deep"][1])
         self.assertIn("has 5 classes", judged["unlabelled"][1])
         self.assertIn('"head.weight" has shape [192, 5]', judged["narrow"][1])
         self.assertIn('the label "" is empty', judged["nameless"][1])

@@ -27,9 +27,11 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
   const Json& json = VisionOf(whole);
   // A size that config.json lacks has transformers' default.
   const Side side = SideIn(json, "image_size");
-  const std::string sizes = SizesInWords(
-      NumberIn(json, "hidden_size").value_or(768), NumberIn(json, "num_hidden_layers").value_or(12),
-      NumberIn(json, "patch_size").value_or(type == "clip" ? 32 : 16), side == Side{} ? Side{224, 224} : side);
+  const double width = NumberIn(json, "hidden_size").value_or(768);
+  const std::string sizes = SizesInWords(width, NumberIn(json, "num_hidden_layers").value_or(12),
+                                         NumberIn(json, "patch_size").value_or(type == "clip" ? 32 : 16),
+                                         side == Side{} ? Side{224, 224} : side);
+  std::vector<std::string> similar;
   for (const std::string& arch : ForeignArchs(ForeignSource::kHuggingFace)) {
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kHuggingFace, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
@@ -38,14 +40,16 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
     const Side wanted = type.starts_with("dinov2") && side != Side{}
                             ? side
                             : Side{static_cast<double>(fixed.height()), static_cast<double>(fixed.width())};
+    if (type == TransformersType(config) && width == vit.width()) similar.push_back(arch);
     if (type == TransformersType(config) && quick == (vit.activation() == v1::VitConfig::QUICK_GELU) &&
         sizes == SizesInWords(vit.width(), vit.depth(), vit.patch(), wanted)) {
       return arch;
     }
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      file.name, " describes a ", absl::CHexEscape(type), " of transformers with ", sizes,
-      ", which is not supported; supported are ", absl::StrJoin(ForeignArchs(ForeignSource::kHuggingFace), ", ")));
+  return absl::FailedPreconditionError(
+      absl::StrCat(file.name, " describes a ", absl::CHexEscape(type), " of transformers with ", sizes,
+                   ", which is not supported", similar.empty() ? "" : "; similar are ", absl::StrJoin(similar, ", "),
+                   "; `vitrine-repo import --help` lists the supported architectures"));
 }
 
 }  // namespace
