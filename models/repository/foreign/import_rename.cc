@@ -200,6 +200,10 @@ std::string Hint(ForeignSource source, const TensorMap& tensors) {
     return "; the file is a CLIPVisionModel of transformers, which has no projection: save "
            "CLIPVisionModelWithProjection";
   }
+  if (source == ForeignSource::kTimm && tensors.contains("norm_pre.weight") && !tensors.contains("head.weight")) {
+    return "; CLIP's projection is needed, and timm leaves it out with num_classes=0: save the model with timm's "
+           "default, num_classes=512 (L/14: 768)";
+  }
   if (tensors.contains("conv_proj.weight") && tensors.contains("encoder.pos_embedding")) {
     return "; the names are those of torchvision's VisionTransformer, which --from does not have: train the model with "
            "timm or transformers";
@@ -236,6 +240,10 @@ absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const 
     if (!used.contains(name) && !IsIgnorable(source, name, tensor)) extra.push_back(name);
   }
   if (extra.empty()) return absl::OkStatus();
+  // see IsIgnorable
+  if (extra[0] == "head.bias" && used.contains("head.weight")) {
+    return RefusedForeign(extra[0], "must be zeros: CLIP's projection has no bias");
+  }
   const std::string others = extra.size() == 1 ? "" : absl::StrCat(" (and ", extra.size() - 1, " more)");
   return RefusedForeign(extra[0], absl::StrCat("is in the file, but the model has no such tensor", others));
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/repository/foreign/import.h"
+#include "models/repository/foreign/import_names.h"
 #include "tests/models/repository/foreign_weights.h"
 
 namespace vitrine {
@@ -43,6 +44,25 @@ TEST(ImportWithoutProjection, NamesTheClassThatHasOne) {
     const absl::StatusOr<TensorMap> renamed = RenameForeign(ForeignSource::kHuggingFace, config, tensors);
     EXPECT_THAT(std::string(renamed.status().message()), testing::HasSubstr("save CLIPVisionModelWithProjection"));
   }
+}
+
+// timm has the projection as the head, with a bias that must be zeros.
+TEST(ImportWithoutProjection, SaysHowTimmKeepsIt) {
+  const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, "vit_base_patch32_clip_224", 0);
+  const auto shapes = *ForeignShapes(ForeignSource::kTimm, config, {});
+  TensorMap tensors;
+  for (const auto& [name, shape] : shapes) tensors[name].shape = shape;
+  const auto fault = [&] {
+    return std::string(RenameForeign(ForeignSource::kTimm, config, tensors).status().message());
+  };
+  EXPECT_EQ(fault(), "");
+  tensors.merge(Stored({{"head.bias", HashedTensor({512}, 1)}}));
+  EXPECT_EQ(fault(), "tensor \"head.bias\" must be zeros: CLIP's projection has no bias");
+  tensors.erase("head.bias");
+  tensors.erase("head.weight");
+  EXPECT_THAT(fault(),
+              testing::AllOf(testing::HasSubstr("\"head.weight\" is missing; the model needs it as [512, 768]"),
+                             testing::HasSubstr("CLIP's projection"), testing::HasSubstr("num_classes=512")));
 }
 
 }  // namespace
