@@ -14,10 +14,10 @@ CLI::App* AddExportCommand(CLI::App& app, ExportOptions& options) {
       ->required()
       ->check(CLI::IsMember({"timm", "huggingface"}));
   command
-      ->add_option(
-          "--out", options.out,
-          "folder for model.safetensors, config.json and, for huggingface,\npreprocessor_config.json; existing "
-          "files are replaced")
+      ->add_option("--out", options.out,
+                   "folder for model.safetensors, config.json and, for huggingface,\npreprocessor_config.json; must "
+                   "have none of "
+                   "these files")
       ->required()
       ->type_name("DIR");
   command->footer(

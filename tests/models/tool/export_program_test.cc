@@ -105,10 +105,27 @@ TEST_F(ExportProgram, AFullDiskChangesNothing) {
   };
   export_on_full_disk();
   EXPECT_FALSE(fs::exists(folder_.path() / "out"));
-  folder_.Write("out/config.json", "before");
+  folder_.Write("out/notes.txt", "before");
   export_on_full_disk();
-  EXPECT_EQ(folder_.Read("out/config.json"), "before");
-  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path() / "out"), {}), 1) << "only config.json";
+  EXPECT_EQ(folder_.Read("out/notes.txt"), "before");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path() / "out"), {}), 1) << "only notes.txt";
+}
+
+TEST_F(ExportProgram, KeepsTheModelInTheFolder) {
+  Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
+  WriteLabels(7);
+  ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json", "config.json"}) {
+    folder_.Write(absl::StrCat("out/", name), "before");
+    const Outcome outcome = Export("imported", "timm");
+    EXPECT_EQ(outcome.code, 1);
+    EXPECT_THAT(outcome.output, HasSubstr(absl::StrCat(Path("out/"), name, " is there already; move it away")));
+    EXPECT_EQ(folder_.Read(absl::StrCat("out/", name)), "before");
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path() / "out"), {}), 1);
+    fs::remove_all(folder_.path() / "out");
+  }
+  EXPECT_EQ(Export("imported", "timm").code, 0);
+  EXPECT_EQ(Export("imported", "timm").code, 1);
 }
 
 TEST_F(ExportProgram, RefusesModelsThatTheLibraryLacks) {

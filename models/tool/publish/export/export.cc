@@ -15,6 +15,7 @@
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
 #include "models/tool/publish/export/library_files.h"
+#include "models/tool/publish/import/model_files.h"
 
 namespace vitrine {
 namespace {
@@ -50,6 +51,16 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   return WriteSafetensors(content);
 }
 
+// Checks that the folder has no model, which may be the only copy of its weights.
+absl::Status CheckNoModel(const std::filesystem::path& out) {
+  for (const char* name : {kForeignWeightsFile, kForeignIndexFile, kConfigFile, kPreprocessorFile}) {
+    if (std::error_code error; !std::filesystem::exists(out / name, error)) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat((out / name).string(), " is there already; move it away, or give another folder as --out"));
+  }
+  return absl::OkStatus();
+}
+
 // Writes all files under temporary names before the first one gets its name, so that a full disk leaves the folder as
 // it was, or absent.
 absl::Status WriteTogether(const std::filesystem::path& out, const std::map<std::string, std::string>& files) {
@@ -79,6 +90,7 @@ absl::Status ExportCommand(const ExportOptions& options) {
   ASSIGN_OR_RETURN(const StoredVersion version, ReadVersion(options.repository, id));
   ASSIGN_OR_RETURN(LibraryFiles files, timm ? FilesForTimm(version.manifest, version.labels)
                                             : FilesForTransformers(version.manifest, version.labels));
+  RETURN_IF_ERROR(CheckNoModel(options.out));
   ASSIGN_OR_RETURN(files.texts[kForeignWeightsFile], WeightsFile(source, version));
 
   RETURN_IF_ERROR(WriteTogether(options.out, files.texts));

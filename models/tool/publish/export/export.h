@@ -21,8 +21,8 @@ struct ExportOptions {
 // the stored types. Prints the line of Python that loads the folder; on stderr, prints the parts of the preprocessing
 // that the library cannot express.
 //
-// FAILED_PRECONDITION if the library has no such model, or if an import of the written weights would not give the same
-// bits; then nothing is written.
+// FAILED_PRECONDITION if the library has no such model, if `out` already has one of these files, or if an import of the
+// written weights would not give the same bits; then nothing is written.
 absl::Status ExportCommand(const ExportOptions& options);
 
 }  // namespace vitrine
