@@ -13,7 +13,7 @@ CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options) {
   survey->add_flag("--json", options.json, "print a JSON array");
   survey->footer(
       "Reads config.json and the header of the weights, not the weights themselves. Exits with 0 also if none\ncan be "
-      "served.\n"
+      "served, and with 1 if there is no model.\n"
       "  vitrine-repo survey models-of-ours.txt hf:timm/deit_tiny_patch16_224.fb_in1k");
   return survey;
 }

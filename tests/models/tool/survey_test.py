@@ -18,9 +18,10 @@ from pull_test import ARCH, NAME, WEIGHTS, halves, vit_tiny  # noqa: E402
 
 
 class Survey(cache_test.Test):
-    def survey(self, *models):
+    def survey(self, *models, code=0):
         done = subprocess.run([cache_test.BIN / "vitrine-repo", "survey", "--json", *models], env=self.environment, text=True, timeout=60,
-                              capture_output=True, check=True)
+                              capture_output=True)
+        self.assertEqual((done.returncode, "there is no model" in done.stderr), (code, code == 1), done.stderr)
         return [(pathlib.Path(model["model"]).name, model["served"], model["reason"]) for model in json.loads(done.stdout)]
 
     def test_folders_and_lists_are_judged_by_their_headers(self):
@@ -51,7 +52,7 @@ class Survey(cache_test.Test):
         self.assertIn("has 5 classes", judged["unlabelled"][1])
         self.assertIn('"head.weight" has shape [192, 5]', judged["narrow"][1])
         self.assertIn('the label "" is empty', judged["nameless"][1])
-        self.assertFalse(judged["absent"][0])
+        self.assertEqual(judged["absent"], (False, "it does not exist"))
 
     def test_a_model_of_the_hub_is_judged_without_its_weights(self):
         pieces = []
@@ -84,9 +85,10 @@ class Survey(cache_test.Test):
         self.assertIn("no folder in it", judged["empty"][1])
         self.assertIn("give its folder", judged["model.safetensors"][1])
         self.assertTrue(judged["abc"][0])
-        [[name, served, reason]] = self.survey(file.parent / "config.json")
+        [[name, served, reason]] = self.survey(file.parent / "config.json", code=1)
         self.assertEqual((name, served), ("config.json", False))
         self.assertIn("give its folder", reason)
+        self.assertEqual(self.survey(self.folder / "absent", code=1), [("absent", False, "it does not exist")])
         file.unlink()
         os.mkfifo(file)
         self.assertIn("not a regular file", self.survey(file.parent)[0][2])

@@ -162,7 +162,7 @@ void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& mo
   } else {
     const char* const fault = fs::exists(text, error)
                                   ? "it is a file, but no list of models; for a model, give its folder"
-                                  : "it is no folder and no list of models";
+                                  : "it does not exist";
     models.push_back({.model = text, .served = absl::NotFoundError(fault)});
   }
 }
@@ -184,16 +184,17 @@ void PrintJson(const std::vector<Surveyed>& models) {
 absl::Status SurveyCommand(const SurveyOptions& options) {
   std::vector<Surveyed> models;
   for (const std::string& text : options.models) Collect(text, /*is_in_list=*/false, models);
-  if (models.empty()) {
-    return absl::NotFoundError(
-        absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ", kConfigFile));
-  }
+  absl::Status found =
+      absl::NotFoundError(absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ", kConfigFile));
+  if (models.empty()) return found;
   for (Surveyed& model : models) {
-    if (model.served.ok()) model.served = model.model.starts_with("hf:") ? CheckOnHub(model) : CheckFolder(model);
+    if (!model.served.ok()) continue;
+    found = absl::OkStatus();
+    model.served = model.model.starts_with("hf:") ? CheckOnHub(model) : CheckFolder(model);
   }
   if (options.json) {
     PrintJson(models);
-    return absl::OkStatus();
+    return found;
   }
   for (const Surveyed& model : models) {
     std::cout << (model.served.ok() ? "served      " : "not served  ") << model.model;
@@ -205,7 +206,7 @@ absl::Status SurveyCommand(const SurveyOptions& options) {
   const auto served =
       std::count_if(models.begin(), models.end(), [](const Surveyed& model) { return model.served.ok(); });
   std::cout << served << " of " << models.size() << (models.size() == 1 ? " model" : " models") << " can be served\n";
-  return absl::OkStatus();
+  return found;
 }
 
 }  // namespace vitrine
