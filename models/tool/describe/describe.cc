@@ -257,7 +257,10 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, options.measure));
+  // The review's tables have no times.
+  const bool measure =
+      options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
+  ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));
   if (!options.resolution.empty()) {
     ASSIGN_OR_RETURN(subject.input, ParseResolution(options.resolution));
   }
@@ -280,8 +283,8 @@ absl::Status DescribeCommand(const DescribeOptions& options) {
     if (error) return absl::UnavailableError(absl::StrCat("--out ", options.out, ": ", error.message()));
     RETURN_IF_ERROR(WriteGraph(options.out + "/program.svg", subject, description));
   }
-  if (options.measure || !options.out.empty()) description.other_load = LoadAverage();
-  if (options.measure) RETURN_IF_ERROR(Measure(subject, options, description));
+  if (measure || !options.out.empty()) description.other_load = LoadAverage();
+  if (measure) RETURN_IF_ERROR(Measure(subject, options, description));
   WarnOfDoubt(description);
   if (!options.out.empty()) RETURN_IF_ERROR(WritePlot(options.out + "/roofline.svg", subject, description));
   const DataTable layers = LayerTable(description.layers);

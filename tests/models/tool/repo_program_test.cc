@@ -140,7 +140,8 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
   EXPECT_THAT(text.out, AllOf(HasSubstr("blocks.*.attention.qkv"), HasSubstr("[197, 768] x [768, 2304]"),
                               HasSubstr("231,211,008"), HasSubstr("34,766,730,240"), HasSubstr("35,182,690,368"),
                               HasSubstr("48Nbd")));
-  const Outcome csv = Run("describe vit-b16 --no-measure --paper --format csv");
+  const Outcome csv = Run("describe vit-b16 --paper --format csv");
+  EXPECT_EQ(csv.error, "") << "nothing is measured";
   EXPECT_THAT(csv.out, HasSubstr("\n3,scaling,"));
   // 6Nbd operations and 8Nbd bytes, both as printed and as corrected, are integers.
   EXPECT_THAT(csv.out, HasSubstr("\n3,LN,903168,6Nbd,903168,1204224,8Nbd,1204224,"));
