@@ -13,4 +13,5 @@ list(APPEND server_sources
   registry/remote_repository.cc
   registry/repository_watch.cc
   registry/version_difference.cc
-  registry/version_table.cc)
+  registry/version_table.cc
+  registry/version_table_texts.cc)
