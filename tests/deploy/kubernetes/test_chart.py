@@ -142,7 +142,7 @@ class Values(unittest.TestCase):
 
     def test_flags_that_args_may_not_repeat(self):
         """`args` may not have a flag that the chart renders itself in any example."""
-        text = chart.CHART.joinpath("templates/_helpers.tpl").read_text()
+        text = chart.CHART.joinpath("templates/_check.tpl").read_text()
         refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
         rendered = {argument.partition("=")[0] for name in manifests.all_documents() if name.startswith("helm/")
                     for pod in manifests.pods(name) for argument in pod.spec["containers"][0]["args"]}
