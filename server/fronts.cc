@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "common/status_macros.h"
 #include "server/process/clock.h"
 #include "server/process/crash_stack.h"
@@ -125,9 +127,17 @@ std::vector<std::pair<std::string, absl::Time>> Fronts::Certificates() const {
   return certificates;
 }
 
-std::vector<absl::Status> Fronts::IdentityFaults() const {
-  if (!IsOpen() || identity_ == nullptr) return {};
-  return identity_->faults();
+std::vector<std::string> Fronts::RejectedSettings(const absl::Status& serving_config) const {
+  std::vector<std::string> rejected;
+  if (IsOpen() && identity_ != nullptr) {
+    for (const absl::Status& fault : identity_->faults()) {
+      rejected.push_back(absl::StrReplaceAll(fault.message(), {{"\n", "; "}}));
+    }
+  }
+  if (!serving_config.ok()) {
+    rejected.push_back(absl::StrCat("--serving-config ", std::string(serving_config.message())));
+  }
+  return rejected;
 }
 
 int64_t Fronts::open_connections() const {

@@ -56,7 +56,7 @@ class Fronts {
   void Open(std::vector<absl::Status>& faults);
   const Addresses& addresses() const { return addresses_; }  // constant after Open
 
-  // The functions from here to IdentityFaults may also be called while Open runs. Until Open ends, they report no
+  // The functions from here to RejectedSettings may also be called while Open runs. Until Open ends, they report no
   // listener and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
   // Number of open connections of the clients' listeners.
@@ -67,8 +67,9 @@ class Fronts {
   // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service is on a TCP port, of the
   // listener "admin"; empty without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
-  // Returns the faults of the identity's files: see Identity::faults.
-  std::vector<absl::Status> IdentityFaults() const;
+  // Returns why each rejected settings file is rejected: the files of the identity (see Identity::faults), and that of
+  // --serving-config if `serving_config` is an error.
+  std::vector<std::string> RejectedSettings(const absl::Status& serving_config) const;
 
   // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }

@@ -9,8 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "common/join_faults.h"
 #include "common/machine/machine.h"
 #include "common/mutex.h"
@@ -232,24 +230,12 @@ class RunningServer : public Server {
             .repository_readable = [this] { return registry_.repository_status().ok(); },
             .connections = [this] { return fronts_.open_connections(); },
             .open_streams = [this] { return fronts_.open_streams(); },
-            .rejected_settings = [this] { return RejectedSettings(); },
+            .rejected_settings = [this] { return fronts_.RejectedSettings(settings_->fault()); },
             .certificates = [this] { return fronts_.Certificates(); },
             .repository_refreshed = RefreshSource(options_.remote.cache, options_.repository),
             .log_lines = [] { return History().Counts(); },
             .spans = SpanSource(tracing_.get()),
             .device = StatusSource(options_.executor.device)};
-  }
-
-  // Returns why each settings file that has a fault is rejected.
-  std::vector<std::string> RejectedSettings() const {
-    std::vector<std::string> rejected;
-    for (const absl::Status& fault : fronts_.IdentityFaults()) {
-      rejected.push_back(absl::StrReplaceAll(fault.message(), {{"\n", "; "}}));
-    }
-    if (const absl::Status fault = settings_->fault(); !fault.ok()) {
-      rejected.push_back(absl::StrCat("--serving-config ", std::string(fault.message())));
-    }
-    return rejected;
   }
 
   ComputeProbe::Parts ProbeParts() {
