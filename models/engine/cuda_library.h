@@ -43,8 +43,8 @@ struct CudaLibrary {
   const void* kernels;
 };
 
-// Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the
-// system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+// Loads the library at the first call, from ../lib relative to the program's folder, from the program's folder, or from
+// the system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
 absl::StatusOr<const CudaLibrary*> OpenCudaLibrary();
 
 // Name of the library's only symbol, of type const CudaLibrary*().

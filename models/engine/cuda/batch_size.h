@@ -12,7 +12,8 @@
 
 namespace vitrine::cuda {
 
-// Sums the sizes of a batch's images and compares them with a plan and its limits. Both must outlive this object.
+// Sums the sizes of a batch's images and compares them with a plan and its limits. The plan and the limits must outlive
+// this object.
 class BatchSize {
  public:
   BatchSize(const LaunchPlan& plan, const BatchLimits& limits);
@@ -36,7 +37,7 @@ class BatchSize {
   int images_ = 0;
   int64_t cells_ = 0;
   int64_t pixels_ = 0;           // channels * height * width
-  std::vector<int64_t> places_;  // positions, by map of the plan's stems
+  std::vector<int64_t> places_;  // number of positions, by map of the plan's stems
 };
 
 }  // namespace vitrine::cuda

@@ -38,7 +38,8 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
 
 Batcher::~Batcher() = default;
 
-// Keeps a caller in a queue while the object exists, then notifies the next callers. Requires the batcher's lock.
+// Keeps a caller in a queue while the object exists. The destructor notifies the next callers. Requires the batcher's
+// lock.
 class Batcher::Queued {
  public:
   Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS

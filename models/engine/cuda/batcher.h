@@ -22,9 +22,10 @@ namespace vitrine::cuda {
 //
 // Callers join the open batch until it is launched. The batch is filled while the device computes the previous batch.
 // Each caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with
-// other callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits for
-// its end and distributes the logits. A caller whose images fit into no batch waits; waiting callers are served in the
-// order of their calls. The bits of an image's logits do not depend on the other images of its batch.
+// other callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits
+// until the batch has been computed, and distributes the logits. A caller whose images fit into no batch waits; waiting
+// callers are served in the order of their calls. The bits of an image's logits do not depend on the other images of
+// its batch.
 //
 // The device has room while fewer than max(1, slots - 1) batches run, because one slot is being filled. A batch of
 // RunAlone takes a slot, but does not count as running.
@@ -35,8 +36,8 @@ class Batcher {
           std::vector<std::unique_ptr<Engine>> engines, const BatchLimits& limits);
   ~Batcher();
 
-  // Computes the logits [images, classes]. Images that exceed the limits run in parts. RESOURCE_EXHAUSTED if a single
-  // image exceeds them. Returns errors of the device to all callers of the batch.
+  // Computes the logits [images, classes]. Images that together exceed the limits run in several batches.
+  // RESOURCE_EXHAUSTED if a single image exceeds the limits. Returns errors of the device to all callers of the batch.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits);
   // Computes the logits and the tapped values in a separate batch. RESOURCE_EXHAUSTED if the images exceed the limits.
   absl::Status RunAlone(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention, TokenTap* tokens);
@@ -84,7 +85,7 @@ class Batcher {
   // Launches the batch of a lane and answers its callers. Called by the batch's first caller.
   void Lead(Lane& lane, Caller& first);
   absl::Status Compute(Lane& lane, float* logits, AttentionTap* attention, TokenTap* tokens) const;
-  // Empties a lane after its batch.
+  // Empties a lane after its batch has been computed.
   void Release(Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   driver::Card& card_;
@@ -97,10 +98,10 @@ class Batcher {
   Mutex mutex_;
   std::vector<Lane*> free_ ABSL_GUARDED_BY(mutex_);
   Lane* open_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the batch that callers join
-  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // number of batches, without those of RunAlone
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;       // number of running batches, except those of RunAlone
   uint64_t next_ticket_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::deque<Caller*> joining_ ABSL_GUARDED_BY(mutex_);  // callers in Run without a place
-  std::deque<Caller*> alone_ ABSL_GUARDED_BY(mutex_);    // callers in RunAlone without a slot
+  std::deque<Caller*> joining_ ABSL_GUARDED_BY(mutex_);  // callers in Run that wait for a place
+  std::deque<Caller*> alone_ ABSL_GUARDED_BY(mutex_);    // callers in RunAlone that wait for a slot
 };
 
 }  // namespace vitrine::cuda

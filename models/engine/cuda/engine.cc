@@ -48,7 +48,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
   return made;
 }
 
-// The plans of logits and of tokens share an arena, so both are measured first.
+// The plans of logits and of tokens share an arena, so both plans are measured before the arena is allocated.
 absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSource& weights,
                                const EngineOptions& options, DeviceMatrices& matrices,
                                std::span<const std::unique_ptr<Engine>> engines) {
@@ -190,7 +190,7 @@ absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* log
   RETURN_IF_ERROR(DownloadLogits(plan, batch.count(), logits));
   placed_ = std::move(placed);
   for (auto& [stage, of] : handed_out) {
-    if (of.rows.empty()) continue;  // the model has no such stage
+    if (of.rows.empty()) continue;  // the model lacks this stage
     tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.has_prefix ? plan.prefix : 0)});
   }
   return absl::OkStatus();

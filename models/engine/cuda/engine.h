@@ -57,7 +57,7 @@ class Engine {
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
 
-  // Grids whose position rows are in device memory, for the first images of a plan's batch.
+  // Plan whose position rows are in device memory, and the grids of these rows, image by image.
   struct Placed {
     const LaunchPlan* plan = nullptr;
     std::vector<Grid> grids;

@@ -2,7 +2,8 @@
 // Functions by which kernels use the GPU: threads, barriers, memory, copies, products. Only this file has code for
 // nvcc; other compilers get the same functions from emulated/, which runs kernels on a CPU for tests.
 //
-// Kernels are compiled without contraction and with denormals flushed (-fmad=false -ftz=true), as on the CPU.
+// Kernels are compiled without contraction of multiply-adds and with denormals flushed (-fmad=false -ftz=true), as on
+// the CPU.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_DEVICE_DEVICE_H_
 
@@ -34,7 +35,7 @@ using Global = T*;
 template <class T>
 using Shared = T*;
 
-// Views memory as numbers of another type, to access several at once.
+// Views memory as numbers of another type, so that one access reads or writes several numbers.
 template <class To, class T>
 VITRINE_DEVICE To* ViewAs(T* memory) {
   return reinterpret_cast<To*>(memory);
@@ -68,8 +69,8 @@ VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
 }
 
-// Returns `number`, but hides its value from the compiler. The compiler then computes values from the result inside a
-// loop, not before the loop, where they would occupy registers.
+// Returns `number`, but hides its value from the compiler. The compiler then computes values that depend on the result
+// inside a loop. Values computed before the loop would occupy registers.
 VITRINE_DEVICE int Opaque(int number) {
   asm volatile("" : "+r"(number));
   return number;
@@ -86,8 +87,8 @@ VITRINE_DEVICE uint32_t SharedAddress(const void* place) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(place));
 }
 
-// Starts a copy of 16 bytes; both addresses must be aligned to 16. Writes zeros if not `valid`. The copy is complete
-// after WaitCopies for its group.
+// Starts a copy of 16 bytes; both addresses must be aligned to 16. Writes zeros if `valid` is false. The copy is
+// complete after WaitCopies for its group.
 template <class T>
 VITRINE_DEVICE void CopyAsync(Shared<T> to, Global<const T> from, bool valid = true) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(SharedAddress(to)), "l"(from), "r"(valid ? 16 : 0)
@@ -108,8 +109,9 @@ VITRINE_DEVICE void WaitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
 }
 
-// Loads four 8 x 8 matrices of 16-bit numbers. Lane i passes the address, aligned to 16 bytes, of row i % 8 of matrix i
-// / 8. Each lane gets two numbers of each matrix, from row lane / 4, or from column lane / 4 if transposed.
+// Loads four 8 x 8 matrices of 16-bit numbers. Lane i passes the address of row i % 8 of matrix i / 8; addresses must
+// be aligned to 16 bytes. Each lane gets two numbers of each matrix, from row lane / 4, or from column lane / 4 if
+// transposed.
 template <class T>
 VITRINE_DEVICE void LoadMatrices(uint32_t (&to)[4], Shared<const T> row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"

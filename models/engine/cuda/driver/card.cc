@@ -9,7 +9,7 @@
 namespace vitrine::cuda::driver {
 namespace {
 
-constexpr int kLeastCapability = 80;  // 10 major + minor; bf16 and cp.async need it
+constexpr int kLeastCapability = 80;  // 10 * major + minor; bf16 and cp.async need 8.0
 
 }  // namespace
 

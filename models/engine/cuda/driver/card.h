@@ -64,7 +64,7 @@ class Card {
 
   absl::Status Load(const void* image);
   // Returns a function whose launches may use `shared_bytes` of shared memory. Never lowers the function's limit,
-  // because graphs with larger launches may exist, or another thread may be about to make one.
+  // because graphs with larger launches may exist, or another thread may be about to make such a graph.
   absl::StatusOr<FunctionHandle> FindFunction(std::string_view name, size_t shared_bytes);
 
   const Driver driver_;

@@ -11,7 +11,7 @@
 
 namespace vitrine::cuda::driver {
 
-// CUDA version that the kernels are compiled with. Their code runs with drivers of this major version and newer.
+// CUDA version that the kernels are compiled with. The kernels run with drivers of this major version and newer.
 inline constexpr int kLeastVersion = 13000;
 
 inline constexpr char kDriverFile[] = "libcuda.so.1";
@@ -19,8 +19,8 @@ inline constexpr char kDriverFile[] = "libcuda.so.1";
 // The CUDA driver, loaded and initialized.
 class Driver {
  public:
-  // Opens and initializes the driver. FAILED_PRECONDITION names the cause and the remedy: no driver, a driver that
-  // lacks a function or is older than kLeastVersion, no device. The library stays loaded.
+  // Opens and initializes the driver. FAILED_PRECONDITION names the cause and the remedy. The cause is that there is no
+  // driver or no device, or that the driver lacks a function or is older than kLeastVersion. The library stays loaded.
   static absl::StatusOr<Driver> Open(const std::string& file = kDriverFile);
 
   const Functions& functions() const { return functions_; }

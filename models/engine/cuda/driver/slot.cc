@@ -22,7 +22,7 @@ DevicePointer PointerOf(const void* memory) {
 
 }  // namespace
 
-// The launches of a plan as a graph of the driver, which belongs to one slot.
+// A CUDA graph with the launches of a plan, for one slot.
 class Graph : public Recorded {
  public:
   explicit Graph(Slot& slot) : slot_(slot) {}

@@ -28,9 +28,9 @@ struct SlotOptions {
 };
 
 // A stream of a card with pinned memory for copies. Uploads and launches are queued and return at once; a download
-// waits until it is complete. Different slots run concurrently. The card must outlive the slot.
+// waits until its copy is complete. Different slots run concurrently. The card must outlive the slot.
 //
-// Functions wait by polling an event of the stream. A kernel that never ends blocks them for at most
+// Functions wait by polling an event of the stream. A kernel that never ends blocks a function for at most
 // SlotOptions::limit.
 class Slot : public Device {
  public:

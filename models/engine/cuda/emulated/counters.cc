@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 
-// Returns the number of passes of a request: each bank delivers one word per pass. Wide accesses are served in groups
-// of lanes whose bytes fill all banks once.
+// Returns the number of passes that a request takes. In each pass, a bank delivers one word. Wide accesses are served
+// in groups of lanes whose bytes fill all banks once.
 template <class Accesses>
 int64_t Passes(const Accesses& lanes) {
   const size_t bytes = lanes.front().bytes, at_once = std::min<size_t>(32, kBanks * kBankBytes / bytes);

@@ -13,7 +13,7 @@
 
 namespace vitrine::cuda::emulated {
 
-// Memory traffic of the accesses of one source line to one kind of memory.
+// Traffic that one source line causes in one kind of memory (global or shared).
 struct Traffic {
   int64_t requests = 0;  // number of requests, each by one warp
   // For shared memory: passes that the requests take, and passes that they would take without bank conflicts.

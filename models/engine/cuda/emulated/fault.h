@@ -21,7 +21,7 @@ enum class FaultKind {
   kStray,       // access outside all buffers
   kUnwritten,   // read of memory that was never written
   kInFlight,    // access to the destination of an unfinished asynchronous copy
-  kRace,        // accesses of two threads to one word without a barrier between them, at least one a write
+  kRace,        // accesses of two threads to one word without a barrier between them; at least one is a write
   kMisaligned,  // address without the alignment that the instruction requires
   kDiverged,    // threads at different barriers, or a barrier that some threads never reach
 };

@@ -27,7 +27,7 @@ void* Reserve(size_t bytes, int protection) {
   return place;
 }
 
-// Returns true if no barrier orders the other access before this one.
+// Returns true if no barrier orders the access at `other` before the current access of the running thread.
 bool Unordered(const Running& running, Moment other) {
   if (other.interval() < running.launch_first) return false;  // an earlier launch
   if (other.interval() < running.block_first) return true;    // another block of this launch
@@ -126,7 +126,8 @@ const FaultKind* Memory::Read(const Running& running, uintptr_t address, size_t 
       detail = Describe(running, word.writer, "written");
       return kRace;
     }
-    // Two readers per interval are enough: if several threads have read, one of the two is not the next writer.
+    // Two readers per interval are enough: if several threads have read, at least one of the two recorded readers is
+    // not the thread that writes next.
     const Moment first = word.first_reader;
     const bool is_old = first.interval() != running.now.interval() ||
                         (first.warp() == running.now.warp() && first.warp_interval() != running.now.warp_interval());

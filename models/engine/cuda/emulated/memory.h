@@ -42,8 +42,8 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Returns `bytes` of memory, aligned to 16. At most 15 bytes and then a guard page follow; accesses to both are
-  // faults. The memory contains NaN and counts as unwritten. Addresses are not reused.
+  // Returns `bytes` of memory, aligned to 16. At most 15 unused bytes and then a guard page follow. An access to these
+  // bytes or to the page is a fault. The memory contains NaN and counts as unwritten. Addresses are not reused.
   void* Allocate(size_t bytes);
   void Free(void* buffer);
   size_t allocated() const { return allocated_; }

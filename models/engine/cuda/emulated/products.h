@@ -32,8 +32,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
 // Registers of the 32 lanes: in each lane, four registers of the matrix `a`, then two of the matrix `b`.
 using Fragments = std::span<const std::array<uint32_t, 6>, 32>;
 
-// Add a lane's four elements of the product `a` `b` to `d`: `a` [16, 16] and `b` [16, 8] of bf16, or `a` [16, 32] of
-// unsigned and `b` [32, 8] of signed bytes.
+// Add a lane's four elements of the product `a` `b` to `d`. For bf16, `a` is [16, 16] and `b` is [16, 8]. For bytes,
+// `a` is [16, 32] and unsigned, and `b` is [32, 8] and signed.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]);
 void AddProductBytes(Fragments fragments, int lane, int32_t (&d)[4]);
 

@@ -13,8 +13,8 @@ namespace vitrine::cuda {
 using engine::Activation;
 using engine::RowsOf;
 
-// An image of a batch. In matrices with one row per cell, its cells are consecutive rows, one row of its grid after the
-// other. In matrices with one row per token, Batch::prefix rows precede these rows.
+// An image of a batch. In matrices with one row per cell, the cells of an image are consecutive; the cells of a grid
+// row follow those of the previous grid row. In matrices with one row per token, Batch::prefix rows precede the cells.
 struct ImageRows {
   int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
@@ -97,7 +97,7 @@ struct FillArguments {
   Matrix y;
 };
 
-// Rows of x that are copied to y, each to the same row of the same image.
+// Rows of x that are copied to y. The copy of a row belongs to the same image.
 enum class CopiedRows {
   kAll,    // x and y have the same rows
   kClass,  // a prefix token of each image, from or to rows of images or tokens
@@ -108,7 +108,7 @@ struct CopyArguments {
   Batch batch;
   Matrix x, y;
   CopiedRows rows;
-  int token = 0;  // of kClass
+  int token = 0;  // for kClass: index of the prefix token
 };
 
 // y = x / (|x| + epsilon).
@@ -214,7 +214,7 @@ struct MapRows {
 struct ConvolveArguments {
   Batch batch;
   const float* x;       // planes of pixels, or positions of a map with their channels
-  const MapRows* from;  // positions in x by image, or null for pixels; `cut` crops both
+  const MapRows* from;  // positions in x by image, or null for pixels; `cut` crops pixels and maps
   const MapRows* to;
   float* y;
   int64_t y_stride;
@@ -236,7 +236,7 @@ struct FastConvolveArguments {
   int steps;
 };
 
-// A 3 x 3 depthwise convolution. y = residual + scale GELU(convolution) + shift, or without a scale y = residual +
+// A 3 x 3 depthwise convolution. y = residual + scale GELU(convolution) + shift. If there is no scale, y = residual +
 // convolution. Class tokens are not written.
 struct DepthwiseArguments {
   Batch batch;

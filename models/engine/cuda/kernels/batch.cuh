@@ -80,7 +80,7 @@ VITRINE_DEVICE void ForElements(int64_t rows, int columns, Act act) {
 VITRINE_DEVICE Global<float> RowOf(const Matrix& matrix, int64_t row) {
   return Global<float>(matrix.data + row * matrix.stride);
 }
-// Returns a row of a narrow matrix.
+// Returns a row of a matrix whose numbers are bf16.
 VITRINE_DEVICE Global<uint16_t> NarrowRowOf(const Matrix& matrix, int64_t row) {
   return ViewAs<uint16_t>(Global<float>(matrix.data)) + row * matrix.stride;
 }

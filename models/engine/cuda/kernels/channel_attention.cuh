@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernels of attention among channels (XCiT), and of X-ViT's attention without a softmax. Both multiply q or v of
-// a head by a small matrix, which is a sum over the image's tokens.
+// Plain kernels of attention among channels (XCiT), and of X-ViT's attention without a softmax. Both kinds of attention
+// multiply q or v of a head by a small matrix, which is a sum over the image's tokens.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_CHANNEL_ATTENTION_CUH_
 
@@ -117,8 +117,8 @@ VITRINE_KERNEL(vitrine_channel_mix, ChannelArguments) {
 VITRINE_KERNEL(vitrine_context, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.v);
 }
-// Scales each row (over_values) or each column of a context to the length `temperature`. If `normalizes` is false, only
-// multiplies by `temperature`.
+// Scales each row of a context k^T v (each column if `over_values` is false) to the length `temperature`. If
+// `normalizes` is false, only multiplies by `temperature`.
 VITRINE_KERNEL(vitrine_context_scale, ChannelArguments) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

@@ -26,7 +26,7 @@ struct BatchRows {
   BatchRows(std::span<const ImagePlanes> planes, int cell, int prefix = 1);
 
   std::span<const ImagePlanes> planes;
-  std::vector<ImageRows> images;  // one more than images, as in Batch
+  std::vector<ImageRows> images;  // one more entry than images, as in Batch
   std::vector<Grid> grids;
   std::vector<GridTile> tiles;  // tiles of all grids
   int64_t pixels = 0;

@@ -27,7 +27,7 @@ std::optional<Launch> FastChannels(const engine::AttendChannelsStep& step, const
 std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::string& name,
                                  const AttendArguments& arguments);
 
-// Returns attention of class queries, otherwise like FastTokens in fp32.
+// Like FastTokens in fp32, but for attention whose only query is the class token.
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments);
 

@@ -24,7 +24,7 @@ struct HandedOut {
   bool has_prefix = false;
 };
 
-// Taps of a batch. Both may be null.
+// Taps of a batch; either tap may be null.
 struct Taps {
   AttentionTap* attention = nullptr;
   std::map<int, HandedOut>* tokens = nullptr;  // by stage
@@ -33,7 +33,7 @@ struct Taps {
 // The launches of a lowered plan. They contain addresses of device memory, so this memory must not move.
 struct LaunchPlan {
   struct Tap {
-    size_t after;  // number of launches that must have run before
+    size_t after;  // number of launches that run before `take`
     std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take;
   };
   // Rows of positions, computed on the host for each image's grid.

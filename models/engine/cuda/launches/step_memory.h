@@ -47,8 +47,8 @@ class StepMemory {
   const float* pixels() const { return pixels_; }
 
   int64_t MostRows(RowsOf rows) const;
-  // Returns the address of an operand. While sizes are measured, addresses start at 0, so that their alignment equals
-  // that of the final ones.
+  // Returns the address of an operand. While sizes are measured, addresses start at 0, so that they have the same
+  // alignment as the final addresses.
   Matrix At(engine::Operand operand) const;
   Matrix At(const std::optional<engine::Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
 
@@ -80,7 +80,7 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory that each step, or each tap, uses again from the first byte on.
+  // Memory that is used again from its first byte on: scratch memory by each step, tap memory by each tap.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;

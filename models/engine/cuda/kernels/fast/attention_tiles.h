@@ -26,8 +26,8 @@ struct TokenTiles {
   static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
   static constexpr int kKeys = 64;            // keys per step
   static constexpr int kStride = kWidth + 8;  // numbers per row, so that 8 rows are in different banks
-  // Offsets in shared memory, in bytes: queries, then two stages of keys, values and offsets of the keys. Rows are
-  // bf16.
+  // Offsets in shared memory, in bytes. Queries come first. Two stages follow, each with keys, values and the offsets
+  // of the keys. Rows are bf16.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfKeys = kOfQueries + kQueries * kStride * 2;
   static constexpr int kOfValues = kOfKeys + kKeys * kStride * 2;
@@ -42,7 +42,8 @@ struct TokenTilesFp32 {
   static constexpr int kKeys = 32;                                       // staged at once
   static constexpr int kChunk = 224;                                     // number of keys whose scores are stored
   static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
-  // Offsets in shared memory, in bytes: scaled queries, rows of keys or values, scores, and two numbers per query.
+  // Offsets in shared memory, in bytes, of: the scaled queries; rows of keys or of values; the scores; and two numbers
+  // per query.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfRows = kOfQueries + kQueries * kStride * 4;
   static constexpr int kOfScores = kOfRows + kKeys * kStride * 4;
@@ -58,7 +59,8 @@ struct QueryTiles {
   // number of keys whose scores are stored; with more keys, scores are computed again
   static constexpr int kChunk = 512;
   static constexpr int kValues = 64;  // number of values loaded at once
-  // Offsets in shared memory, in bytes: the scaled query, scores or powers, one number per warp, then values.
+  // Offsets in shared memory, in bytes, of: the scaled query; the scores, which exp(score - largest score) replaces;
+  // one number per warp; and the values.
   static constexpr int kOfQuery = 0;
   static constexpr int kOfScores = kOfQuery + kMostWidth * 4;
   static constexpr int kOfWarps = kOfScores + kChunk * 4;

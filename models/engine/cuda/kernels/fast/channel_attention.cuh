@@ -112,7 +112,7 @@ class ChannelHead {
     }
   }
 
-  // Computes k^T q, and the squares of both, over this warp's tokens.
+  // Sums k^T q, the squares of q and the squares of k over this warp's tokens.
   VITRINE_DEVICE void SumProducts() {
     float products[kSlots / 2][kSlots][4] = {}, squares[2][kSlots] = {};
     for (int first = warp_ * kTokens; first < tokens_; first += Tiles::kWarps * kTokens) {

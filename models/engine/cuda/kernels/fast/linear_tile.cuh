@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
-// A block of 256 threads computes 128 rows, or 64 rows if they have 513 to 1024 bytes or are bf16 without a norm. It
-// loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16 or bytes. Then it computes
-// tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a time. A
-// warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most 64 are
-// left.
+// A block of 256 threads computes 128 rows at a time, or 64 if a row has 513 to 1024 bytes, or if x is bf16 and has no
+// norm. It loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16 or bytes. Then it
+// computes tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a
+// time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most
+// 64 outputs are left.
 //
 // Shared memory: 33 kB, plus 272 bytes per row of 128 bf16; at most 101 kB. Global memory: x is read once as fp32 or
 // bf16, and once more by each further block that computes the same rows (see Run). Rows longer than 1024 bytes are read
@@ -142,7 +142,7 @@ class LinearBlock {
   VITRINE_DEVICE int tiles_of_row() const {
     return (arguments_.y.columns + LinearTiles::kColumns - 1) / LinearTiles::kColumns;
   }
-  // Returns the first tile of this block; if `after` is 1, of the next block.
+  // Returns the first tile of this block if `after` is 0, or of the next block if `after` is 1.
   VITRINE_DEVICE int FirstTile(int after) const {
     const int all = (Opaque(rows_) + kRows - 1) / kRows * tiles_of_row(), block = Block() + after;
     const int more = all % Blocks();  // the first `more` blocks have one tile more

@@ -9,7 +9,7 @@ inline constexpr int kWeightRows = 64;  // outputs of weights and biases are pad
 inline constexpr int kGeluBytes = 384;  // size of GeluTable, at the start of shared memory
 inline constexpr int kRowPadding = 16;  // padding after a row in shared memory, so that rows start in different banks
 
-// Tiles of a linear layer. Widths are in bytes of bf16 or int8.
+// Tiles of a linear layer in bf16 or int8.
 struct LinearTiles {
   static constexpr int kThreads = 256, kWarps = 8;
   static constexpr int kColumns = 128;     // outputs

@@ -60,7 +60,7 @@ class PerceptronBlock {
       float first_sums[kStrip / 8][4];
       BeginFirst(strip, first_sums);
       WaitCopies<0>();
-      SyncBlock();  // the first weights have arrived, and all threads have finished with the second ones
+      SyncBlock();  // the first weights have arrived, and all threads have finished with the second weights
       CopySecond(strip);
       Hidden hidden;
       if (has_rows) MultiplyFirst(first_sums, hidden);
@@ -84,7 +84,7 @@ class PerceptronBlock {
   // rows is in 8 different banks.
   VITRINE_DEVICE void CopyFirst(int strip) const {
     constexpr int kChunks = kWidth / 8, kStep = Tiles::kThreads / kChunks;  // kStep rows at once
-    static_assert(Tiles::kThreads % kChunks == 0 && kStep % 4 == 0);  // so a step toggles a bit of row % 8 at most
+    static_assert(Tiles::kThreads % kChunks == 0 && kStep % 4 == 0);  // so a step changes at most one bit of row % 8
     const int thread = Opaque(Thread()), row = thread / kChunks, chunk = thread % kChunks ^ row % 8;
     const Shared<uint16_t> to = FirstWeights() + row * kWidth;
     const Global<const uint16_t> from =
@@ -99,7 +99,7 @@ class PerceptronBlock {
   // Copies [kWidth, kStrip] weights of the second product, in OutputOrder.
   VITRINE_DEVICE void CopySecond(int strip) const {
     constexpr int kChunks = kStrip / 8, kStep = Tiles::kThreads / kChunks;
-    static_assert(Tiles::kThreads % kChunks == 0 && kStep % 8 == 0);  // so a step toggles a bit of row / 4 % 4 at most
+    static_assert(Tiles::kThreads % kChunks == 0 && kStep % 8 == 0);  // a step changes at most one bit of row / 4 % 4
     const int thread = Opaque(Thread()), row = thread / kChunks, chunk = thread % kChunks;
     const int swizzle = OutputOrder::Swizzle(row);
     Global<const uint16_t> from =
