@@ -37,8 +37,9 @@ std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::sp
 // Returns the operators of all groups except the group at index `place`.
 std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
-// Returns the root mean square of `results` - `others`, divided by that of `others`. Both have the same length.
-// Infinite if a result is not finite, or if `others` is all zero and `results` is not.
+// Returns the root mean square of `results` - `others`, divided by the root mean square of `others`. `results` and
+// `others` must have the same length. Infinite if a result is not finite, or if `others` is all zero and `results` is
+// not.
 double RelativeError(std::span<const float> results, std::span<const float> others);
 
 }  // namespace vitrine

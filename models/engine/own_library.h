@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Opens a shared library of Vitrine with dlopen and `mode`. Looks for it in ../lib relative to the program's folder, in
-// that folder, and in the system's search path. Returns the address of its function `symbol`. FAILED_PRECONDITION says
-// why the library cannot be loaded; `content` describes the library in this message.
+// Opens a shared library of Vitrine with dlopen and `mode`. Looks for the library in ../lib relative to the program's
+// folder, in the program's folder, and in the system's search path. Returns the address of its function `symbol`.
+// FAILED_PRECONDITION says why the library cannot be loaded; `content` describes the library in this message.
 absl::StatusOr<void*> OpenOwnLibrary(const char* file, int mode, const char* symbol, const char* content);
 
 }  // namespace vitrine

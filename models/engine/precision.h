@@ -18,10 +18,10 @@ enum class Precision { kFp32, kBf16, kInt8 };
 const char* Name(Precision precision);
 std::optional<Precision> ParsePrecision(std::string_view name);
 
-// Precision of a model, and the names of the operators kept out of it to protect accuracy. Operators kept out of int8
-// run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in fp32. Attention's products
-// of two activations and convolutions of images never run in int8. They run in bf16 or fp32; those kept out run in
-// fp32.
+// Precision of a model, and the names of the operators that are kept out of this precision to protect accuracy.
+// Operators kept out of int8 run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in
+// fp32. Attention's products of two activations and convolutions of images never run in int8. They run in bf16 or fp32.
+// If kept out, they run in fp32.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

@@ -30,8 +30,8 @@ struct TorchLibrary {
   void (*compute_as_published)();
 };
 
-// Loads the library at the first call, from ../lib relative to the program's folder, from that folder, or from the
-// system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+// Loads the library at the first call, from ../lib relative to the program's folder, from the program's folder, or from
+// the system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
 absl::StatusOr<const TorchLibrary*> OpenTorchLibrary();
 
 // Name of the library's only symbol, of type const TorchLibrary*().

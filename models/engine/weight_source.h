@@ -17,8 +17,8 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // Returns as many floats as the weight has elements, valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Allows the owner to free a weight, which is no longer needed. Called at most once per weight, and not for every
-  // weight.
+  // Allows the owner to free a weight, which is no longer needed. Called at most once per weight, and for some weights
+  // never.
   virtual void LetGo(size_t /*weight*/) {}
 };
 

@@ -33,7 +33,7 @@ class AlignedFloats {
 
 // Returns the distance in bytes between rows of length `bytes` in a matrix that a product reads. If the distance were a
 // multiple of 1 KiB, the rows of a register tile would map to at most four sets of an L1 cache with 4 KiB ways and
-// evict each other. Such a distance is therefore increased by one cache line.
+// evict each other. A multiple of 1 KiB is therefore increased by one cache line.
 inline int64_t RowStride(int64_t bytes) {
   return bytes % 1024 == 0 ? bytes + 64 : bytes;
 }

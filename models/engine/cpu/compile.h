@@ -24,12 +24,12 @@ class SharedMatrices {
   // Returns null if the matrix is not packed yet.
   std::shared_ptr<const LinearMatrix> Find(const program::Operator& op) const;
   void Put(const program::Operator& op, std::shared_ptr<const LinearMatrix> matrix);
-  // Bytes saved by the packed matrices, compared to fp32.
+  // Returns the bytes that the packed matrices save, compared to fp32.
   int64_t SavedBytes() const;
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // Number of matrices not packed yet, per weight that only linear layers read; at 0, the weight is released.
+  // For each weight that only linear layers read, the number of matrices not packed yet; at 0, the weight is released.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };

@@ -85,7 +85,7 @@ void Engine::Run(std::span<const ImagePlanes> images, Workspace& workspace, floa
     first += group.size();
   }
   for (auto& [stage, tokens_of] : handed_out) {
-    if (tokens_of.rows.empty()) continue;  // the model has no such stage
+    if (tokens_of.rows.empty()) continue;  // the model lacks this stage
     tokens->Put(stage, {std::move(tokens_of.rows), TokenLayout::Make(grids, tokens_of.has_prefix ? plan.prefix : 0)});
   }
 }

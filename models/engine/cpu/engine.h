@@ -40,7 +40,7 @@ class Engine {
   const Kernels& kernels() const { return *kernels_; }
   cpu::CpuPath path() const { return kernels_->path; }
   Precision precision() const { return precision_; }
-  // Bytes saved by narrow weights, compared to fp32.
+  // Returns the bytes that weights in bf16 or int8 save, compared to fp32.
   int64_t saved_bytes() const { return saved_bytes_; }
 
  private:

@@ -26,7 +26,7 @@ struct Segment {
 };
 
 // A group of images that pass through the steps together, and its buffers. Used by one thread, or by one member of a
-// thread team (team.h); the frames of a team differ only in member and scratch.
+// thread team (team.h); each member of a team has a frame with the same images and buffers, but its own scratch.
 class Frame {
  public:
   // Sets the group: at least one image, each of at least one whole cell. `first_image`: batch index of images[0].
@@ -38,16 +38,16 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Returns the range of rows that belong to `image` in a buffer of this kind.
+  // Returns the range of rows that belong to `image` in a buffer whose RowsOf is `rows`.
   Segment SegmentOf(RowsOf rows, int image) const;
-  int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, with its prefix
+  int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, including prefix tokens
 
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // Returns the rows that Of returns, without the prefix tokens.
+  // Returns the same rows as `Of`, but without the prefix tokens.
   View<float> CellsOf(Operand operand, int image) const;
-  // Returns the prefix tokens of the rows that Of returns; none if the buffer has no tokens.
+  // Returns only the prefix tokens of the rows that `Of` returns; no rows if the buffer has no tokens.
   View<float> PrefixOf(Operand operand, int image) const;
 
   // Returns the sum of channels * height * width over the images.
@@ -102,7 +102,7 @@ class Frame {
   std::span<const ImagePlanes> images_;
   int first_image_ = 0;
   std::vector<Grid> grids_;
-  std::vector<int64_t> cells_;  // cells before each image, then the total
+  std::vector<int64_t> cells_;  // cells before each image; the last entry is the total
   int prefix_ = 1;              // prefix tokens of each image
   int64_t most_tokens_ = 0;
   std::vector<Place> buffers_;

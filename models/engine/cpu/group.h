@@ -9,12 +9,13 @@
 
 namespace vitrine::engine {
 
-// Maximum number of cells in a group: images that pass through the steps together. With more cells, their values would
-// not stay in the L2 cache; with fewer, the weights would be read too often. An image with more cells is its own group.
+// Maximum number of cells in a group. The images of a group pass through the steps together. With more cells, their
+// values would not stay in the L2 cache. With fewer cells, the weights would be read too often. A larger image is its
+// own group.
 inline constexpr int64_t kGroupCells = 256;
 
 // Returns the first images that form a group: as many as fit, at least one. `cell` is the side of a cell in pixels; if
-// it is 0, the model has no cells and all images form one group.
+// `cell` is 0, the model has no cells and all images form one group.
 std::span<const ImagePlanes> FirstGroup(std::span<const ImagePlanes> images, int cell);
 
 }  // namespace vitrine::engine

@@ -12,16 +12,16 @@
 
 namespace vitrine::engine {
 
-// Threads that run the steps of a plan on one frame together: each computes its share of every step (Frame::Share),
-// with a barrier after each step. The results have the same bits as on one thread.
+// Threads that run the steps of a plan on one frame together. Each thread computes its share of every step
+// (Frame::Share). There is a barrier after each step. The results have the same bits as on one thread.
 //
 // The leader gathers the other threads, runs plans with them and dismisses them. Each thread needs its own core;
 // otherwise every step waits for the thread without a core.
 class Team {
  public:
-  // `recalls` is the number of threads that other work needs. That many members, but never the leader, leave the team
-  // between two steps; each decreases `recalls` by one. If `recalls` is null, no member leaves early. `recalls` must
-  // outlive the team.
+  // `recalls` is the number of threads that other work needs. Between two steps, this number of members leaves the
+  // team. Each of them decreases `recalls` by one. The leader never leaves. If `recalls` is null, no member leaves
+  // early. `recalls` must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
   // Adds the calling thread to the team. Returns true when the thread is dismissed or recalled. Returns false
@@ -31,10 +31,10 @@ class Team {
   // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,
   // including the leader. Leader only.
   int Gather(int others, absl::Duration patience);
-  // Runs the plan with one frame per member, the leader's first; frames differ only in member and scratch. The plan
-  // must have at least one step, and no step may throw.
+  // Runs the plan with one frame per member. The first frame is the leader's. Frames differ only in member and scratch.
+  // The plan must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
-  // Ends every member's Join. Must be the last call.
+  // Makes Join return in every member. Must be the last call.
   void Dismiss();
 
   // Returns the number of members. The leader may call it between runs.

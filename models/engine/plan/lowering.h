@@ -22,8 +22,8 @@
 
 namespace vitrine::engine {
 
-// Lowers one program. `values_` has the part of a buffer (Operand) that holds each computed value. Each kind of
-// operator has an overload of Do.
+// Lowers one program. For each computed value, `values_` has the part of a buffer (Operand) that holds the value. Each
+// kind of operator has an overload of Do.
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,

@@ -17,7 +17,8 @@ struct Buffer {
   int slot = -1;  // index of its slot in the arena
 };
 
-// Memory shared by buffers whose lifetimes do not overlap: rows of one kind, as wide as the widest buffer.
+// Memory shared by buffers whose lifetimes do not overlap. These buffers have the same RowsOf; `width` is that of the
+// widest.
 struct Slot {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;

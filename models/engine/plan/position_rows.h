@@ -15,8 +15,8 @@ namespace vitrine::engine {
 std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid from, Grid to,
                              GridResize resize = GridResize::kAntialiased);
 
-// Returns XCiT's position encodings, [cells, columns]: a linear map, with `weight` [columns, 64] and `bias`, of the
-// sines and cosines of each cell's position.
+// Returns XCiT's position encodings, [cells, columns]. A linear map with `weight` [columns, 64] and `bias` is applied
+// to the sines and cosines of each cell's position.
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
 // Returns the terms that KV+Pos attention (program::Attend) adds to the scores, one per key: the product of the key's

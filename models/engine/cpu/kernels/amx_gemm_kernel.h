@@ -8,8 +8,8 @@
 
 // Implements NarrowGemmCall with AMX. AMX has eight tile registers of 16 rows of 64 bytes; one instruction multiplies
 // two tiles and adds the product to a third. The panels have the same layout as for the other kernels. Include this
-// header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, it also
-// has Turn (narrow_attention_kernel.h).
+// header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has
+// Turn (narrow_attention_kernel.h).
 //
 // The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
 // every row. For bf16, each tile sums even and odd numbers separately.
@@ -29,11 +29,11 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// Division of the groups of a part into tiles of equal size. If the groups do not divide evenly, the last tile overlaps
-// the previous one, and the left operand has zeros for groups that are already summed.
+// Division of the groups in one part of a row (NarrowGemmCall) into tiles of equal size. If the groups do not divide
+// evenly, the last tile overlaps the previous one, and the left operand has zeros for groups that are already summed.
 struct AmxCut {
-  int64_t groups;    // number per tile
-  int64_t tiles;     // number per part
+  int64_t groups;    // groups per tile
+  int64_t tiles;     // tiles per part
   int64_t repeated;  // groups of the last tile that are zeroed
 };
 
@@ -55,8 +55,8 @@ struct AmxCut {
   _tile_loadconfig(&shapes);
 }
 
-// Copies a tile's rows of the left matrix. This is needed if the tile cannot be loaded directly: if it begins with
-// `repeated` zero groups, or if its groups are not contiguous.
+// Copies the rows of the left matrix for one tile. This is needed if the tile cannot be loaded directly: if it begins
+// with `repeated` zero groups, or if its groups are not contiguous.
 template <class N>
 [[gnu::always_inline]] inline void CopyLeft(const NarrowGemmCall& call, const std::byte* from, int64_t rows,
                                             int64_t groups, int64_t repeated, std::byte* to) {

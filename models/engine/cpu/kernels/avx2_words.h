@@ -5,7 +5,7 @@
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Operations of int8 products in 256-bit vectors that do not depend on how a group (narrow_kernels.h) is multiplied.
+// Operations of int8 products in 256-bit vectors. They do not depend on how a group (narrow_kernels.h) is multiplied.
 // Each file that includes this header has its own copy (anonymous namespace), built with the flags of that file.
 namespace vitrine::engine {
 namespace {

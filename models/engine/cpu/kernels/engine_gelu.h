@@ -7,9 +7,9 @@
 // Each file for one instruction set includes this header; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Coefficients of erf(x / sqrt 2) / 2 for x >= 0, by ascending power: a polynomial of degree 3 around every multiple of
-// kPieceWidth, interpolated at Chebyshev nodes. The first piece is 0 at 0; the last is 1/2 from 5.48 on. The error is
-// at most 1.9e-7; x times the error is at most 1.8e-7.
+// Coefficients, by ascending power, of polynomials that approximate erf(x / sqrt 2) / 2 for x >= 0. Around every
+// multiple of kPieceWidth, there is one polynomial of degree 3, interpolated at Chebyshev nodes. The first piece is 0
+// at 0; the last is 1/2 from 5.48 on. The error is at most 1.9e-7; x times the error is at most 1.8e-7.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {

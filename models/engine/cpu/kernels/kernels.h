@@ -36,9 +36,9 @@ struct GemmCall {
   int64_t part_stride = 0;
 };
 
-// Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself. The
-// comments on their call structs state which overlaps gemm, product and depthwise allow. No kernel allocates memory or
-// takes locks.
+// Kernels of one instruction set. Rows may have any stride and alignment. A View y may be the View x itself. For gemm,
+// product and depthwise, the comments on their call structs state which overlaps are allowed. No kernel allocates
+// memory or takes locks.
 struct Kernels {
   cpu::CpuPath path;
   int vector_columns;  // floats per vector
@@ -75,8 +75,8 @@ struct Kernels {
   float (*read)(const float* from, int64_t count);
 };
 
-// Returns the kernels of `path`, or null if this CPU cannot run it. AVX-512 and all later paths share these kernels;
-// only their NarrowKernels differ.
+// Returns the kernels of `path`, or null if this CPU cannot run it. AVX-512 and all later paths have the same Kernels
+// and differ only in their NarrowKernels.
 const Kernels* FindKernels(cpu::CpuPath path);
 
 extern const Kernels kPortableKernels;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with AVX512_VNNI. This file includes no library header with inline functions, because the linker could
-// keep the copies compiled here for the whole program.
+// choose this file's copies of such functions for the whole program.
 #include "models/engine/cpu/kernels/avx512_int8.h"
 
 namespace vitrine::engine {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 products with the dot product of ARMv8.6. This file includes no library header with inline functions, because
-// the linker could keep the copies compiled here for the whole program.
-#if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
+// the linker could choose this file's copies of such functions for the whole program.
+#if defined(__aarch64__)  // static analysis reads this file on other CPUs too
 #include "models/engine/cpu/kernels/neon_words.h"
 
 namespace vitrine::engine {

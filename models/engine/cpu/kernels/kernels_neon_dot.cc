@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with the dot product of ARMv8.2, which cannot multiply unsigned by signed bytes. This file includes no
-// library header with inline functions, because the linker could keep the copies compiled here for the whole program.
-#if defined(__aarch64__)  // checks of all sources also read this file on other CPUs
+// library header with inline functions, because the linker could choose this file's copies of such functions for the
+// whole program.
+#if defined(__aarch64__)  // static analysis reads this file on other CPUs too
 #include "models/engine/cpu/kernels/neon_words.h"
 
 namespace vitrine::engine {
@@ -15,8 +16,8 @@ struct NeonInt8 : NeonWords {
 
   static Sums Zero() { return vdupq_n_s32(0); }
   // Subtracts 128 from the bytes, so that they are signed, and adds 128 times the weights. `less` depends only on the
-  // weights, so it costs one instruction for all rows of a tile. The sums are exact, because the sum of a group has at
-  // most 18 bits.
+  // weights, so one instruction computes it for all rows of a tile. The sums are exact, because the sum of a group has
+  // at most 18 bits.
   static Sums Dot(Words bytes, Words weights, Sums sums) {
     const int8x16_t w = vreinterpretq_s8_u32(weights);
     const Sums less = vdotq_s32(Zero(), w, vdupq_n_s8(-128));

@@ -47,7 +47,8 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs outputs (rows of `x`), at most one per lane. Writes one vector per group of inputs, at a distance of `stride`.
+// Packs outputs (rows of `x`), at most one per lane. Writes one vector per group of inputs; two vectors are `stride`
+// bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

@@ -23,8 +23,8 @@ inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
 template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
-// Converts a tile's sums to results of type `Number`. Keeps the bias, scale and sums of its columns in registers.
-// Copies the fields of the call, because the compiler assumes that any vector store may change the call.
+// Converts a tile's sums to results of type `Number`. Keeps the bias, scale and sums of the tile's columns in
+// registers. Copies the fields of the call, because the compiler assumes that any vector store may change the call.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
  public:
@@ -106,7 +106,7 @@ class TileEnd {
   const int64_t residual_stride_;
   Number* const y_;
   const int64_t y_stride_;
-  const int64_t last_;  // columns from the last vector on; below V::kLanes if that vector is partial
+  const int64_t last_;  // columns from the last vector on; below V::kLanes if the last vector is partial
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of numbers narrower than fp32. Both operands are stored in 4-byte groups along the summed dimension: two
 // bf16 or four int8 per group. One instruction multiplies two groups number by number and adds the products to a 32-bit
-// sum. Without such an instruction for int8, a group is two int8, in 16 bits each.
+// sum. On a CPU without such an instruction for int8, a group is two int8, each stored in 16 bits.
 #ifndef VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 #define VITRINE_MODELS_ENGINE_CPU_KERNELS_NARROW_KERNELS_H_
 
@@ -23,14 +23,14 @@ struct RowRange {
   float least;
 };
 
-// y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element is a sum in a fixed order over
-// its row, starting at 0; the bias is added last. Each step of a bf16 sum adds two products to an fp32 sum and rounds
-// like the CPU's instruction; int8 sums are exact integers.
+// y = residual + activation(a W^T + b) as in GemmCall, for rows of groups. Each element of y is a sum over one row of
+// `a`. The sum starts at 0 and has a fixed order; the bias is added last. Each step of a bf16 sum adds two products to
+// an fp32 sum and rounds like the CPU's instruction; int8 sums are exact integers.
 struct NarrowGemmCall {
   const std::byte* a;
   int64_t a_stride;  // bytes between rows
   int64_t rows;
-  int64_t groups;           // per part
+  int64_t groups;           // groups per part
   const RowRange* ranges;   // int8: one per row
   const std::byte* panels;  // see NarrowMatrix
   const float* bias;        // padded with zeros to whole vectors, like scale and sums
@@ -72,8 +72,9 @@ struct NarrowKernels {
   // PackPanels) in groups of two inputs; padding is zero.
   void (*pack_inputs)(cpu::View<const float> x, std::byte* panels);
   void (*pack_outputs)(cpu::View<const float> x, std::byte* panels);
-  // Computes the softmax with base 2 of each row of scale * x + offsets, with one offset per column, and writes it as
-  // groups. x must have whole vectors of columns, and padding columns an offset of minus infinity. Overwrites x.
+  // Computes the softmax with base 2 of each row of scale * x + offsets, and writes the result as groups. There is one
+  // offset per column. The columns of x must be padded to whole vectors; the offset of a padding column must be minus
+  // infinity. Overwrites x.
   void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 
   // For peaks.h; see Kernels.

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 
-// Divides a product into register tiles. Each file for one instruction set includes it; see common/simd/gelu.h.
+// Divides a product into register tiles. Each file for one instruction set includes this header; see
+// common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Size of a tile. The sums, weights and input of a tile occupy all registers except one.

@@ -23,7 +23,7 @@ class NarrowMatrix {
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
-  int64_t groups() const { return groups_; }  // per part
+  int64_t groups() const { return groups_; }  // groups per part
   // Bytes of one part of a left-operand row, and bytes of all weights.
   int64_t row_bytes() const { return groups_ * kGroupBytes; }
   int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }

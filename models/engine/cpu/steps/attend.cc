@@ -7,7 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of queries per block, so that their weights stay in the L1 and L2 caches; a multiple of every vector length.
+// Number of queries that are computed together; their weights stay in the L1 and L2 caches. A multiple of every vector
+// length.
 constexpr int64_t kQueries = 48;
 
 }  // namespace

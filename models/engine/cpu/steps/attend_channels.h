@@ -10,7 +10,8 @@
 
 namespace vitrine::engine {
 
-// Attention among channels in fp32: v softmax(t * k^T q) over the channels of k, with unit-length columns of q and k.
+// Attention among channels in fp32: v softmax(t * k^T q). The softmax runs over the channels of k. The columns of q and
+// k are first scaled to unit length.
 class AttendChannels : public Step {
  public:
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,

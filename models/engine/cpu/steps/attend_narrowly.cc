@@ -85,7 +85,7 @@ class AttendNarrowly : public Attend {
     return at;
   }
 
-  // Writes `zeros`, and the offsets of the exponents: the key offsets, and minus infinity for padding columns.
+  // Writes `zeros` and `offsets`. The offset of a padding column is minus infinity.
   void PutOffsets(int64_t tokens, const Places& at) const {
     std::fill(at.zeros, at.offsets, 0.0f);
     const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);

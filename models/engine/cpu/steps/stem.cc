@@ -14,15 +14,15 @@ namespace {
 
 using program::MapSize;
 
-// Minimum number of positions computed per read of a weight panel.
+// Minimum number of positions that are computed each time a panel of weights is read.
 constexpr int kLeastPlaces = 56;
 
 // Prefetch distance in image rows. The hardware prefetcher stops at the end of each page, in each plane.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Padding after a map. A product reads bf16 in pairs. If a row of a neighbourhood has an odd number of them, the
-// product also reads the next number, whose weight is 0.
+// Padding after a map. A product reads bf16 in pairs. If a row of a neighbourhood has an odd number of values, the
+// product also reads the next value, whose weight is 0.
 constexpr int64_t kSlack = 2;
 
 // Input of a layer: channels last, with a border of zeros.
@@ -49,8 +49,8 @@ struct Map {
   }
 };
 
-// Takes the maximum of every pool x pool positions; NaN if one of them is NaN. `x` has `pool` rows of columns * pool
-// positions, `y` has one row of `columns`.
+// Computes the maximum of every pool x pool positions. The maximum is NaN if a value is NaN. `x` has `pool` rows of
+// columns * pool positions, `y` has one row of `columns`.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
     const float* const first = x + int64_t{column} * pool * channels;

@@ -28,8 +28,8 @@ struct LinearSettings {
 };
 StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix);
 
-// Makes one step of two linear layers; only `second` reads the result of `first`. `first` gives x and the norm, and has
-// no residual. Both layers run on a few rows at a time, so that the intermediate result stays in the L1 and L2 caches.
+// Makes one step of two linear layers; only `second` reads the result of `first`. `first` has x and the norm, but no
+// residual. Both layers run on a few rows at a time, so that the intermediate result stays in the L1 and L2 caches.
 StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
                        const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 
@@ -81,8 +81,8 @@ StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Ope
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
 // Weights of a 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale *
-// GELU(convolution) + shift; otherwise y = convolution. A residual, if any, is then added; if there is one, x and y
-// have no class tokens. `narrow` selects the kernels and their GELU; null for fp32.
+// GELU(convolution) + shift; otherwise y = convolution. If there is a residual, it is then added, and x and y have no
+// class tokens. `narrow` selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;
