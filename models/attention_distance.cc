@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-// Lower limit of the ratio between a row's weights for cells and its weights for the prefix; a smaller ratio counts as
-// 0. The exponential function of the kernels never returns 0; its smallest results are near 1e-38. Without this limit,
-// a query that attends only to the prefix would seem to attend uniformly to the grid.
+// A row counts as attending only to the prefix if the sum of its weights for cells is at most this fraction of the sum
+// of its weights for the prefix. The exponential function of the kernels never returns 0; its smallest results are near
+// 1e-38. Without this limit, a query that attends only to the prefix would seem to attend uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 
-// Returns the distance from the first cell of the grid to each cell, in cells. Two other cells with the same row and
-// column differences have the same distance.
+// Returns the distance from the first cell of the grid to each cell, in cells. The distance between two cells depends
+// only on the differences of their rows and columns, so these distances are enough.
 std::vector<double> DistancesFromTheFirst(Grid grid) {
   std::vector<double> distances;
   for (int row = 0; row < grid.rows; ++row) {

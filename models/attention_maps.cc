@@ -14,7 +14,7 @@ namespace {
 
 using Matrices = AttentionTap::Matrices;
 
-// Computes the product queries keys^T: [queries, n] from [queries, width] and [n, width].
+// Computes `queries` [queries, width] times the transpose of `keys` [n, width]: [queries, n].
 std::vector<float> Product(std::span<const float> queries, std::span<const float> keys, size_t width) {
   const size_t n = keys.size() / width;
   std::vector<float> transposed(keys.size());  // [width, n], so that the inner loop runs along rows

@@ -18,8 +18,9 @@ namespace vitrine {
 // images in the batch use the fused path. Not thread-safe: one tap per forward pass.
 class AttentionTap {
  public:
-  // Output of one layer for one image, in the shape of its AttentionSource. A model without softmax fills `queries` and
-  // `keys` instead of `weights`, so that a mean over queries takes time linear in the tokens. Unused arrays are empty.
+  // Attention of one layer for one image. AttentionSource states the shapes of `scores` and `weights`. A model without
+  // softmax fills `queries` and `keys` instead of `weights`, so that a mean over queries takes time linear in the
+  // tokens. Unused arrays are empty.
   struct Matrices {
     FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before adding g(j)
     FloatArray weights;  // output of the softmax

@@ -30,7 +30,7 @@ class ModelDescription {
   // Returns the number of tokens that precede an image's grid (class tokens, registers).
   int prefix_tokens() const { return program_.prefix_tokens(); }
   AttentionAbility attention() const;
-  // Returns the features that the model offers; `kinds` is empty if it has no final tokens.
+  // Returns the features that the model offers; `kinds` is empty if the model has no final tokens.
   FeatureAbility features() const;
 
  private:

@@ -14,9 +14,9 @@ namespace vitrine {
 // grid.
 FloatArray FourierEncoding(int count);
 
-// Returns, for KV+Pos with m = `channels`, the last m - q channels of the positional tensor [E(i), E(j)], which depend
-// only on the key j: [keys, m - q], with q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k =
-// 10000^(-2k/q).
+// In KV+Pos, the positional tensor of query i and key j is [E(i), E(j)], with m = `channels` channels. Returns its last
+// m - q channels, which depend only on the key: [keys, m - q], with q = 2 ceil(m / 4). E(t) = [sin(t w_0), cos(t w_0),
+// sin(t w_1), ...], w_k = 10000^(-2k/q).
 FloatArray KeyEncoding(int64_t keys, int64_t channels);
 
 }  // namespace vitrine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of EIT (Table 4): the structure of ViT with the patch projection of CvT or ViT_C, with the blocks of LSRA
-// or CvT, or with both. The configurations reproduce the printed parameters and FLOPs.
+// Baselines of EIT (Table 4): the structure of ViT with another patch projection (that of CvT or ViT_C), other blocks
+// (those of LSRA or CvT), or both. The configurations reproduce the printed parameters and FLOPs.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -21,8 +21,8 @@ int CellOf(const v1::EitBaselineConfig& baseline) {
   return baseline.patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
 }
 
-// Returns the number of channels that attend, which is the same in every block: floor((C // h) / 2) h for LSRA, with C
-// channels and h heads; all channels for other mixers.
+// Returns the number of channels that attend in every block. For LSRA with C channels and h heads, it is floor((C // h)
+// / 2) h; for other mixers, it is C.
 int AttentionChannels(const v1::EitBaselineConfig& baseline) {
   if (baseline.mixer() != v1::EitBaselineConfig::LSRA) return baseline.width();
   return baseline.width() / baseline.heads() / 2 * baseline.heads();
@@ -61,7 +61,7 @@ Value ConvolvedQkv(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   });
 }
 
-// LSRA (long-short range attention), with a convolution by W: [linear(W * GELU(u_1..c)), attn(u_c+1..C)].
+// Returns LSRA (long-short range attention): [linear(W * GELU(u_1..c)), attn(u_c+1..C)], where W * is a convolution.
 Value LongShortRange(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   b.DrawsFirst({"feed_forward"});
   const int attended = AttentionChannels(baseline);

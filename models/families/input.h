@@ -19,7 +19,8 @@ absl::Status CheckMultiple(absl::string_view field, int64_t value, absl::string_
 
 // Checks the fields of a config that all families share: channels, classes, resolution.
 absl::Status ValidateCommon(const v1::ModelConfig& config);
-// Checks that the preprocessing fits `cell`: native.cell is equal to `cell`, or the fixed size has at least one cell.
+// Checks the preprocessing: for native resolution, that native.cell is equal to `cell`; for a fixed size, that at least
+// one cell of cell x cell pixels fits into it.
 absl::Status ValidateCell(const v1::ModelConfig& config, absl::string_view field, int cell);
 
 // Returns the grid of an input, in cells of cell x cell pixels. The input must have the fixed size, or any size with

@@ -16,7 +16,8 @@ program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool
 // widths double up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// A branch: softmax attention of all tokens, with biases; u is already normalised. Scope "attention".
+// A branch: softmax attention of all tokens, with biases in its linear layers; u is already normalised. Scope
+// "attention".
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
 // Returns 1 / sqrt(columns / heads).

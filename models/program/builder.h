@@ -50,7 +50,7 @@ class Builder {
   // in the order in which they were added. "blocks" also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
   // Puts these scopes before scopes that are added later, both in checkpoints and in the order in which initial values
-  // are drawn. DrawsFirst can change the latter order.
+  // are drawn. DrawsFirst can change the order of drawing.
   void ListsFirst(const std::vector<std::string>& names);
   // Returns the current block's first dropout site.
   int site() const { return site_; }
@@ -136,8 +136,8 @@ class Builder {
   Program Take(Value logits);
 
  private:
-  // A name, its weights, and the scopes below it. Checkpoints list a scope's own weights before those of the scopes
-  // below.
+  // A prefix of names: its weights and its nested scopes. Checkpoints list a scope's own weights before the weights of
+  // nested scopes.
   struct Scope {
     std::string name;
     Scope* parent = nullptr;
@@ -165,7 +165,8 @@ class Builder {
   Scope* Open(const std::string& name);
   static std::string PathOf(const Scope& scope);
   std::string FullName(const std::string& name) const;
-  // Returns the name, with a number appended if it is taken. Used for operators that no caller refers to by name.
+  // Returns `name`, with a number appended if another operator has this name. Used for operators that no caller refers
+  // to by name.
   std::string Free(const std::string& name) const;
   Value Add(const std::string& name, const Settings& settings, std::vector<Value> inputs, std::vector<int> weights,
             const Program::ValueInfo& result);

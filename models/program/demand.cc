@@ -43,7 +43,7 @@ class Walk {
     }
   }
 
-  // Raises the demand of a value to at least `wanted`, and returns it.
+  // Raises the demand of a value to at least `wanted`, and returns the new demand.
   Demand Ask(Value value, Demand wanted) {
     if (program_.info(value).kind != ValueKind::kTokens) wanted = Demand::kAll;
     Demand& demand = demands_[static_cast<size_t>(value.id)];

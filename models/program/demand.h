@@ -20,8 +20,9 @@ enum class Demand {
 // the patch tokens after the last class block are not read.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// Returns the values that the reference always computes: the logits, and the tokens after each block. Class blocks,
-// which end with a JoinClass, are excluded: their patch tokens would be computed, although no operator reads them.
+// Returns the values that the reference always computes: the logits, and the tokens after each block. Tokens after
+// class blocks, which end with a JoinClass, are excluded: otherwise their patch tokens would be computed, although no
+// operator reads them.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

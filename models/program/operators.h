@@ -81,8 +81,9 @@ struct Patchify {
   int patch = 1;
 };
 
-// x plus a learned table, interpolated by `resize` if the grid differs from the table's. Weights: table [prefix +
-// cells, columns]. The first `prefix` prefix tokens have a row each; later prefix tokens have no position.
+// x plus a learned table. If the image has another grid than the table, the table is interpolated as `resize` says.
+// Weights: table [prefix + cells, columns]. The first `prefix` prefix tokens have a row each; later prefix tokens have
+// no position.
 struct TablePosition {
   Grid grid;
   int prefix = 0;
@@ -131,8 +132,8 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // Number of layers that the paper's code computes as one product, in the first of these layers; 0 in the others. 1
-  // for a layer with a product of its own.
+  // 1 for a layer with a product of its own. If the paper's code computes several layers as one product, the first of
+  // these layers has their number, and the other layers have 0.
   int together = 1;
 };
 

@@ -40,9 +40,9 @@ struct ForwardContext {
   bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
   uint64_t dropout_seed = 0;
-  // Images that this replica takes from a batch of several replicas: every image_stride-th image, starting with image
-  // first_image. The number of replicas does not change the images that stochastic depth drops, but it changes the
-  // values that dropout drops.
+  // Images that this replica takes from the batch that several replicas share: every image_stride-th image, starting
+  // with image first_image. The number of replicas does not change the images that stochastic depth drops, but it
+  // changes the values that dropout drops.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one

@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// Runs a program on ATen tensors, with gradients, on any LibTorch device. Each operator, or each fused step (steps.h),
-// has a small function of its own.
+// Runs a program on ATen tensors, with gradients, on any LibTorch device. One small function computes each kind of
+// operator or fused step (steps.h).
 //
 // Immutable. Outside of training, Run may be called concurrently while no thread writes the weights.
 class Interpreter {

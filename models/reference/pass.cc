@@ -51,7 +51,7 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   step_ = &step;
   Held& result = held_[At(step.result)];
   std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-  // An operator that returns its input, or computes in its input's type, may return another type than the readers
+  // An operator that returns its input, or computes in the type of its input, may return a type that its readers do not
   // expect.
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);

@@ -29,7 +29,7 @@ using program::ValueKind;
 
 namespace {
 
-// Returns the context of a block, with its rate of stochastic depth.
+// Returns the context of a block, with the block's probability of stochastic depth.
 ForwardContext AtBlock(ForwardContext context, int block, int blocks) {
   if (context.drop_path_by_depth)
     context.drop_path *= static_cast<float>(block) / static_cast<float>(std::max(1, blocks - 1));

@@ -39,8 +39,8 @@ struct GoldenRun {
 };
 
 // Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
-// results with the logits recorded for that precision (or for fp32 if there are none), within the manifest's tolerance
-// for device ("cpu", "cuda" or "cuda:N") and precision. FAILED_PRECONDITION names the golden, the error and the
+// results with the logits recorded for `precision` (or for fp32 if there are none), within the manifest's tolerance for
+// `device` ("cpu", "cuda" or "cuda:N") and `precision`. FAILED_PRECONDITION names the golden, the error and the
 // tolerance. FAILED_PRECONDITION is also returned if an image cannot be decoded, or if there is no golden image or no
 // tolerance for this device and precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
@@ -48,8 +48,8 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
                          const GoldenRun& run = {});
 
 // Runs all goldens in one batch, and returns the error relative to the logits that CheckGolden would use: the largest
-// |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. Uses only the goldens of
-// `version`, which may lack weights. Needs no tolerance; otherwise errors are those of CheckGolden.
+// |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. `version` may lack weights,
+// because only its goldens are used. Needs no tolerance; otherwise errors are those of CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 

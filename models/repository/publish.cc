@@ -151,7 +151,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
 
 absl::Status CheckSpace(const FileDescriptor& folder, int64_t bytes) {
   struct statvfs disk;
-  // Some file systems do not report free space. On these, only publishing itself detects a full disk.
+  // Some file systems do not report free space. On such a file system, only publishing itself detects a full disk.
   if (fstatvfs(folder.get(), &disk) != 0 || disk.f_blocks == 0) return absl::OkStatus();
   const auto free = static_cast<double>(disk.f_bavail) * static_cast<double>(disk.f_frsize);
   if (free >= static_cast<double>(bytes)) return absl::OkStatus();

@@ -58,8 +58,8 @@ absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, con
 // file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
-// Publishes a version of the repository `from` also in `root`, as `model` with the same number. Uses hard links where
-// possible. Does nothing if `root` has the complete version; replaces an incomplete one.
+// Publishes a version of the repository `from` in the repository `root`, under the name `model` and with the same
+// number. Uses hard links where possible. Does nothing if `root` has the complete version; replaces an incomplete one.
 absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id, const std::filesystem::path& root,
                          const std::string& model);
 

@@ -11,8 +11,8 @@ namespace vitrine {
 
 // Explains in one sentence why ListVersions finds no version in a folder, and what to do. For example, the folder
 // belongs to a model or a version, contains repositories or source code, is an incomplete copy or the copy of an empty
-// remote repository, or is empty. Reads only names of files and folders, and the file of a copy that has the address of
-// its source.
+// remote repository, or is empty. Reads only the names of files and folders; in a copy of a remote repository, also the
+// file kRefreshedFile.
 std::string ExplainNoVersions(const std::filesystem::path& root);
 
 // FAILED_PRECONDITION if the folder contains source code and no version of a model. This keeps models out of source

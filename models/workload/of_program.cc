@@ -42,7 +42,7 @@ class Expansion {
     return builder_.Take();
   }
 
-  // Returns the multiply-adds of each operator in the published form, which expands every operator separately.
+  // Returns the multiply-adds of each operator in Form::kPublished, which expands every operator separately.
   std::vector<int64_t> Macs() {
     std::vector<int64_t> macs;
     for (const ir::Operator& op : program_.operators()) {
@@ -134,7 +134,7 @@ class Expansion {
     done_.insert(norm);
   }
 
-  // The executed form pools during the convolution and skips pixels beyond the last whole cell.
+  // Form::kExecuted pools during the convolution and skips pixels beyond the last whole cell.
   void ConvolveAndPool(const ir::Operator& op, const ir::Convolve& convolve, Builder::Convolved sizes) {
     if (published_) {
       builder_.Convolution(op.name + ".convolution", sizes).parameters = Own(op);
@@ -156,7 +156,7 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // The executed form computes the encoding once for the batch, because the encoding depends only on the grid.
+  // Form::kExecuted computes the encoding once for the batch, because the encoding depends only on the grid.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
@@ -265,8 +265,8 @@ class Expansion {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;
     if (!op.weights.empty()) {
-      // The published form maps [score_ij + P_ijc] over c. All counts use the reduced form: one scale of the logits and
-      // one offset per key.
+      // The paper's code applies a linear layer to the sums of each score and its positional channels. All counts use
+      // an equal but cheaper computation: one scale of the logits and one offset per key (map_position.h).
       builder_.Elementwise(OperatorKind::kAffine, op.name + ".map", batch * queries, keys, Own(op));
     }
     if (!published_) {

@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// Returns the cost of a program for a batch of equal images, each of at least one cell. The published form expands each
-// operator separately. The executed form omits values that are not read and merges operators that run as one.
+// Returns the cost of a program for a batch of equal images, each of at least one cell. Form::kPublished expands each
+// operator separately. Form::kExecuted omits values that are not read and merges operators that run as one.
 Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form);
 
-// Returns the multiply-adds of each operator in program order, in the published form. Operators that the papers compute
-// as one product share its cost equally. The sum equals the workload's.
+// Returns the multiply-adds of each operator in program order, in Form::kPublished. Operators that the papers compute
+// as one product share its cost equally. The sum of the results is the number for the whole workload.
 std::vector<int64_t> PublishedMacsOf(const program::Program& program, const WorkloadInput& input);
 
 }  // namespace vitrine

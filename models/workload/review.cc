@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a row that is printed without errors.
+// Returns a row of a table whose printed figures have no errors.
 ReviewOperator Right(int table, std::string_view name, const ReviewCost& cost) {
   return {table, name, cost, cost, ""};
 }

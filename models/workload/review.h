@@ -9,7 +9,8 @@
 namespace vitrine {
 
 // Operator tables 3 to 5 of paper 003, the review of vision transformers, as printed and as corrected. They omit
-// biases, norm parameters and the patch embedding. They count 4 bytes per value, and memory traffic for every operator.
+// biases, norm parameters and the patch embedding. They count memory traffic for every operator, with 4 bytes per
+// value.
 
 struct ReviewSizes {
   int64_t batch = 1;

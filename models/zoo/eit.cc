@@ -120,7 +120,7 @@ std::vector<ZooRow> EitRows() {
       {"eit34-mini-increasing-cifar10", Mini(v1::EitConfig::INCREASING), 3'765'760, "EIT, ablation 5.2: increasing"},
       {"eit34-mini-invariant-cifar10", Mini(v1::EitConfig::INVARIANT), 3'629'480, "EIT, ablation 5.3: invariant"},
       {"eit34-mini-no-positions-cifar10", WithoutPositions(Mini()), 3'749'510, "EIT, ablation 6.1: no positions"},
-      // Variants of the paper's rows that use each image's native size.
+      // Variants of models in the paper's tables. They use each image's native size.
       {"eit33-mini-cifar10-native", NativeEit33(kEitMini), 3'774'760, "EIT, EIT3/3-Mini"},
       {"eit33-tiny-cifar10-native", NativeEit33(kEitTiny), 10'601'530, "EIT, EIT3/3-Tiny"},
       {"eit33-base-cifar10-native", NativeEit33(kEitBase), 19'553'610, "EIT, EIT3/3-Base"},

@@ -6,7 +6,7 @@
 namespace vitrine::zoo {
 namespace {
 
-// Classes and preprocessing of a data set, without a family.
+// Returns a config with the classes and preprocessing of a data set. The caller must set the model family.
 v1::ModelConfig Input(int classes, std::vector<float> mean, std::vector<float> std, v1::Interpolation interpolation) {
   v1::ModelConfig config;
   config.set_classes(classes);

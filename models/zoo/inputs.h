@@ -6,7 +6,7 @@
 
 namespace vitrine::zoo {
 
-// Configs with the classes and preprocessing of a data set, without a family.
+// Configs with the classes and preprocessing of a data set. The caller must set the model family.
 
 v1::ModelConfig Cifar(int classes, int cell);  // native resolution, with as many tokens as 24x24 to 48x48 pixels give
 v1::ModelConfig FixedCifar(int classes);       // 32x32

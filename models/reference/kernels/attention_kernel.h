@@ -40,7 +40,7 @@ void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int6
   }
 }
 
-// Computes the gradient of a softmax over each column: replaces dw by w (dw - s) with s = the column's sum of w dw.
+// Computes the gradient of a softmax over each column: `dw` becomes w (dw - s), where s is the column's sum of w dw.
 template <class V>
 void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < columns; i += V::kLanes) {

@@ -146,7 +146,7 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
     call.dtemperature[head] += sum;
     const float longest = 1 / forward.least_norm;
     for (int64_t c = 0; c < d; ++c) {
-      // A length below the lower limit is replaced by the limit, which is a constant. Such a length has no gradient.
+      // A length below the lower limit was replaced by this limit, a constant, so the length gets no gradient.
       of_q[c] *= s.inverse_q[c] < longest ? tau * s.inverse_q[c] * s.inverse_q[c] : 0;
       of_k[c] *= s.inverse_k[c] < longest ? tau * s.inverse_k[c] * s.inverse_k[c] : 0;
     }

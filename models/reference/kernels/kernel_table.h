@@ -16,7 +16,8 @@ namespace vitrine::cpu {
 struct KernelTable {
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);
-  // Finds the largest value of each column of `rows` [count, width], count <= 256, and the first row that has it.
+  // Finds the largest value of each column of `rows` [count, width], count <= 256, and the index of the first row with
+  // this value.
   void (*max_over_rows)(const float* rows, int64_t count, int64_t width, float* largest, uint8_t* winner);
   TrainingTable training;
 };

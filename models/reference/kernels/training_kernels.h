@@ -63,7 +63,8 @@ void RunNorm(const NormCall<E>& call) {
   }
 }
 
-// For s = 1 / sqrt(variance + epsilon), n = (x - mean) s and g = dy weight: dx = (g - mean(g) - n mean(g n)) s.
+// Computes dx = (g - mean(g) - n mean(g n)) s, where s = 1 / sqrt(variance + epsilon), n = (x - mean) s and g = dy
+// weight.
 template <class V, class E>
 void RunNormGradient(const NormGradientCall<E>& call) {
   const int64_t columns = call.x.columns;

@@ -127,7 +127,8 @@ at::Tensor NormalizeRows(const at::Tensor& x, const BatchNormTensors& norm, bool
 
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context) {
   if (context.training && x.dim() == 2 && UsesOwnGradients(x, context)) return NormalizeRows(x, norm, false, context);
-  // Without running statistics as arguments, LibTorch uses the batch's statistics, and those of `norm` stay unchanged.
+  // Without running statistics as arguments, LibTorch uses the batch's statistics, and leaves the running statistics of
+  // `norm` unchanged.
   const bool pass = !context.training || context.update_statistics;
   return at::batch_norm(x, norm.weight, norm.bias, pass ? norm.running_mean : at::Tensor(),
                         pass ? norm.running_variance : at::Tensor(), context.training, norm.momentum, norm.epsilon,

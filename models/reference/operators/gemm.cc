@@ -103,16 +103,16 @@ at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bi
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmNn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a, b);
-  // b is a weight and small compared to a. NOTE: without the copy, oneDNN uses its reference loop, which is 50 times
-  // slower.
+  // `b` is a weight and small compared to `a`. NOTE: without the copy, oneDNN uses its reference loop, which is 50
+  // times slower.
   return GemmNt(a, b.t().contiguous());
 }
 
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmTn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a.t(), b);
-  // Calls oneDNN's derivative of an inner product with respect to the weights. Of its third argument, that function
-  // uses only the shape.
+  // Calls oneDNN's derivative of an inner product with respect to the weights. oneDNN uses only the shape of the third
+  // argument.
   const at::Tensor weight = at::empty({a.size(1), b.size(1)}, a.options().layout(at::kMkldnn));
   return std::get<0>(at::mkldnn_linear_backward_weights(a.to_mkldnn(), b.to_mkldnn(), weight, false)).to_dense();
 }

@@ -12,7 +12,8 @@
 namespace vitrine {
 namespace {
 
-// Rounds `tokens` up by at most a sixteenth. So there are 16 possible results between a power of two and the next.
+// Rounds `tokens` up by at most a sixteenth. So there are 16 possible results between a power of two and the next power
+// of two.
 int64_t RoundedRows(int64_t tokens) {
   int64_t step = 1;
   while (step * 32 <= tokens) step *= 2;

@@ -14,8 +14,8 @@ bool IsValidUtf8(std::string_view bytes);
 // are escaped. After 100 bytes, an ellipsis replaces the rest.
 std::string Quoted(std::string_view untrusted);
 
-// Returns `untrusted` for messages, terminals and manifests: each byte of control characters (also of those that set
-// the text direction) and of malformed UTF-8 becomes \xHH. All other text, such as "è" or an apostrophe, is unchanged.
+// Returns `untrusted` for messages, terminals and manifests: each byte of a control character, of a character that sets
+// the text direction, or of malformed UTF-8 becomes \xHH. All other text, such as "è" or an apostrophe, is unchanged.
 std::string EscapedText(std::string_view untrusted);
 
 }  // namespace vitrine

@@ -29,9 +29,10 @@ absl::StatusOr<ForeignSource> ForeignSourceNamed(std::string_view name);
 using TensorMap = std::map<std::string, StoredTensor>;
 
 // Returns the config of a model by its name in the source ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
-// "vit-base-patch16-224"), with the source's preprocessing for it: size, fit, crop, interpolation, mean and deviation.
-// The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is ignored if it
-// does not change the config. INVALID_ARGUMENT: an unknown name (the message lists similar ones), or unknown weights.
+// "vit-base-patch16-224"), with the source's preprocessing for this model: size, fit, crop, interpolation, mean and
+// deviation. The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is
+// ignored if it does not change the config. INVALID_ARGUMENT: an unknown name (the message lists similar ones), or
+// unknown weights.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.
@@ -65,8 +66,8 @@ struct UnwrappedWeights {
 // DataParallel, Lightning, a weight average or a nested dictionary puts before all names ("module.", "model.",
 // "ema_model.", "state_dict."). If the file has several copies of the model, takes the copy with this `prefix`; without
 // `prefix`, takes the copy that is a weight average, recognized by its name. Ignores tensors whose prefix shows that
-// they are not the model's. FAILED_PRECONDITION lists the copies if none can be chosen. If no model is recognized,
-// removes only the segments.
+// they do not belong to the model. FAILED_PRECONDITION lists the copies if none can be chosen. If no model is
+// recognized, removes only the segments.
 absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
                                                const std::optional<std::string>& prefix = std::nullopt);
 
@@ -76,15 +77,16 @@ const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 // Returns true if the library adds a head to models of this kind that have classes, as timm does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if `config` is a ViT with classes and one head, the tensors fit its body, and neither these tensors nor
-// those in `outside` have a linear layer that may be a head.
+// Returns true if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers but the head,
+// and no tensor of `weights` (including `outside`) may be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
-// If a file lacks the head, but has one tensor pair that can only be the head under another common name ("fc",
-// "classifier", "head.fc", "heads.head", also if the body's names have a prefix like "backbone."), renames that pair to
-// HeadName and returns its former name. Returns "" if the file has the head, or if its layers do not fit `config`;
-// RenameForeign then reports the error. FAILED_PRECONDITION names the pairs that may be the head, or says that the file
-// has none. If `config` has no classes, no head is needed, and a head is adopted only if MayAddHead is true.
+// If a file lacks HeadName, searches for the head under another common name: "fc", "classifier", "head.fc" or
+// "heads.head", also if the names of all other layers have a prefix like "backbone.". If only one pair of tensors can
+// be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has HeadName, or if
+// the layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the pairs
+// that may be the head, or says that the file has none. If `config` has no classes, no head is needed, and a head is
+// adopted only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index of shards.
@@ -106,8 +108,8 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
-// Adds the tensors of a safetensors file of `file_bytes` without their data. `start`, the beginning of the file, has at
-// least its header. `file` is the name in messages. Errors are those of ReadForeignWeights.
+// Adds the tensors of a safetensors file of `file_bytes` without their data. `start` is the beginning of the file, with
+// at least the whole header. `file` is the name in messages. Errors are those of ReadForeignWeights.
 absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
                               TensorMap& all);
 // Reads the files of ForeignFiles(named).

@@ -270,8 +270,8 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
-// True for tags of weights whose model and preprocessing are those of the name without a tag. Weights with other tags,
-// like dino's, may use another mean and deviation.
+// True if the weights with this tag of timm use the model and the preprocessing that ForeignConfig returns for the name
+// without a tag. Weights with another tag, such as "dino", may use another mean and deviation.
 bool IsKnownTag(std::string_view tag) {
   return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_") ||
          tag == "lvd142m";
@@ -285,7 +285,7 @@ void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
   config.set_classes(has_head ? classes : 0);
 }
 
-// `name` is `arch` without what identifies weights.
+// `name` is `arch` without the tag of the weights or the organisation.
 absl::Status UnknownArch(ForeignSource source, std::string_view arch, std::string_view name) {
   constexpr size_t kShown = 3;
   std::vector<std::string> known = ForeignArchs(source), near;

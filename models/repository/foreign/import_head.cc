@@ -105,7 +105,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   const int64_t width = WidthOf(source, weights.tensors);
   std::vector<std::string> candidates = Candidates(source, weights.tensors, width);
   const size_t inside = candidates.size();
-  // If there are several copies of the model, it is unknown to which of them a head outside them belongs.
+  // If there are several copies of the model, it is unknown to which copy a head outside all copies belongs.
   if (weights.others.empty()) {
     for (std::string& name : Candidates(source, weights.outside, width)) candidates.push_back(std::move(name));
   }

@@ -37,8 +37,8 @@ struct NameRule {
 // returns the rules for the names that `tensors` have.
 std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Returns the names and shapes of the tensors that the source has for the model of `config`, under the names that
-// `tensors` have. Returns the errors of ModelDescription::Make.
+// Returns the names and shapes of the source's tensors for the model of `config`. If the source changed its names, uses
+// the names that `tensors` have. Returns the errors of ModelDescription::Make.
 absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(ForeignSource source,
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);

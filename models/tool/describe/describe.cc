@@ -211,8 +211,8 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Draws the published form, because in the executed form equal blocks would look different. Draws it for one image,
-// whatever the batch size.
+// Draws the operators of Form::kPublished, because in Form::kExecuted equal blocks would look different. Draws the
+// sizes for one image, whatever the batch size.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};
   Graph graph;
@@ -257,7 +257,7 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  // The review's tables have no times.
+  // The tables of paper 003 (`review`) have no times.
   const bool measure =
       options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
   ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The buses are PCIe 5.0 and 4.0
-// with 16 lanes.
+// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The bus has 16 lanes: of PCIe
+// 5.0 for the H100, of PCIe 4.0 for the other GPUs.
 constexpr Gpu kGpus[] = {
     {.name = "h100",
      .model = "NVIDIA H100 SXM5",

@@ -40,8 +40,8 @@ struct StepWork {
   int64_t bytes = 0;  // rows read and written once, in fp32; weights read once; maps of a stem
   int count = 1;
 
-  // Returns the minimum seconds per step: the time of the products at peak rate or of the bytes at memory bandwidth,
-  // whichever is longer.
+  // Returns the minimum seconds per step: the longer of the time for the products at peak rate and the time for the
+  // bytes at memory bandwidth.
   double BoundOn(const Gpu& gpu) const;
 };
 

@@ -10,11 +10,11 @@
 
 namespace vitrine {
 
-// True if paper 003's tables describe this model: a plain ViT with a feed-forward width of four times the model's.
+// True if paper 003's tables describe this model: a plain ViT whose feed-forward width is four times the model's width.
 bool InReview(const v1::ModelConfig& config);
 
-// Returns the review's operator tables for this model and input, as printed and as corrected. N in the tables is the
-// number of patches, without the class token.
+// Returns the operator tables of paper 003 for this model and input, as printed and as corrected. N in the tables is
+// the number of patches, without the class token.
 DataTable ReviewTable(const v1::ModelConfig& config, const WorkloadInput& input);
 // Returns the totals as text, with and without the class token: one layer; all layers with the classifier; all layers
 // with the classifier and the patch embedding.

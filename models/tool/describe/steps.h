@@ -20,7 +20,8 @@ struct StepGroup {
 // Groups equal steps, in order of first appearance. With `every`, each step is its own group.
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
 
-// Returns a table of the groups: cost, time, roofline's bound divided by time, and share of the pass.
+// Returns a table with a row per group: its cost, its time, the roofline's bound divided by the time, and the time as a
+// fraction of the whole pass.
 DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
 
 // Returns a roofline point for every step with multiplications.

@@ -23,7 +23,7 @@ struct Subject {
 };
 
 // Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. Without `weights`, the result has no
-// weights. A variant gets arbitrary weights of the magnitude of trained ones, because the time of a step does not
+// weights. A variant gets arbitrary weights, about as large as trained weights, because the time of a step does not
 // depend on values.
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 

@@ -54,7 +54,7 @@ std::string ResolutionPolicy(const v1::Preprocessing& preprocessing) {
   return absl::StrCat("native ", native.cell(), " px, ", native.min_tokens(), "-", native.max_tokens());
 }
 
-// Returns the paper in a source: EIT for "EIT, Table 4: LSRA".
+// Returns the name of the paper in ZooRow::source: "EIT" for "EIT, Table 4: LSRA".
 std::string PaperOf(std::string_view source) {
   for (const std::string_view paper : {"QKV embedding", "XCiT", "EIT", "X-ViT", "ViT", "KV transformer"}) {
     if (source.starts_with(paper)) return std::string(paper);
@@ -62,7 +62,7 @@ std::string PaperOf(std::string_view source) {
   return std::string(source.substr(0, source.find(',')));
 }
 
-// Returns the cell of a printed fraction: a number for other programs, the paper's digits for tables.
+// Returns the cell for a fraction that a paper prints. Tables show the paper's digits; other formats have the number.
 Cell Printed(std::string_view digits) {
   if (digits.empty()) return Cell::Nothing();
   const std::string text(digits);

@@ -74,7 +74,8 @@ void PrintLinks(const Listing& listing, const std::string& model) {
   }
 }
 
-// Returns the folders with a manifest that are not versions (UnlistedManifests): those of `model`, or all if it is "".
+// Returns the folders with a manifest that are not versions (UnlistedManifests): only those of `model` unless `model`
+// is "".
 std::vector<std::string> UnlistedIn(const std::string& repository, const std::string& model, const Listing& listing) {
   std::vector<std::string> unlisted = UnlistedManifests(repository, listing);
   std::erase_if(unlisted, [&](const std::string& folder) {

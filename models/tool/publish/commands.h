@@ -13,13 +13,13 @@ namespace vitrine {
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format);
 
-// Shows the newest version if `which` names none.
+// Shows the newest version if `which` names no version.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Prints a line per version. If any version fails, returns FAILED_PRECONDITION after all lines.
 absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
-// Verifies a version of `source`, then publishes it in `repository` under the next number there.
+// Verifies a version of `source`, then publishes it in `repository` under the next free number of the model.
 absl::Status PublishCommand(const std::string& repository, const std::string& source, const std::string& which);
 
 }  // namespace vitrine

@@ -17,16 +17,17 @@ namespace vitrine {
 // that `forward` computes from the weights as stored.
 absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
 
-// Adds the tolerances of logits in fp32 and bf16 for each device. They allow for other summation orders and kernels,
-// and bf16's rounding in every layer to 8 bits of mantissa.
+// Adds the tolerances of logits in fp32 and bf16 for each device. They allow for other summation orders, for other
+// kernels, and for the rounding of bf16 to 8 bits of mantissa in every layer.
 void SetTolerances(v1::Manifest& manifest);
 
 // Replaces the tolerances of logits in "bf16" or "int8", on each device, relative to the goldens of that precision.
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
-// Adds to the draft of a version of `name` the parts that follow from its model: config, parameters, PatternGoldens of
-// the portable path, tolerances. The weights of `model` must be as stored. FAILED_PRECONDITION if this CPU's serving
-// path does not agree with the goldens, since a server on this CPU would reject the version.
+// Adds to the draft of a version of `name` the parts that follow from its model: the config, the number of parameters,
+// PatternGoldens computed on the portable path, and the tolerances. The weights of `model` must be as stored.
+// FAILED_PRECONDITION if this CPU's serving path does not agree with the goldens, since a server on this CPU would
+// reject the version.
 absl::Status AddModel(const std::string& name, const WeightedModel& model, Draft& draft);
 
 }  // namespace vitrine

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Text forms of manifests for vitrine-repo. Control characters from a manifest are escaped.
+// Functions with which vitrine-repo shows manifests as text. Control characters from a manifest are escaped.
 
 // Returns a row per version: model, version, parameters, size, creation, metrics.
 DataTable TableOf(const std::vector<v1::Manifest>& manifests);

@@ -45,7 +45,8 @@ void SetShares(const google::protobuf::RepeatedPtrField<v1::TrafficShare>& traff
   }
 }
 
-// Returns the canaries of a server: versions with the label `canary` or a share of the traffic, and not `stable`.
+// Returns the canaries of a server: versions that have the label `canary` or a share of the traffic, and are not
+// `stable`.
 std::set<int64_t> ActiveCanaries(const Named& named) {
   std::set<int64_t> versions = named.shares;
   if (const auto canary = named.labels.find("canary"); canary != named.labels.end()) versions.insert(canary->second);

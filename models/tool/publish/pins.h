@@ -23,9 +23,9 @@ class Pins {
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
-  // True if servers may load an older version in addition to this one. It was rolled back or unloaded, or it lacks the
-  // label `stable` and is a canary or has a share of the traffic. Traffic and labels in the admin state replace those
-  // of the serving config.
+  // True for a version that was rolled back or unloaded, or that lacks the label `stable` and is a canary or has a
+  // share of the traffic. Servers may load an older version in addition to such a version. Traffic and labels in the
+  // admin state replace those of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.

@@ -11,7 +11,7 @@ namespace vitrine {
 
 // Returns softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image. qkv is [T, 3, heads, d_h] for T
 // tokens, and the result is [T, heads d_h]; rows after the tokens of the layout are zeros. `layer` is the layer's index
-// for the tap, `site` the dropout site of the weights.
+// in the AttentionTap, `site` the dropout site of the weights.
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 

@@ -6,10 +6,10 @@
 
 namespace vitrine {
 
-// map_pos of KV+Pos attention: a linear layer from m values to one, with bias. Its inputs are [score_ij + P_ijc], c =
-// 0..m-1, where P is the positional tensor (see KeyEncoding). With weights w it computes s score_ij + f(i) + g(j) + b,
-// where s is the sum of w, and g(j) is the product of row j of KeyEncoding with the last channels of w. f(i) and b are
-// constant along a row and cancel in the softmax. So
+// map_pos of KV+Pos attention: a linear layer from m values to one, with bias. For query i and key j, its inputs are
+// the m numbers score_ij + P_ijc, c = 0..m-1, where P is the positional tensor (see KeyEncoding). With weights w it
+// computes s score_ij + f(i) + g(j) + b, where s is the sum of w, and g(j) is the product of row j of KeyEncoding with
+// the last channels of w. f(i) and b are constant along a row and cancel in the softmax. So
 //   softmax_j(map_pos(score)) = softmax_j(s score_ij + g(j)),
 // and this class computes the right side: one scalar and one value per key, never a tensor [B, h, n, n, m].
 struct MapPosition {
@@ -18,8 +18,8 @@ struct MapPosition {
   at::Tensor bias;           // cancels out, but published models store it
   at::Tensor key_positions;  // [keys, m - q]; constant
 
-  // Returns s score + g, the input of the softmax, for scores [..., heads, n, keys]. The result differs from the
-  // published form only by terms that cancel in the softmax. Differentiable; the bias has gradient zero. There must not
+  // Returns s score + g, the input of the softmax, for scores [..., heads, n, keys]. The result differs from
+  // map_pos(score) only by terms that cancel in the softmax. Differentiable; the bias has gradient zero. There must not
   // be more keys than rows of key_positions.
   at::Tensor Logits(const at::Tensor& scores) const;
   // Returns s score. The result is symmetric if the scores are symmetric.

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Effect of an operator on the rows of its input; determines its colour.
+// Effect of an operator on the rows of its input; determines the colour of the operator's box.
 enum class GraphRole {
   kPort,     // a value from outside the panel, not an operator
   kMix,      // each row of the result depends on several input rows

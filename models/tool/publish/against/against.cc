@@ -54,7 +54,8 @@ absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
   return images;
 }
 
-// Returns timm's name for the model: `told`, or else NAME of the recorded command "import --from timm --arch NAME ...".
+// Returns timm's name for the model: `told`; if that is empty, NAME of the command "import --from timm --arch NAME ..."
+// in the manifest.
 absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
   if (!told.empty()) return told;
   const std::vector<std::string> words = absl::StrSplit(manifest.provenance().recipe(), ' ');

@@ -17,11 +17,11 @@ struct AgainstOptions {
   double tolerance = 1e-3;         // for logits, relative to max(1, largest |logit| of timm)
 };
 
-// Compares a version with timm on every image below a folder: model input, logits and top-1, each side with its own
-// decoder, resize and arithmetic. Prints a line per image and a summary. `which` is "MODEL" or "MODEL@VERSION". Skips
-// images that neither side can read, and links to folders. FAILED_PRECONDITION if a logit is off by more than the
-// tolerance, top-1 differs, or only one side can read an image (after all lines); also if no image can be read or timm
-// cannot run.
+// Compares the model input, the logits and the top-1 of a version with those of timm, on every image below a folder.
+// Vitrine and timm each use their own decoder, resize and arithmetic. Prints a line per image and a summary. `which` is
+// "MODEL" or "MODEL@VERSION". Skips images that neither side can read, and links to folders. FAILED_PRECONDITION if a
+// logit is off by more than the tolerance, top-1 differs, or only one side can read an image (after all lines); also if
+// no image can be read or timm cannot run.
 absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
                                   const AgainstOptions& options, OutputFormat format);
 

@@ -3,7 +3,8 @@
 
 Stdin is a socket. Each message, in both directions, is a line of JSON followed by as many bytes as its member "bytes" states. The
 first message names the model and has its weights with timm's names; the answer has versions and timm's configuration. Each later
-message has an image; the answer has the model's input, then the logits, as floats. An answer with "error" or "lacks" is the last.
+message has an image; the answer has the model's input, then the logits, as floats. An answer with "error" or "lacks"
+is the last message.
 """
 import io
 import json

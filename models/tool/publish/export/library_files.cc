@@ -52,8 +52,8 @@ struct Size {
   int height = 0, width = 0;
 };
 
-// Returns the input size for a library whose models have one input size: the size of a ViT's position table; for XCiT
-// the fixed size, or the largest square of a native resolution.
+// Returns the input size for a library whose models have one input size: for a ViT, the size of the position table; for
+// XCiT, the fixed size, or the largest square of a native resolution.
 Size InputSize(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (config.has_vit()) {

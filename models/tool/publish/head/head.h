@@ -19,8 +19,8 @@ struct HeadOptions {
 };
 
 // Publishes a version whose classifier is computed from the features of labelled images in one pass, without training.
-// All other weights and the preprocessing are those of the given version. The classes of the new version are those of
-// the data. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION: the logits of the version are not
+// All other weights and the preprocessing are copied from the given version. The new version has the classes of the
+// data. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION: the logits of the version are not
 // computed by one linear layer, the data have fewer than two classes, or a class has fewer than two images. DATA_LOSS
 // names all images that cannot be decoded. After an error, nothing is published.
 absl::Status HeadCommand(const HeadOptions& options);

@@ -40,7 +40,8 @@ absl::StatusOr<Centred> Centre(LabelledFeatures& features) {
 }
 
 // Converts weights [classes, width] and biases [1, classes] for centred features to a scaled head for the original
-// features. Each row of `left_out` has the logits [classes] of an image by a head that was fitted without that image.
+// features. Each row of `left_out` has the logits [classes] of an image, computed by a head that was fitted without
+// that image.
 LinearHead Finish(const Centred& c, const std::vector<int32_t>& labels, const cv::Mat& weight, const cv::Mat& bias,
                   cv::Mat left_out) {
   LinearHead head;
@@ -103,8 +104,8 @@ absl::StatusOr<LinearHead> Probe(LabelledFeatures& features, std::optional<doubl
           absl::StrCat("--alpha ", each, " is too small for these features; use at least ", least_alpha));
     }
     const cv::Mat fitted = inverse * products, solved = c.x * inverse;
-    // In a fit without the image, its residuals are larger by the factor 1 / (1 - h). Its leverage h is the derivative
-    // of its own logits with respect to its targets.
+    // In a fit without the image, the image's residuals are larger by the factor 1 / (1 - h). Here h, the leverage, is
+    // the derivative of the image's logits with respect to its targets.
     cv::Mat residuals = c.targets - c.x * fitted;
     for (int i = 0; i < residuals.rows; ++i) {
       const double leverage = 1.0 / residuals.rows + solved.row(i).dot(c.x.row(i));

@@ -66,7 +66,7 @@ absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions
       ASSIGN_OR_RETURN(arch, TransformersArch(file, json));
     }
     if (arch.empty()) continue;
-    // timm's tag of CLIP's weights says whether they have a projection or classes.
+    // The tag of CLIP weights in timm shows whether the model has a projection or classes.
     const auto cfg = json.find("pretrained_cfg");
     if (source == "timm" && arch.find("_clip_") != std::string::npos && cfg != json.end() && cfg->is_object()) {
       const std::string tag = TextIn(*cfg, "tag");

@@ -10,9 +10,10 @@
 
 namespace vitrine {
 
-// Sets --from and --arch, if they are not set, from the first file that describes an architecture: `architecture` in
-// timm's config.json; `model_type` and the sizes in that of transformers. FAILED_PRECONDITION: no file describes one,
-// or the model is not supported; the message names the file and says what to do. DATA_LOSS: a file is not JSON.
+// Sets --from and --arch, if they are not set, from the first file that describes an architecture: `architecture` in a
+// config.json of timm; `model_type` and the sizes in a config.json of transformers. FAILED_PRECONDITION: no file
+// describes one, or the model is not supported; the message names the file and says what to do. DATA_LOSS: a file is
+// not JSON.
 absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions& options);
 
 }  // namespace vitrine

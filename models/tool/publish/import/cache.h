@@ -17,8 +17,9 @@ struct CacheOptions {
 // Returns "" for a model as in CacheOptions; otherwise the error.
 std::string FaultOfCachedModel(const std::string& text);
 
-// Prints the path of a repository that has exactly the models of `options`. The cache has a repository for each source,
-// and one for each set of models, which links to the newest versions of its sources.
+// Prints the path of a repository that has exactly the models of `options`. The cache has a repository for each source
+// of a model, and a repository for each set of models. The repository of a set links to the newest versions of the
+// set's models.
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
 // damaged. In three cases, the last import is used, if there is one, and a line on stderr says why: the hub fails in

@@ -71,7 +71,7 @@ absl::StatusOr<Draft> MakeDraft(const ImportOptions& options, ImportInput given)
   return draft;
 }
 
-// Sets architecture and preprocessing if the command line does not, and prints the files of the preprocessing.
+// Sets architecture and preprocessing if the command line does not, and prints which files stated the preprocessing.
 absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options) {
   RETURN_IF_ERROR(TakeArchitecture(files, options));
   ASSIGN_OR_RETURN(const std::vector<std::string> taken, TakePreprocessing(files, options));
@@ -95,7 +95,8 @@ absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& f
   return Sha256Hex(lines);
 }
 
-// Returns local files in the form of a pull's result. Computes their digest only if an earlier import is known.
+// Returns local files as a Pulled, like the result of a download. Computes their digest only if an earlier import is
+// known.
 absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
   constexpr int64_t kMostBytes = 4 << 20;
   const std::filesystem::path weights = options.weights;

@@ -16,14 +16,14 @@ struct LabelText {
   std::string form = {};  // description of the form; empty for one plain label per line
 };
 
-// Reads the labels in a text (see PlainText), without the blanks around them. Accepts the forms in which lists of
+// Reads the labels in a text (see PlainText), without the blanks around them. Accepts the formats in which lists of
 // classes are published:
 //   cat              one label per line
 //   "cat"            the same with quotes on every line
 //   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
 //   {0: 'cat', ...   a Python dictionary or list, or JSON
 // INVALID_ARGUMENT or FAILED_PRECONDITION: there is no label; the numbers are not 0 to n-1 in that order; or the text
-// starts like a dictionary or list but is neither. The message names the form.
+// starts like a dictionary or list but is neither. The message names the format.
 absl::StatusOr<LabelText> ParseLabelText(std::string_view text);
 
 }  // namespace vitrine

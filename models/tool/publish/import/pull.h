@@ -25,8 +25,8 @@ struct PullRequest {
   std::string sha256 = {};
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
-  // Called with the model's JSON files and the origin of the weights, which has the licence, before the weights are
-  // downloaded. Its error ends the pull.
+  // Called before the weights are downloaded, with the model's JSON files and the origin of the weights (including the
+  // licence). Its error ends the pull.
   std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
 

@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // These functions return the licence that the source of weights states, escaped: at most 100 bytes, or
-// kMostLicenceBytes for a list; "" if there is none.
+// kMostLicenceBytes for a list of licences; "" if the source states no licence.
 
 // Reads `license` in the YAML of a model card, between its first two lines of "---". For "other", returns
 // `license_name` if the card has one. Joins the entries of a list by " OR ".

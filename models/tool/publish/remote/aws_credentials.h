@@ -19,7 +19,7 @@ using AwsProfile = std::map<std::string, std::string>;
 AwsProfile ReadAwsProfile(const std::string& name, const Surroundings& surroundings);
 // Returns $AWS_PROFILE if set, otherwise "default".
 std::string AwsProfileName(const Surroundings& surroundings);
-// Returns the first that is set of $AWS_REGION, $AWS_DEFAULT_REGION and the profile's region; otherwise us-east-1.
+// Returns $AWS_REGION; if it is not set, $AWS_DEFAULT_REGION; then the region of the profile; then us-east-1.
 std::string AwsRegion(const Surroundings& surroundings);
 
 // The sources of credentials, one per function. NOT_FOUND means that the source is not configured; FindAwsCredentials
@@ -43,8 +43,8 @@ absl::StatusOr<AwsCredentials> AssumeRoleWithToken(const Surroundings& surroundi
 absl::StatusOr<AwsCredentials> AssumeRole(const Surroundings& surroundings, const AwsCredentials& as,
                                           const AwsProfile& profile);
 
-// Tries AwsFromEnvironment to AwsFromInstance in the order of their declarations, which is that of AWS's own programs.
-// FAILED_PRECONDITION names the sources if none is configured.
+// Tries AwsFromEnvironment to AwsFromInstance in the order of their declarations. AWS's own programs use the same
+// order. FAILED_PRECONDITION names the sources if none is configured.
 absl::StatusOr<AwsCredentials> FindAwsCredentials(const Surroundings& surroundings);
 
 }  // namespace vitrine

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostSources = 5;  // longest chain of source_profile; a longer one is a circle
 
-// Adds the settings of a section of an INI file that `profile` does not have yet.
+// Adds to `profile` those settings of a section of an INI file that `profile` does not have yet.
 void AddSection(const std::string& text, absl::string_view section, AwsProfile& profile) {
   bool inside = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -25,8 +25,9 @@ absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const 
 std::string JsonField(const std::string& json, const char* name);
 
 // Returns a token for Google Cloud Storage, in the order of Google's own programs: from the file of
-// $GOOGLE_APPLICATION_CREDENTIALS; otherwise from that of `gcloud auth application-default login` (a service account or
-// a user); without a file, from the metadata server of Compute Engine and GKE. FAILED_PRECONDITION if there is none.
+// $GOOGLE_APPLICATION_CREDENTIALS; otherwise from the file of `gcloud auth application-default login` (a service
+// account or a user); without a file, from the metadata server of Compute Engine and GKE. FAILED_PRECONDITION if there
+// is none.
 absl::StatusOr<BearerToken> FindGoogleToken(const Surroundings& surroundings);
 
 // Returns a token for Azure's storage: workload identity ($AZURE_FEDERATED_TOKEN_FILE, $AZURE_CLIENT_ID,

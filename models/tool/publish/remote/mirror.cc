@@ -146,7 +146,8 @@ class Refresh {
   }
 
  private:
-  // Checks that a folder without an earlier pull has only versions of the source, because `remove` deletes others.
+  // Checks that a folder without an earlier pull has only versions of the source, because `remove` deletes all other
+  // versions.
   absl::Status CheckNothingElse() {
     if (!fs::exists(root_)) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
