@@ -7,8 +7,8 @@
 
 namespace vitrine::program {
 
-// Returns the attention maps that a program offers. Rollout multiplies the weights of all layers, and is therefore
-// offered only if softmax attention is the only operator that mixes tokens.
+// Returns the attention maps that a program offers. Rollout multiplies the attention weights of all layers, and is
+// therefore offered only if softmax attention is the only operator that mixes tokens.
 AttentionAbility AttentionOf(const Program& program);
 // Returns the features that a program offers; none if it has no final tokens.
 FeatureAbility FeaturesOf(const Program& program);

@@ -107,8 +107,8 @@ absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
   }
 }
 
-// File with the highest version ever used, so that the number of a removed version is not reused. Otherwise servers
-// that still have that version loaded, and people's notes, would refer to a different version.
+// File with the highest version ever used, so that the number of a removed version is not reused. Otherwise the same
+// number would mean two versions, for example to a server that still has the removed version loaded.
 constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
