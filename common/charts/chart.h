@@ -34,7 +34,7 @@ struct Chart {
 
   // Returns the opening tag, title and note.
   std::string Opening() const;
-  // Returns Opening, grid lines and ticks.
+  // Returns the result of Opening, then the grid lines and the ticks.
   std::string Begin();
   static std::string End() { return "</svg>\n"; }
 

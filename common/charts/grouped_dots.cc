@@ -22,7 +22,7 @@ std::string Shortened(const std::string& text, double width) {
   const auto letters = static_cast<size_t>(std::max(3.0, width / kDotsGlyph));
   if (text.size() <= letters) return text;
   size_t end = letters - 1;
-  // avoids a cut within a UTF-8 character
+  // The text must not be cut within a UTF-8 character.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }

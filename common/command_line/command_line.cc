@@ -128,8 +128,8 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
 }
 
 // Returns the words after the program's name in reverse order, as CLI11 takes them. CLI11 would take the next word as
-// the value of "--flag=", so the flag and its empty value become two words, except for numbers, where CLI11 reads an
-// empty value as 0.
+// the value of "--flag=", so the flag and its empty value become two words. A flag that takes a number stays one word,
+// because CLI11 would read an empty value as 0.
 std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char** argv) {
   const CommandNode* node = &root;
   std::vector<std::string> words;
@@ -155,7 +155,7 @@ std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char**
 }
 
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
-// be converted, the message ends with the form that the value needs.
+// be converted, the message ends with the expected form of the value.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
   if (error.get_name() == "FileError") return "--config " + message;

@@ -16,9 +16,9 @@ std::string EscapedBytes(std::string_view text);
 std::string UnescapedBytes(std::string_view text);
 
 // Resolves a listed name to a file in `folder`. Returns the first of these names that exists: `text`; `text` without
-// surrounding blanks (WithoutBlanks); this stripped name unescaped (UnescapedBytes), or with "\" (Windows) replaced by
-// "/", or in Unicode form NFC or NFD (macOS). If none exists, returns the stripped name with "/". The result is
-// relative to `folder` if `text` is relative.
+// surrounding blanks (WithoutBlanks); the stripped name, unescaped (UnescapedBytes); the stripped name with "\"
+// (Windows) replaced by "/"; and the stripped name in Unicode form NFC or NFD (macOS). If none exists, returns the
+// stripped name with "/". The result is relative to `folder` if `text` is relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

@@ -44,7 +44,7 @@ std::string FirstNames(const std::vector<std::string>& names, const char* behind
 // Collects descriptions of ignored files and folders.
 class PassedOver {
  public:
-  // Adds a folder's other files and broken links.
+  // Adds the files of a folder that are not images, and its broken links.
   void AddOthers(const FolderContent& content);
   void AddLinks(int64_t links) { links_ += links; }
   // Adds a link to a folder that is not followed, because it may lead to a parent folder.

@@ -172,7 +172,7 @@ absl::StatusOr<UnlabelledImages> OpenFolder(const std::string& source) {
   return TarImages::Open(*tars, source);
 }
 
-// Adds a line of a list. If the line has no backslash, its file is resolved only when it is read.
+// Adds a line of a list. If the line has no backslash, the file's name is resolved only when the image is read.
 void AddListed(const fs::path& folder, std::string_view line, Names& names) {
   const bool escaped = line.find('\\') != std::string_view::npos;
   names.Add(escaped ? ListedFile(folder, line) : std::string(line));

@@ -26,8 +26,8 @@ struct UnlabelledImages {
 //                      whose labels may be missing
 // Names are paths below the folder, TAR/MEMBER, or lines of the list; a line with a backslash ("caf\xe9.jpg",
 // "a\1.jpg") is replaced by the name of the file that ListedFile finds. Images are opened when they are read; a missing
-// image is reported then. A name takes its length and 8 bytes of memory, and 16 bytes more in a tar file. Reading a
-// list also takes twice its size, which may be at most 256 MiB.
+// image is reported then. Each name takes its length plus 8 bytes of memory; the name of an image in a tar file takes
+// 16 bytes more. A list may have at most 256 MiB, and reading it also takes twice its size.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
 // errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.

@@ -28,7 +28,7 @@ class AddressAccount {
 
   AddressAccount(const HttpAbuseLimits& limits, Time now);
 
-  // Each function counts events of one kind. It returns false if the address exceeds the limit of that kind.
+  // Each function counts events of one kind, and returns false if the address exceeds the limit on these events.
   bool Connect(Time now);
   bool Handshake(Time now);
   bool Spend(double points, Time now);
@@ -48,8 +48,8 @@ class AddressLimits {
 
   explicit AddressLimits(const HttpAbuseLimits& limits) : limits_(limits) {}
 
-  // Result of Admit: the account of a new connection, which the connection keeps while it is open, or the reason to
-  // close it at once.
+  // Result of Admit: the account of a new connection, or the reason to close the connection at once. The connection
+  // keeps the account while it is open.
   struct Admission {
     std::shared_ptr<AddressAccount> account;  // null: the connection is rejected
     CloseReason refused = CloseReason::kConnectRate;

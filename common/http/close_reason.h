@@ -22,7 +22,7 @@ enum class CloseReason {
   kConnectRate,      // exceeded HttpAbuseLimits::connect_rate
   kHandshakeRate,    // exceeded HttpAbuseLimits::handshake_rate
   kAddressLimit,     // exceeded HttpAbuseLimits::connections
-  kConnectionLimit,  // limit of connections or descriptors reached: the longest idle or the new connection
+  kConnectionLimit,  // closed to stay within the limit of connections or descriptors
   kShutdown,         // server shutdown
 };
 inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 1;

@@ -33,10 +33,10 @@ constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
 // account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// A connection that has more than this share of its own points left is not closed because of other connections from its
-// address.
+// A connection that has at least this share of its own points left stays open, even if all connections of its address
+// together have spent the address's points.
 constexpr double kUnsuspicious = 0.5;
-// Share of its points with which a new connection starts if its address has none left.
+// Share of the usual points that a new connection starts with if its address has no points left.
 constexpr double kSuspiciousStart = 0.01;
 
 // Varies `age` by up to 10 %, so that clients that connected together do not reconnect together.

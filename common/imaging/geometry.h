@@ -33,11 +33,11 @@ struct Geometry {
 //   evaluation transform exactly.
 // - native: both sides are multiples of the cell, and the number of cells is within min_tokens..max_tokens. Among such
 //   grids the one nearest to the image's aspect ratio and number of cells (clamped to the limits) is taken. Errors are
-//   measured as ratios; an error in aspect ratio weighs four times an error in the number of cells. An image that has
-//   such a size is not resized. `requested` replaces the image's size. It is rounded to whole cells and must give a
-//   grid within the limits. INVALID_ARGUMENT: `requested` for a fixed-size model or outside the limits (the message
-//   names the allowed range); an image whose aspect ratio differs from that of every allowed grid by more than a factor
-//   of 2.
+//   measured as ratios; an error in aspect ratio weighs four times an error in the number of cells. An image whose
+//   size already meets these rules is not resized. `requested` replaces the image's size; it is rounded to whole cells
+//   and must give a grid within the limits.
+// INVALID_ARGUMENT: `requested` for a fixed-size model or outside the limits (the message names the allowed range); an
+// image whose aspect ratio differs from that of every allowed grid by more than a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,
                                       std::optional<Size> requested = std::nullopt);
 

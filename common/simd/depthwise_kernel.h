@@ -60,7 +60,7 @@ class DepthwiseChannels {
     const int64_t line = columns_ * call_.x_stride;
     const float* const middle = call_.x + row * line + channel_;
     const bool has_above = row > 0, has_below = row + 1 < call_.rows;
-    // A row outside the grid reads the same zeros at every token, with step 0.
+    // For a row outside the grid, every token reads the same zeros; therefore the step is 0.
     lines_[0] = has_above ? middle - line : call_.zeros + channel_;
     lines_[1] = middle;
     lines_[2] = has_below ? middle + line : call_.zeros + channel_;

@@ -17,7 +17,7 @@ std::string CsvText(const std::string& text) {
   return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
 }
 
-// Returns the CSV form of a value. Lists have none, so they are written as the cell's text.
+// Returns a cell's value for CSV. CSV has no lists, so a list is written as the cell's text.
 std::string CsvField(const Cell& cell) {
   if (cell.value.is_null()) return "";
   if (cell.value.is_string()) return CsvText(cell.value.get<std::string>());
