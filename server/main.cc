@@ -205,8 +205,8 @@ int AwaitEnd(const sigset_t& signals, const ServiceManager& manager, Server& ser
   }
 }
 
-// Waits for the first copy of a remote repository. After an interrupted refresh there is none, so that the server does
-// not begin with an arbitrary part of its models. Returns false if a signal ends the wait.
+// Waits for the first copy of a remote repository. The result of an interrupted refresh does not count as a copy, so
+// that the server does not begin with an arbitrary part of its models. Returns false if a signal ends the wait.
 bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const sigset_t& signals) {
   if (remote.HasCopy()) return true;
   Log(LogLevel::kInfo, "waiting for the first copy of the repository", {{"repository", source}});

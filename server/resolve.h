@@ -32,9 +32,9 @@ absl::Status CheckFiles(const ServerOptions& options);
 // version that the settings name and the repository does not have. Requires valid settings.
 absl::Status CheckRepository(const ServerOptions& options);
 
-// Returns the options of a start that creates no files, because these would belong to the user who runs --check. Omits
-// the audit log. Also omits the admin state if its lock file does not exist yet, since then no server holds the lock.
-// Requires options that CheckConfiguration accepts.
+// Returns options with which a start creates no files, because such files would belong to the user who runs --check.
+// Omits the audit log. Also omits the admin state if its lock file does not exist yet, since then no server holds the
+// lock. Requires options that CheckConfiguration accepts.
 ServerOptions WithoutNewFiles(ServerOptions options);
 
 }  // namespace vitrine

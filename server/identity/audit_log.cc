@@ -115,7 +115,7 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 void AuditLog::RemoveEnd(ssize_t bytes) {
   struct stat now = {};
   if (bytes == 0 || fstat(file_, &now) != 0 || now.st_size < bytes) return;
-  (void)!ftruncate(file_, now.st_size - bytes);  // fails for an append-only file, which keeps the part
+  (void)!ftruncate(file_, now.st_size - bytes);  // fails for an append-only file
 }
 
 void AuditLog::Write(const AuditRecord& record) {

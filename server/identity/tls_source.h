@@ -22,7 +22,8 @@ class TlsSource {
   // Reads and checks the files; see ReadTlsFiles and CheckTls.
   static absl::StatusOr<std::shared_ptr<TlsSource>> Open(const TlsFileOptions& options);
 
-  // Reads the files again. New valid files are used; new faulty files are not used and returned as an error.
+  // Reads the files again. Valid files replace the old certificate. Faulty files are not used, and their faults are
+  // returned.
   absl::Status Reread();
 
   // Returns the earliest expiry of the current certificate chain and the client CAs.

@@ -49,7 +49,7 @@ export class Card {
         this.side);
   }
 
-  // Sends the request; the card changes when the answer arrives. Returns false if a newer request replaced it.
+  // Sends a request; the card changes when the answer arrives. Returns false if a newer request replaced this one.
   async ask(picture, state, about) {
     this.stop?.abort();
     const {signal} = (this.stop = new AbortController());

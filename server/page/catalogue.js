@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the server, their abilities, and samples. Imports only api.js, so that these are requested while the rest
-// of the page still loads.
+// Models of the server, their abilities, and samples. Imports only api.js, so that the requests for this data begin
+// while the rest of the page still loads.
 import * as api from "./api.js";
 
 // Returns the models to choose from: NAME, or NAME@VERSION for each version if several are ready, `stable` first.

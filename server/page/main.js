@@ -88,7 +88,7 @@ const act = {
 function showControls() {
   controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
-  // The address does not contain an uploaded image, so a page that is opened from it waits for one.
+  // The address does not contain an uploaded image, so a page opened from such an address waits for an image.
   at("hint").textContent = !picture && !state.sample && models.length ? "Choose a picture to see the answers." :
       state.kind === "query" ?
       "The colours show where the framed patch looks. Click another patch, or press Escape to go back." :
@@ -273,8 +273,8 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// Returns the promise of the initial image: the address's sample or, if the address has no model either, the first
-// sample.
+// Returns the promise of the initial image: the sample in the address. If the address has neither sample nor model, it
+// is the first sample.
 function firstPicture() {
   if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);

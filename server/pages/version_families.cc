@@ -11,7 +11,7 @@ namespace vitrine {
 
 namespace {
 
-// Adds no family if all versions are in the process's memory.
+// Adds no family if no version uses the memory of a device.
 void AddDeviceMemory(MetricFamilies& families, const std::vector<VersionStatus>& versions) {
   prometheus::MetricFamily* family = nullptr;
   for (const VersionStatus& status : versions) {

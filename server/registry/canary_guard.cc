@@ -18,14 +18,14 @@ constexpr int64_t kDefaultMinRequests = 100;
 // compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
-// Trainings of one recipe with different seeds differ by a tenth of these bounds.
+// Versions that were trained with one recipe and different seeds differ by a tenth of these bounds.
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
 // Two good versions give the same class for about nine tenths of the images on which one of them is sure. A version
 // with shuffled classes agrees with a good version on almost no image.
 constexpr double kDefaultMaxDisagreement = 0.5;
-// Number of standard errors by which a difference must exceed its bound. Large, because a window of one minute is
+// Number of standard errors by which a difference must exceed its bound. It is large because a window of one minute is
 // judged sixty times.
 constexpr double kCertain = 4;
 

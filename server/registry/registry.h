@@ -163,7 +163,7 @@ class Registry {
   bool IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const;
   void ReloadReplaced(const std::string& model, const std::set<int64_t>& present);
   void Replace(const KnownVersion& known);
-  // Load a version. On success its memory stays claimed until the version is in the table.
+  // Load a version. On success, the version's memory stays claimed until the version is in the table.
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
@@ -175,7 +175,7 @@ class Registry {
   void ReapRetired();
   void TellUnreadable(const std::map<std::string, absl::Status>& models);
   void TellRepositoryStatus(const absl::StatusOr<Listing>& listed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  // Stamps of the files that a version is loaded from, including the requested precision.
+  // Return a stamp: a text that changes with the files that a version is loaded from and with the requested precision.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
   std::string FolderStamp(const VersionId& id) const;  // stamp of each file in the folder
@@ -204,8 +204,8 @@ class Registry {
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Locked from the reading of a plan in the settings until the table has this plan and unwanted versions are retired,
-  // so that an older plan never replaces a newer one.
+  // Locked while a plan is read from the settings and put into the table, and unwanted versions are retired. Thus an
+  // older plan never replaces a newer one.
   Mutex plan_mutex_;
 
   mutable Mutex mutex_;

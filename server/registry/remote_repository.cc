@@ -47,7 +47,8 @@ std::filesystem::path RefreshedPath(const std::string& cache) {
   return std::filesystem::path(cache) / kPullFolder / kRefreshedFile;
 }
 
-// Returns true if kRefreshedFile ends with `end`. It names the source: a copy of another source does not count.
+// Returns true if kRefreshedFile ends with `end`. `end` names the source, because a copy of another source does not
+// count.
 bool RefreshedEndsWith(const std::string& cache, const std::string& end) {
   std::ifstream file(RefreshedPath(cache));
   const std::string text(std::istreambuf_iterator<char>(file), {});

@@ -58,7 +58,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
     }
     return;
   }
-  // The folder is missing, a file or not accessible; the poll reports it if that matters.
+  // The folder is missing, is a file, or is not accessible. The poll reports the fault if it matters.
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
   Refused(folder.string(), errno);
 }

@@ -136,7 +136,7 @@ std::shared_ptr<const VersionTable::Snapshot> VersionTable::Now() const {
 
 void VersionTable::Publish(std::shared_ptr<const Snapshot> next) {
   MutexLock lock(mutex_);
-  now_.swap(next);  // `next` now has the old snapshot, perhaps its last reference, and is destroyed after the lock
+  now_.swap(next);  // `next` now has the old snapshot; the parameter is destroyed after the lock is released
 }
 
 void VersionTable::Edit(const std::string& model, const std::function<bool(Entry&)>& edit) {

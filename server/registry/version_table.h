@@ -26,7 +26,7 @@ namespace vitrine {
 struct VersionSelector {
   std::optional<int64_t> version;
   std::string_view label;
-  // chooses the version if a model's requests are divided; empty: versions alternate by their shares
+  // Id that chooses the version if shares divide a model's requests; empty: versions alternate by their shares.
   std::string_view request_id;
   // Models that an error may name in addition to the requested one: Caller::models. Null: all models.
   const ModelPatterns* visible = nullptr;
@@ -60,14 +60,14 @@ class VersionTable {
   // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
   // Returns a known version in any state. Without `version`, returns the `stable` one or, if there is none, the newest.
-  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector). The reason is that of
-  // ListForCallers.
+  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector). The status has the
+  // same reason as in ListForCallers.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Returns List(). If a `stable` version has no reason of its own, its reason says which versions of its model were
-  // put away, why, and the command that loads them again; the latest first.
+  // Returns List(). If a `stable` version has no reason, the result gives it one that lists, latest first, which
+  // versions of the model were put away, why, and the command that loads them again.
   std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;

@@ -27,7 +27,8 @@ absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
 absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
 
-// Returns the file's row after an operator's change. Versions that the operator excluded lose label and share.
+// Returns a model's row of the file with an operator's changes applied. Versions that the operator excluded lose label
+// and share.
 v1::ModelServing MergeServing(const v1::ModelServing& file, const v1::ModelOverride& changed);
 
 // Returns true if the row changes nothing.

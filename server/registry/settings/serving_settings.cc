@@ -125,7 +125,7 @@ bool ServingSettings::Reload() {
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
   // A file that could not be read is tried again even if its stamp is unchanged; an invalid file is not. An empty stamp
-  // differs from that of any file, so fault() also ends if the old file is back.
+  // differs from the stamp of any file, so fault() also becomes OK if the old file returns unchanged.
   stamp_ = config.ok() || absl::IsInvalidArgument(config.status()) ? stamp : "";
   if (!config.ok()) {
     if (config.status() != fault_) {

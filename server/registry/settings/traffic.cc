@@ -24,7 +24,7 @@ int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, cons
   return ready.empty() ? 0 : *ready.rbegin();
 }
 
-// Returns true if `stable` may stay as it is until the version with its label is loaded.
+// Returns true if version `stable` (0: none) may stay `stable` until the version with the label `stable` is loaded.
 bool CanStay(const ModelPlan& plan, const std::set<int64_t>& ready, int64_t stable) {
   return stable == 0 || (ready.contains(stable) && !IsPutAway(plan.changed, stable));
 }

@@ -42,8 +42,8 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       const bool stable_serves = usable.contains(LabelledVersion(serving, kStableLabel));
       std::optional<int64_t> waiting;
       for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
-        // Named() adds canaries. Neither canaries nor waiting versions may displace a version that serves the other
-        // requests. The version with label `stable`, which Named() also adds, cannot be displaced.
+        // Canaries, which Named() adds, and waiting versions must not displace the version that serves requests without
+        // a version or label. The version with label `stable` cannot be displaced, because Named() also adds it.
         if (!stable_serves && IsCanary(serving, version->first)) continue;
         if (!version->second.is_waiting) {
           versions.insert(version->first);

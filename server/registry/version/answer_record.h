@@ -43,7 +43,8 @@ struct Estimate {
   double error = 0;
 };
 
-// Comparison of two versions' answers, each to its own part of one model's traffic. Zero if a version gave no answers.
+// Comparison of two versions' answers; each version answered its own part of the model's requests. All fields are zero
+// if one of the versions gave no answers.
 struct AnswerComparison {
   int64_t images = 0;   // number of images of the version with fewer answers
   Estimate confidence;  // mean of this version minus mean of the other; -1 to 1

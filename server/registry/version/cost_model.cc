@@ -13,7 +13,8 @@ constexpr double kLeastSpread = 0.1;
 
 // Weight of a new observation.
 constexpr double kCostWeight = 0.2;
-// Weight of an observation that lowers PredictionError. Small, so that a few accurate batches do not lower it fast.
+// Weight of an observation that lowers PredictionError. It is small, so that a few accurate batches lower
+// PredictionError only slowly.
 constexpr double kCalmWeight = 0.05;
 // Seconds per overlay pixel, assumed until the first overlay is drawn; an overlay of 1024 x 1024 takes about 0.2 s.
 constexpr double kOverlayGuess = 2e-7;

@@ -50,22 +50,22 @@ struct LoadedModel {
   std::shared_ptr<const ModelDescription> description;
   std::shared_ptr<const Backend> backend;
 
-  // Shared by the model's versions with the same precision, so that a new version starts with known costs.
+  // Costs, shared by the model's versions with the same precision, so that a new version starts with known costs.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
-  // Never null. The server's metrics, if the loader has them; otherwise private ones that nothing reads.
+  // The server's metrics if the loader has them, otherwise metrics that nothing reads; never null.
   std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
   std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
   std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
-  // Compute times for the canary guard, of batches whose images were all routed by the traffic's shares.
+  // Compute times, for the canary guard: only of batches in which no request named a version or label.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
-  // For the canary guard: answers to requests routed by the traffic's shares, and comparisons with `stable`.
+  // Answers to requests that named no version or label, and comparisons with the answers of the stable version; both
+  // are for the canary guard.
   const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
   const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
   // Cost of an image, by size: see CostOf.
   const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
-  // The goldens, with the manifest and without the weights, for running them again while the version serves. Null in
-  // tests.
+  // The manifest and the goldens, which are run again while the version serves; without the weights. Null in tests.
   std::shared_ptr<const StoredVersion> golden;
 };
 

@@ -14,10 +14,11 @@ constexpr absl::Duration kPatience = absl::Microseconds(200);
 
 // Minimum predicted time for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
-// Minimum compute time per member and group of images. The members wait for each other after every step, some hundred
-// times per group. With less time per member, a further member would add as much waiting as it saves.
+// Minimum compute time per thread for images that are computed together. The threads wait for each other after every
+// step, some hundred times per forward pass. With less time per thread, a further thread would add as much waiting as
+// it saves.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
-// Minimum rows (tokens) per member. With fewer rows, most of the time is spent on reading the weights.
+// Minimum rows (tokens) per thread. With fewer rows, most of the time is spent on reading the weights.
 constexpr int64_t kLeastRows = 12;
 
 // A helped batch is a gain if it takes at most this part of its predicted time without help.

@@ -35,9 +35,9 @@ class AnswerResources {
   // Number of requests accepted with this object. Release counts each of them as answered.
   int requests() const { return requests_; }
 
-  // For ClassifyService: counts an accepted request, whatever its result.
+  // Counts an accepted request, whatever its result. Only ClassifyService calls it.
   void Accept();
-  // For ClassifyService: keeps the resources of an admitted request.
+  // Keeps the resources of an admitted request. Only ClassifyService calls it.
   void Keep(std::shared_ptr<Admitted> admitted) { admitted_.push_back(std::move(admitted)); }
 
  private:

@@ -48,9 +48,9 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
-  // The running batches count with their whole time, including the part that has passed, but at most with the time of
-  // the work ahead. The prediction is high on purpose: one that is too low wastes executor time, while one that is too
-  // high only rejects a request.
+  // The running batches count with their whole time, including the part that has passed, but with no more than the time
+  // of the work ahead. The prediction is high on purpose: a low prediction wastes executor time, while a high one only
+  // rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }
@@ -59,7 +59,8 @@ absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_o
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
   const absl::Duration allowed = std::max(limit, request.cost);  // a request is not rejected for its own cost alone
-  // The prediction with `all_others` is enough in the usual case, so its cost does not depend on the number of callers.
+  // In the usual case the prediction with `all_others` is enough, and its cost does not depend on the number of
+  // callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();
   const std::vector<OtherCaller> each = others();
   const absl::Duration completion = PredictAnswerTime(request, each, request.urgent);

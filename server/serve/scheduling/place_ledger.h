@@ -37,7 +37,7 @@ struct Holding {
     bytes -= place.bytes;
   }
 };
-// Holdings of all callers and of one caller, under the same limits.
+// Requests and bytes of all callers, and those of one caller, that count against the same limits.
 struct Holdings {
   Holding all = {};
   Holding own = {};

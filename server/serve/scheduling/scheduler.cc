@@ -25,7 +25,8 @@ struct Ends {
   const absl::Status draining = DrainingError();
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
-  // Status of admitted requests. Its text differs from that of a rejection, so that logs distinguish the two.
+  // Status of admitted requests that still wait when the server ends. Its text differs from the text of a rejection, so
+  // that logs distinguish the two.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before it computed this request; use another replica");
 };

@@ -89,7 +89,7 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
-  // Returns the parameters that have `name`, and its name there, which errors then mention.
+  // Returns the map that has the parameter, and the parameter's name in that map, for errors.
   const auto place = [&](const std::string& name) -> std::pair<const InferParameters&, std::string> {
     if (output.parameters().contains(name)) return {output.parameters(), name};
     return {request, kAttentionPrefix + name};
@@ -256,7 +256,8 @@ absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& m
 }
 
 int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label) {
-  // Bytes of a text without its label: its length, "-123.456789", two ":" and the index.
+  // Bytes of a text "value:index:label" without its label: four bytes for the length, "-123.456789", two ":" and the
+  // index.
   constexpr int64_t kTextBytes = 24;
   int64_t bytes = 0;
   for (const RequestedOutput& output : outputs) {

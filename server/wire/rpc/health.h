@@ -41,9 +41,9 @@ class Health {
   void SetServing();
   // Sets every name to NOT_SERVING permanently.
   void SetNotServing();
-  // Sets the reason for which the server hangs, in one sentence; empty once it has recovered.
+  // Sets the reason why the server hangs, in one sentence; empty once the server has recovered.
   void SetHung(std::string reason);
-  // Sets the reason why no model can compute, in one sentence; empty once one can.
+  // Sets the reason why no model can compute, in one sentence; empty once a model can compute.
   void SetBroken(std::string reason);
   // Sets the ready versions that fail to compute. They count as not ready.
   void SetFailing(std::set<VersionId> versions);
