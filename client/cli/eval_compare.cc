@@ -49,7 +49,8 @@ OutputFormat FormatOf(const std::string& word) {
   return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
 }
 
-// Reads an --out folder. If `given` is a model, the error tells how to evaluate it first. A path with a slash is none.
+// Reads an --out folder. If `given` is the name of a model, the error says how to evaluate the model first. A text with
+// a slash is not a name.
 absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
   absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
   if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || absl::StrContains(given, '/') ||

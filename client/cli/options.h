@@ -19,8 +19,8 @@
 
 namespace vitrine {
 
-// Functions that add the flags shared by several commands of `vitrine`. The arguments passed by reference hold the
-// default values, and after parsing the user's values. They must outlive the parsing.
+// Functions that add the flags shared by several commands of `vitrine`. The arguments passed by reference hold default
+// values before the parsing, and the user's values after the parsing. These arguments must outlive the parsing.
 
 // Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
 void AddServerOptions(CLI::App& app, ClientOptions& options);

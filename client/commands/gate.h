@@ -45,8 +45,8 @@ struct GateResult {
   bool passed() const;
 };
 
-// Parses a gate such as "top1>=78%": one of `measures`, one of >=, >, <=, <, and a bound. INVALID_ARGUMENT: the text is
-// no gate; the message gives the syntax and the measures.
+// Parses a gate such as "top1>=78%": a name in `measures`, then an operator (>=, >, <= or <), then a bound.
+// INVALID_ARGUMENT: the text is no gate; the message gives the syntax and the measures.
 absl::StatusOr<Gate> ParseGate(absl::string_view text, std::span<const GateMeasure> measures);
 
 bool AllPassed(std::span<const GateResult> gates);

@@ -35,7 +35,7 @@ void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
 // Returns true if `model` came from the Registry. A model that is not ready may have only name, version, state, reason.
 bool IsLookedUp(const v1::ModelVersion& model);
-// Checks that the outputs of `model` are known. UNAVAILABLE: it is loading. FAILED_PRECONDITION: it has failed.
+// Checks that the outputs of `model` are known. UNAVAILABLE: `model` is loading. FAILED_PRECONDITION: `model` failed.
 absl::Status CheckLoaded(const v1::ModelVersion& model);
 // Finds the labels of a model without the Registry, from an answer with all predictions. Needs about twenty requests to
 // find the largest top_k that the server accepts, which is the number of classes.

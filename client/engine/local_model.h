@@ -24,7 +24,7 @@ struct VersionPlace {
   VersionId id;
 };
 
-// Finds the version that `model` names; the forms are those of vitrine_engine_load. `repository` may be empty.
+// Finds the version that `model` names. vitrine_engine_load describes the syntax of `model`. `repository` may be empty.
 // INVALID_ARGUMENT or NOT_FOUND: the message names the missing part and the remedy.
 absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const std::string& model);
 

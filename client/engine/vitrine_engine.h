@@ -10,12 +10,12 @@
  *     fprintf(stderr, "%s\n", vitrine_engine_last_error());
  *   }
  *
- * Compatibility: while VITRINE_ENGINE_API stays the same, new versions only add functions, and members at the end of
- * VitrineEngineOptions. The messages are those of proto/vitrine/v1, to which new versions only add fields.
+ * Compatibility: while VITRINE_ENGINE_API stays the same, new versions only add functions, and add members at the end
+ * of VitrineEngineOptions. The messages are those of proto/vitrine/v1, to which new versions only add fields.
  *
  * Threads: every function may be called from every thread. Several threads may use a model at once; their images share
  * batches. Only one thread at a time may use an answers object. After fork(), the child process must load its own
- * models. It cannot run those of its parent; vitrine_engine_free does nothing for them.
+ * models. It cannot run its parent's models, and vitrine_engine_free does nothing for those models.
  *
  * Errors: a function that can fail returns a VitrineEngineCode; vitrine_engine_last_error then returns the cause and
  * the remedy. No function throws. Internal faults of the engine are also logged to stderr. A null pointer for a

@@ -41,7 +41,7 @@ struct FittedCalibration {
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
 // Returns OK if the logits of every answer of this model can be requested, and if all answers in `evaluation` have
-// logits. FAILED_PRECONDITION: they cannot be requested, or an answer lacks them; the message states the remedy.
+// logits. FAILED_PRECONDITION: logits cannot be requested, or an answer has no logits; the message states the remedy.
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k);
 
 nlohmann::ordered_json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration& fitted);

@@ -47,8 +47,8 @@ struct ClientOptions {
   // Maximum number of requests of one ClassifyMany in flight, 1 to 64. More requests allow larger batches; each request
   // holds its image in memory on client and server.
   int max_in_flight = 32;
-  // Maximum size of a request and of an answer, in bytes. The client rejects a larger request, because a message above
-  // the server's limit, which is by default the same, would end the whole stream.
+  // Maximum size of a request and of an answer, in bytes. By default, the server has the same limit for requests. The
+  // client rejects a larger request, because the server would end the whole stream.
   int64_t max_request_bytes = kMaxRequestBytes;
   int64_t max_response_bytes = 80 << 20;
   RetryOptions retry = {};
@@ -110,10 +110,10 @@ class Client {
   // as a message that is too large), only that request fails. Request ids are replaced on the wire and restored in the
   // answers.
   //
-  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost. A server counts as
-  // lost after as many broken streams in a row as `retry` has attempts, after a whole deadline with only broken
-  // streams, or after three deadlines in a row without an answer. Requests that were already taken from the source are
-  // then delivered with that error, and no more are taken. INTERNAL: the server answered a request that was never sent.
+  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost. This means that as
+  // many streams in a row broke as `retry` has attempts; that all streams broke during a whole deadline; or that no
+  // answer came during three deadlines in a row. Requests that were already taken from the source are then delivered
+  // with UNAVAILABLE, and no more are taken. INTERNAL: the server answered a request that was never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
   // Does the same as ClassifyMany, and delivers the attempts and the latency of each result. `limit`
   // (client/lib/in_flight_limit.h) bounds the requests in flight and adapts during the run.

@@ -45,8 +45,8 @@ class RequestWindow {
   void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
   // Records the end of the stream. OK: the stream ended without an error.
   void Ended(absl::Status status, absl::Time now);
-  // Finishes requests whose deadline has passed. Returns true if the server works only on such requests. Then the
-  // caller must cancel the stream, and must not call Ended for it.
+  // Finishes requests whose deadline has passed. Returns true if the deadlines of all requests at the server
+  // have passed. Then the caller must cancel the stream, and must not call Ended for the stream.
   bool Expire(absl::Time now);
   // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
@@ -69,7 +69,7 @@ class RequestWindow {
     size_t bytes = 0;
     State state = State::kWaiting;
     int attempts = 0;
-    int heard = 0;         // attempts on streams with at least one answer; only these count for max_attempts
+    int heard = 0;         // attempts on streams with at least one answer; only these attempts count for max_attempts
     bool alone = false;    // true: send the request alone, because it may have ended the last stream
     absl::Duration limit;  // deadline of the options, or the request's time_limit if it is shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when the request is first sent

@@ -13,8 +13,8 @@ struct RetryOptions {
   // Maximum attempts per request, 1 to 20. 1: no retry. With the default values, the attempts continue for about the
   // default deadline of ClientOptions.
   int max_attempts = 15;
-  // Wait before the second attempt. Doubles with each further attempt, up to `max_backoff`. The actual wait is a random
-  // share (50 to 100 %) of it, so that clients that were rejected together do not retry together.
+  // Wait before the second attempt. Doubles with each further attempt, up to `max_backoff`. The actual wait is
+  // random, 50 to 100 % of this time, so that clients that were rejected together do not retry together.
   absl::Duration initial_backoff = absl::Milliseconds(100);
   absl::Duration max_backoff = absl::Seconds(5);
 

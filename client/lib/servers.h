@@ -19,7 +19,7 @@
 namespace vitrine {
 
 // Channel to the servers of a client. After a lost call, the names in a list of servers are resolved again. If the
-// addresses have changed, new calls use the new ones, and calls in flight keep their channel. Thread-safe.
+// addresses have changed, new calls use the new addresses, and calls in flight keep their channel. Thread-safe.
 class Servers {
  public:
   // Opens a channel like MakeChannel, with the caller's arguments for sizes, keepalive, reconnecting and the user

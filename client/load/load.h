@@ -84,9 +84,9 @@ struct LoadResult {
   double RequestsPerProcessorSecond() const;     // requests that one core could send and receive; 0 without a request
   // Returns the reason why latencies and rates depend on the load generator as much as on the server; "" if they do
   // not. There are two reasons:
-  // - Requests were sent late, and their latency counts from the due time. At a bound's quantile, the delay is above a
-  //   millisecond and above a tenth of the bound (without bounds: of the p99 of all due requests), for at least three
-  //   requests.
+  // - Requests were sent late, and their latency counts from the due time. The send delay at a bound's quantile exceeds
+  //   a limit, and so do the delays of at least three requests. The limit is a tenth of the bound, but at least 1 ms.
+  //   Without bounds, the p99 latency of all due requests is used as the bound.
   // - A receiver thread was busy for more than 90 % of the time, so that answers waited for it.
   // Both effects can only increase latencies (see InvalidReason in load_report.h).
   std::string VoidReason() const;

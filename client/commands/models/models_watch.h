@@ -20,7 +20,7 @@ struct WatchCommand {
   std::function<bool()> more = {};
 };
 
-// Writes a line for each chosen version that the server has, then one for each change, until `more` returns false.
+// Writes a line for each chosen version that the server has, then a line for each change, until `more` returns false.
 //
 // If the chosen model does not exist yet, `errors` gets a line. If the connection is lost, `errors` gets a line, the
 // command reconnects, and then writes each version whose state has changed meanwhile. Returns an error if the first

@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of an attention map over all layers has no "layer<N>", and
-// that of a mean over heads has no "head<M>". For QUERY_ROW, <kind> is "query<N>", with the index of the patch. A
-// distance plot ends in ".svg". `asked` is the map's request.
+// the name of a mean over heads has no "head<M>". For QUERY_ROW, <kind> is "query<N>", with the index of the patch. The
+// name of a distance plot ends in ".svg". `asked` is the map's request.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
 // Returns "<stem>.<kind>.sheet.png", with the <kind> of AttentionFileName.

@@ -65,8 +65,8 @@ using Comparisons = std::vector<std::unique_ptr<Comparison>>;
 // Requires at least one other evaluation.
 absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const Evaluation> others);
 
-// Returns true if the corrected test shows a difference in accuracy at 0.05. IsWorse also requires that the second
-// evaluation is less accurate.
+// Returns true if comparison.holm is below 0.05, so that the accuracies differ significantly. IsWorse also requires
+// that the second evaluation is less accurate.
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
 

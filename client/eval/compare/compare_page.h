@@ -14,7 +14,7 @@ namespace vitrine {
 // the data set of the first evaluation. If `data` is null, it shows only the names of these images, and a remark.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
-// Returns several comparisons with one evaluation as one HTML file. It has the result and the measures of each
+// Returns several comparisons with one evaluation as one HTML file. The file has the result and the measures of each
 // comparison, and no images.
 std::string DrawComparisons(const Comparisons& comparisons);
 

@@ -40,7 +40,7 @@ struct StudyCell {
   std::optional<double> tokens = {};  // including prefix tokens
 
   bool measured() const { return metrics.ledger.answered > 0; }
-  // True if every readable image was answered. The accuracies of two such cells cover the same images.
+  // True if every readable image was answered. If this is true for two cells, their accuracies cover the same images.
   bool comparable() const {
     const EvaluationLedger& ledger = metrics.ledger;
     return status.ok() && measured() && ledger.answered + ledger.unreadable == ledger.images;
@@ -59,7 +59,7 @@ struct Study {
 using CellRunner = std::function<absl::StatusOr<EvalResult>(const EvalCommand& command)>;
 
 // Runs the cells one after the other. Each cell has its own folder inside `plan.command.out`, so that a later call with
-// the same plan can continue it. If a model is missing or rejects a size, the cell gets an error and the study
+// the same plan can continue the cell. If a model is missing or rejects a size, the cell gets an error and the study
 // continues. If the server is lost or the user stops the study, the remaining cells get the same error as the
 // interrupted cell. `data` is the opened data set.
 Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const CellRunner& run);

@@ -88,9 +88,9 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
   return absl::OkStatus();
 }
 
-// Sends an image that the server has answered before. If the server answers it again, the server works: a later loss is
-// then caused by a suspect, and a missing answer by the image that was sent. Does not count the answer. Returns OK if
-// there is no such image.
+// Sends an image that the server has answered before, to test whether the server works. If it does, a suspect causes a
+// later loss of the server, and the sent image itself causes a missing answer. Does not count the answer. Returns OK if
+// the server has answered no image yet.
 absl::Status ImageRounds::AskAnswered() {
   if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);

@@ -67,8 +67,8 @@ def parse(address: str) -> ServerAddress:
 
 
 def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
-    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address, or if
-    `partly` is true, every host has none; the message names a host."""
+    """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address. With
+    `partly`, hosts without an address are left out; Unavailable means that none is left. The message names a host."""
     four: List[str] = []
     six: List[str] = []
     missing: Optional[Unavailable] = None

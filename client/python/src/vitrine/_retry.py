@@ -24,7 +24,7 @@ class RetryPolicy:
         max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, the default attempts
             take about as long as the default deadline.
         initial_backoff: seconds before the second attempt, doubled for each further attempt. The actual wait is random,
-            between half of this and all of it, so that clients rejected together do not retry together.
+            50 to 100 % of this time, so that clients rejected together do not retry together.
         max_backoff: upper bound of the doubled wait in seconds, at most 86400.
     """
 

@@ -191,9 +191,9 @@ class Client:
         unanswered requests are sent again according to `retries`.
 
         Raises:
-            Unavailable: the server is lost: as many broken streams in a row as `retries` has attempts, or broken streams for
-                the length of a deadline, or no answer for three deadlines in a row. Every image taken from `images` was
-                returned, as Refused if it was not answered; the rest stays in `images`.
+            Unavailable: the server is lost. This means that as many streams in a row broke as `retries` has attempts;
+                that all streams broke during a whole deadline; or that no answer came during three deadlines in a row.
+                Every image taken from `images` was returned, as Refused if it was not answered; no more were taken.
             Any exception of `images`, after the results of all images before it.
             At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
         """
@@ -237,8 +237,8 @@ class Client:
         width].
 
         Args:
-            feature: one of these; default the first of "projection", "class" and "mean" that the model has, requested
-                once and cached.
+            feature: one of these kinds; default the first of "projection", "class" and "mean" that the model has. The
+                client requests the model's kinds once and caches them.
             normalize: divide each vector by its Euclidean length, so that the dot product of two is their cosine
                 similarity.
             Others as in classify; `max_attention_bytes` also limits features.
@@ -323,8 +323,9 @@ class Client:
     async def watch(self, model: Optional[str] = None) -> AsyncGenerator[_models.ModelEvent, None]:
         """Yields the current state of every version (of `model`), then each change. Does not end by itself.
 
-        After a lost connection, it connects again and yields the current states again, but does not report versions
-        that were removed in between. Unavailable: the server stays unreachable. Closing the generator ends the call.
+        After a lost connection, the generator connects again and yields the current states again, but does not report
+        versions that were removed in between. Unavailable: the server stays unreachable. Closing the generator ends the
+        call.
         """
         _arguments.name_only(model)
         return self._calls.watch(model)
