@@ -38,7 +38,7 @@ set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)
 set(VITRINE_COMMAND_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 # vitrine_room(NAME SOURCES a.cc ... [ROOMS imaging proto ...] [LIBRARIES absl::status ...])
-# Adds the static library vitrine_NAME. The configuration fails if a room is not allowed.
+# Adds the static library vitrine_NAME. The configuration fails if NAME may not use one of the ROOMS.
 function(vitrine_room name)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   foreach(room ${arg_ROOMS})

@@ -24,15 +24,15 @@ struct TrainOptions {
   std::filesystem::path work_dir = {};
   // True: resumes from the state in work_dir, if there is one. False: rejects a folder that has a state.
   bool resume = false;
-  // Number of replicas of the model; each has one thread and computes a share of every batch. The result of a resumed
-  // run is bitwise that of an uninterrupted run only if threads, processes and the kind of CPU are the same. `say`
-  // reports changed numbers.
+  // Number of replicas of the model; each has one thread and computes a share of every batch. A resumed run gives
+  // bitwise the result of an uninterrupted run only if threads, processes and the kind of CPU have not changed. If the
+  // numbers of threads or processes have changed, `say` gets a message.
   int threads = 1;
   int loader_threads = 1;
   // Steps between writes of the state, in addition to those at each measurement and each epoch's end; 0: only those.
   int64_t save_every_steps = 0;
   // Set to true to stop: Train completes the current step, writes the state and returns with `finished` false. With
-  // several processes, it is enough to set the flag of one.
+  // several processes, it is enough to set the flag of one process.
   const std::atomic<bool>* stop = nullptr;
   std::vector<Observer*> observers = {};
   // Receives messages for the user, one line at a time.

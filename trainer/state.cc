@@ -151,7 +151,7 @@ struct ReadState {
 };
 
 // Reads the last state or, if it is missing or damaged, the previous one. If the last state exists but cannot be read
-// now, returns the error, since a run that continues from the previous state overwrites the last.
+// now, returns the error, because a run that continued from the previous state would overwrite the last state.
 absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
   const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
   absl::StatusOr<Safetensors> last = ReadTensors(file);

@@ -62,9 +62,9 @@ absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume)
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
-// crash, the old or the new state exists. If the file system has hard links, the state that was the last becomes
-// PreviousStateFile(work_dir). But if position.last_fault is set, that state is unusable, so the previous state stays;
-// SaveState then clears last_fault.
+// crash, the old or the new state exists. If the file system has hard links, the replaced state becomes
+// PreviousStateFile(work_dir). But if position.last_fault is set, the replaced state is unusable. Then the previous
+// state stays, and last_fault is cleared.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
 // Restores the last state exactly or, if it is missing or damaged, the state before it. Changes no file.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures the conversion of a JPEG to a normalised 224x224 input on one core, by three sides: our code, TurboJPEG with OpenCV, and
-Pillow with numpy. The sides run in turn. Images of 12 megapixels are measured too, decoded in full and reduced.
+Pillow with numpy. The sides run in turn. Images of 12 megapixels are measured too, decoded at full and at reduced size.
 """
 import array
 import operator

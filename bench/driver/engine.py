@@ -63,7 +63,8 @@ IMPORTED_GOAL = 1.1
 IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
                   for precision in ("fp32", "bf16", "int8") for name in IMPORTED]
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
-# Share of the multiply-add peak of the same run. A case that reaches this share meets its goal, even if its ratio is too low.
+# Rate of a case, as a share of the multiply-add peak that is measured in the same run. A case that reaches this share meets
+# its goal, even if its ratio is too low.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
@@ -159,7 +160,7 @@ def measure_case(setup, models, peak, case):
 
 
 def rows_of(models, case, rates, wide, peak):
-    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest of the whole run."""
+    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest peak of the whole run."""
     rates = {name: values for name, values in rates.items() if name != "peak"}
     ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*rates.values())]
     each = ", ".join(f"{name} {workers.spread(values)[0]:,.0f}" for name, values in rates.items())
@@ -228,6 +229,6 @@ def measure_narrow(setup):
 
 
 def measure_wide(setup, cases):
-    """Measures the cases in whose precision this CPU multiplies fast, and says which cases are left out."""
+    """Measures the cases whose precision this CPU multiplies fast, and lists the other cases as left out."""
     wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
     return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

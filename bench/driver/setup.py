@@ -61,7 +61,7 @@ class Setup:
 
 
 def grid_of(manifest):
-    """Returns (rows, columns) of the model's grid, or of one in the middle of its range if it has native resolution."""
+    """Returns (rows, columns) of the model's grid; for native resolution, of a grid in the middle of the model's range."""
     sides = [re.search(rf"grid_{side}: (\d+)", manifest) for side in ("rows", "columns")]
     if all(sides):
         return tuple(int(side.group(1)) for side in sides)

@@ -112,7 +112,7 @@ absl::StatusOr<MeasuredSetting> MeasuredOf(const Options& options, const std::ve
   return measured;
 }
 
-// Returns true if a check is requested. By default all checks are, unless something is measured.
+// Returns true if a check is requested. By default all checks are requested, unless something is measured.
 bool Wants(const Options& options, const std::string& check) {
   if (options.checks.empty()) return options.profile.empty() && options.throughput.empty();
   return std::find(options.checks.begin(), options.checks.end(), check) != options.checks.end();

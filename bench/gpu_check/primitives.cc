@@ -167,7 +167,7 @@ Products ProductsOfBf16() {
   return products;
 }
 
-// Returns true if a sum equals that of the rounding model; for kRandom, if it is one of several random roundings.
+// Returns true if `sum` equals the sum that the rounding model gives. With kRandom, tries several random roundings.
 bool Fits(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, uint32_t sum, RoundingModel model,
           std::mt19937_64& random) {
   const int tries = model == RoundingModel::kRandom ? 40 : 1;

@@ -21,7 +21,7 @@ class TimedEvents {
   TimedEvents& operator=(const TimedEvents&) = delete;
 
   absl::Status Record();
-  // Waits for the events, removes them, and returns the milliseconds between consecutive events: one value fewer.
+  // Waits for the events, removes them, and returns the milliseconds between consecutive events.
   absl::StatusOr<std::vector<double>> Take();
 
  private:

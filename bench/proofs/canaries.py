@@ -69,7 +69,7 @@ def observe(setup, server, admin, canaries, seconds):
 
 
 def answered(canary):
-    """Returns the canary's answers in the guard's window, as last read before it was taken out."""
+    """Returns the number of the canary's answers in the guard's window, as last read while the canary served."""
     return canary.status.requests if canary.status else 0
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures forty models of a server on two cores: memory, start, a rarely used model beside a busy one, updates under load."""
+"""Measures forty models of a server on two cores: memory, start, a rare model beside a busy model, and updates under load."""
 import json
 import subprocess
 import sys
@@ -19,7 +19,7 @@ RARE_GOAL = 3.0  # maximum p99 of the rare model, divided by its p99 without the
 HOT_SHARE = 0.7  # rate of the hot model, divided by its rate in a closed loop
 RARE_RATE = 0.5  # requests/s
 LEAD = 2  # s of load on the hot model before requests for the rare one
-SWAP_SHARE = 0.4  # rate over all models during replacements, divided by the same rate; checks of new versions need cores too
+SWAP_SHARE = 0.4  # rate over all models during replacements, divided by one model's rate in a closed loop; checks use cores too
 CALLERS = 16  # callers of each model before memory is read, so that every buffer is in use
 ROUNDS = 3
 SWAP_PATIENCE = 600  # s

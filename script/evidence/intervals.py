@@ -49,7 +49,7 @@ def t_tail(t, freedom):
 
 
 def t_quantile(tail, freedom):
-    """Returns the t above which the probability is `tail`, below 1/2."""
+    """Returns the t above which the probability is `tail`. Requires tail < 1/2."""
     low, high = 0.0, 1e6
     for _ in range(200):
         middle = (low + high) / 2

@@ -110,7 +110,7 @@ def correlation(rule, experiment, runs):
 
 
 def order(rule, experiment, runs):
-    """Judges every step; the order holds if the weakest step does."""
+    """Judges every step of an order. The order holds if the weakest step holds."""
     steps = [above(dataclasses.replace(rule, of=later, to=earlier), experiment, runs)
              for earlier, later in zip(rule.steps, rule.steps[1:])]
     weakest = max(range(len(steps)), key=lambda i: steps[i].p_holds)

@@ -28,9 +28,10 @@ struct NamedSequence {
 class SequenceRun {
  public:
   // Opens the state in the work folder of a finished or stopped run, and changes no file. The weights are those that
-  // the run itself would report: averaged weights if the recipe averages; the best if it holds out samples. `data` is
-  // the run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder has no state.
-  // INVALID_ARGUMENT: a run of images, or other data. Also the errors of MakeSequenceTask, RestoreState and LoadBest.
+  // the run itself would report: averaged weights if the recipe averages them, and the best weights if the recipe holds
+  // out samples. `data` is the run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder
+  // has no state. INVALID_ARGUMENT: the folder has a run of images, or `data` are not the run's data. Other errors are
+  // those of MakeSequenceTask, RestoreState and LoadBest.
   static absl::StatusOr<SequenceRun> Open(const std::filesystem::path& work_dir, const std::string& data);
 
   const v1::Recipe& recipe() const { return recipe_; }
@@ -56,7 +57,7 @@ class SequenceRun {
   absl::Status LoadWeights(const std::filesystem::path& work_dir);
   absl::Status MakeVocabularies(const std::string& data);
   absl::StatusOr<NamedSequence> ReadTokens(const std::vector<std::string>& tokens) const;
-  // Names the elements of the target, and those of the source if they have no names yet.
+  // Names the elements of the target. Also names the elements of the source if they have no names yet.
   void NameElements(NamedSequence& sequence) const;
 
   v1::Recipe recipe_;

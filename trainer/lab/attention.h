@@ -57,8 +57,8 @@ class SequenceAttention : public Module {
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only
 };
 
-// Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. It has
-// queries in the KV variants too.
+// Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. KV
+// variants have these queries, too.
 class SourceAttention : public Module {
  public:
   SourceAttention(const v1::SequenceConfig& config, Initializer& initializer);

@@ -11,10 +11,10 @@ namespace vitrine::sequences {
 // (Glorot and Bengio 2010). `outputs` differs from the matrix's rows if the matrix stacks several layers.
 void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
 
-// Returns true if each matrix of the blocks is initialized as Xavier uniform on its own.
+// Returns true if every matrix of a block is drawn separately from Xavier's uniform distribution.
 bool XavierBlocks(v1::SequenceConfig::Initial initial);
 
-// A linear layer with PyTorch's initial values. If `xavier`, its weights are Xavier uniform instead.
+// A linear layer with PyTorch's initial values. If `xavier`, its weights are drawn by DrawXavier instead.
 class DenseLayer : public Linear {
  public:
   DenseLayer(int inputs, int outputs, bool bias, bool xavier, Initializer& initializer);

@@ -24,7 +24,8 @@ class Optimizer {
   // Returns the Euclidean norm of all gradients. If the norm is above `limit`, scales the gradients so that it becomes
   // `limit`. A `limit` of 0 is no limit.
   double ClipGradients(double limit);
-  // Updates the parameters that have gradients. `beta1` overrides that of the settings. Throws LibTorch's exceptions.
+  // Updates the parameters that have gradients. `beta1` overrides the beta1 of the settings. Throws LibTorch's
+  // exceptions.
   void Step(double lr, std::optional<double> beta1 = std::nullopt);
 
   // Returns the names of the parameters to which weight decay applies.

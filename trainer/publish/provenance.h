@@ -36,7 +36,8 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
 // Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Says, for a training that started from a version, whether the preprocessing is the version's or the recipe's.
+// Returns a text that says whether the preprocessing is that of the start version or that of the recipe. Requires a
+// start version.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

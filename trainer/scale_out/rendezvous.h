@@ -30,8 +30,8 @@ using Environment = std::function<const char*(const char* name)>;
 // Reads the environment of torchrun, Kubeflow's PyTorchJob and others: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT;
 // LOCAL_RANK (default 0), TORCHELASTIC_USE_AGENT_STORE and TORCHELASTIC_RESTART_COUNT. If WORLD_SIZE is set without
 // RANK, the rank is a Kubernetes Indexed Job's JOB_COMPLETION_INDEX. Nullopt: none of the first four is set, so this
-// process trains alone. INVALID_ARGUMENT: some are missing or invalid (WORLD_SIZE=1 needs only RANK). Such a process
-// must not train alone, because the other processes would train without it.
+// process trains alone. INVALID_ARGUMENT: only some of these four are set (WORLD_SIZE=1 needs only RANK), or a value is
+// invalid. A process with this error must not train alone, because the other processes would train without it.
 absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& environment);
 
 }  // namespace vitrine

@@ -26,7 +26,8 @@ bool EndsWithin(absl::Duration limit, std::function<void()> work);
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// Record of the ranks that have arrived and, after a loss, of those still alive, in the store that the ranks share.
+// Record of the ranks that have arrived, in the store that the ranks share. After a loss, also records the ranks that
+// are still alive.
 class RollCall {
  public:
   // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.

@@ -20,7 +20,7 @@ namespace vitrine {
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
 // If start.replace_head is unset and MatchLabels matches all classes by name, returns `data` with the class order of
-// the start version, so that its head fits. Otherwise returns `data`. Returns the errors of ReadVersionAt.
+// the start version, so that the version's head fits. Otherwise returns `data`. Returns the errors of ReadVersionAt.
 absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.

@@ -27,8 +27,8 @@ class Event;
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
 // Events are written at once. A resumed run has its own file in the folder, with a later name. That file begins with a
-// session start at the first step of the resumed run, so TensorBoard ignores this step and later ones in earlier files.
-// A full disk does not end the run; missing events are written once there is space.
+// session start at the first step of the resumed run. TensorBoard therefore ignores the events of earlier files for
+// this step and for later steps. A full disk does not end the run; missing events are written once there is space.
 class EventFile final : public Observer {
  public:
   struct Options {

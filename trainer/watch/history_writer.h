@@ -25,8 +25,9 @@ namespace vitrine {
 class HistoryWriter final : public Observer {
  public:
   // Reads the files of an earlier run, if any, and rewrites them without an incomplete last line. OnStart removes rows
-  // of later steps. `warn` is called at the first write error and when writing works again; it may be null. Returns the
-  // errors of ReadHistory and ReadSteps; PERMISSION_DENIED and others if the folder cannot be written.
+  // of steps after the resumed step. `warn` is called at the first write error and when writing works again; it may be
+  // null. Returns the errors of ReadHistory and ReadSteps; PERMISSION_DENIED and others if the folder cannot be
+  // written.
   static absl::StatusOr<std::unique_ptr<HistoryWriter>> Open(const std::filesystem::path& work_dir,
                                                              std::function<void(const std::string&)> warn = nullptr);
 

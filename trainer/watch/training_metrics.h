@@ -18,7 +18,8 @@
 namespace vitrine {
 
 // All metrics of a training run: names, labels and help are only in training_metrics.cc. The number of label values is
-// bounded: splits and measures are the task's, recipe and program version are fixed. Thread-safe.
+// bounded: the task determines the splits and the measures, and the recipe and the program version are fixed.
+// Thread-safe.
 class TrainingMetrics final : public Observer, public prometheus::Collectable {
  public:
   TrainingMetrics(std::string recipe, std::string program_version);

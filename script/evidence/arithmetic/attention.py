@@ -42,7 +42,7 @@ def encoding(position):
 
 
 def mapped(values, weights, bias):
-    """Returns the scores of KV+Pos as printed: a linear layer over channels; each is the score plus a value of the encoding."""
+    """Returns the scores of KV+Pos by the printed formula: a linear layer of the sums of score and encoding value."""
     result = []
     for i, row in enumerate(values):
         result.append([sum(weight * (score + place) for weight, place in zip(weights, (encoding(i) + encoding(j))[:CHANNELS])) + bias
@@ -51,7 +51,7 @@ def mapped(values, weights, bias):
 
 
 def with_offsets(values, weights):
-    """Returns the reduced form: one scale of the scores and one offset per key."""
+    """Returns the scores of KV+Pos by a simpler formula: one scale of the scores and one offset per key."""
     offsets = [sum(weight * place for weight, place in zip(weights[6:], encoding(j))) for j in range(len(values[0]))]
     return [[sum(weights) * score + offsets[j] for j, score in enumerate(row)] for row in values]
 

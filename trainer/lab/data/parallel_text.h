@@ -26,8 +26,8 @@ struct ParallelText {
 };
 
 // Reads DIR/{train,val,test}.{de,en} for any two extensions. A line is a sentence; lines with the same number are
-// translations. WordsOf splits the words. NOT_FOUND names the expected files. INVALID_ARGUMENT names the file and the
-// cause: different numbers of lines in a split, or a line without a word.
+// translations. WordsOf splits a line into words. NOT_FOUND names the expected files. INVALID_ARGUMENT names the file
+// and the cause: different numbers of lines in a split, or a line without a word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
 // Returns a corpus that needs no files: the numbers 1 to 9,999 in the languages "digits" and "words". The split of each
@@ -46,8 +46,8 @@ class WordVocabulary {
   const std::string& word(int64_t id) const { return words_[id]; }
   // Returns kBegin, the words (kUnknown if not in the vocabulary), kEnd.
   std::vector<int64_t> Encode(const Sentence& sentence) const;
-  // Returns the words up to the first kEnd. Omits special tokens except "<unk>", which also stands for ids beyond the
-  // vocabulary, since a model may have more ids.
+  // Returns the words up to the first kEnd. Omits special tokens except "<unk>". Ids beyond the vocabulary also become
+  // "<unk>", because a model may have more ids than the vocabulary.
   Sentence Decode(std::span<const int64_t> ids) const;
 
  private:

@@ -16,8 +16,9 @@ struct DecodeMarks {
 };
 
 // Decodes greedily: for every sequence of `source` [B, n], starts with `marks.begin` and appends the most likely next
-// id until that is `marks.end` or `most` ids are appended. Returns the appended ids before `marks.end`. Requires a
-// model with config.pair and most < config.max_length. Throws LibTorch's exceptions; returns RunSequenceModel's errors.
+// id, until the next id is `marks.end` or `most` ids are appended. Returns the appended ids before `marks.end`.
+// Requires a model with config.pair and most < config.max_length. Returns RunSequenceModel's errors;
+// throws LibTorch's exceptions.
 absl::StatusOr<std::vector<std::vector<int64_t>>> GreedyDecode(const SequenceModel& model, const at::Tensor& source,
                                                                DecodeMarks marks, int64_t most);
 

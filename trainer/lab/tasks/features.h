@@ -40,7 +40,8 @@ absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& pla
 // Neighbouring clouds overlap if the width is small.
 FeatureSplits GeneratedClusters(int64_t width);
 
-// Splits off a share of each class, drawn with `seed`. Returns {the rest, the share}, both in the order of `set`.
+// Divides a set into two sets. Returns {first, second}, both in the order of `set`. The vectors of `second` are the
+// fraction `share` of each class, drawn with `seed`.
 std::pair<FeatureSet, FeatureSet> SplitByClass(const FeatureSet& set, double share, uint64_t seed);
 
 }  // namespace vitrine
