@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures images of four sizes: our engine packs them into batches; the others pad images, or batch images of one size.
+"""Measures images of four sizes: our engine packs them into batches; the other sides pad images, or batch images of one size.
 
 There is no server: one thread runs on one core. All sides compute the same sequence of images; a seed determines the
 order of sizes.

@@ -58,8 +58,8 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
 // Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).
 bool HasSignedAttention(const v1::ModelConfig& config);
 
-// Sets the query of each QUERY_ROW entry of `request` to the index of the patch at the row and column of `query` in the
-// grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
+// If `query` has a row and a column, sets the query of each QUERY_ROW entry of `request` to the index of that patch in
+// the grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 

@@ -15,8 +15,8 @@ namespace vitrine {
 // Measures for `vitrine eval --require`: scores of the answered images, as in summary.json.
 std::span<const GateMeasure> EvalGateMeasures();
 
-// Returns FAILED_PRECONDITION if an evaluation of this model with `top_k` predictions would lack the measure of a gate,
-// or if a gate is on top5 and the model has at most five classes.
+// Returns FAILED_PRECONDITION in two cases: an evaluation of this model with `top_k` predictions would lack the measure
+// of a gate; or a gate is on top5 and the model has at most five classes.
 absl::Status CheckEvalGates(std::span<const Gate> gates, const v1::ModelVersion& model, int top_k);
 
 // Returns a result for each gate. Compares the unrounded measures.

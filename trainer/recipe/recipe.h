@@ -30,8 +30,8 @@ absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
 // Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings need no
 // quotes. A [list] or comma-separated values replace a repeated field as a whole; a field of messages needs a [list].
-// INVALID_ARGUMENT: no such field (the message lists the fields), no such enum value (it lists the values), another
-// invalid value, or a zero in model_overrides, which would not change the model.
+// INVALID_ARGUMENT: an unknown field (the message lists the fields); an unknown enum value (the message lists the
+// values); another invalid value; or a zero in model_overrides, because a zero would not change the model.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Returns the errors of FindRecipe and ApplyOverride.

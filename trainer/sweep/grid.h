@@ -46,9 +46,9 @@ struct SweepGrid {
 // is no such file; INVALID_ARGUMENT gives line and column.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 
-// Returns every run of the sweep. INVALID_ARGUMENT names the invalid axis, value or run before any run starts: a path
-// that the recipe does not have, an invalid value, an axis without values, two runs that are the same experiment, a
-// recipe that ValidateRecipe rejects, or more than 10,000 runs.
+// Returns every run of the sweep. INVALID_ARGUMENT: a path that the recipe does not have; an invalid value; an axis
+// without values; two runs that are the same experiment; a recipe that ValidateRecipe rejects; more than 10,000 runs.
+// The message names the invalid axis, value or run.
 absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep);
 
 }  // namespace vitrine

@@ -15,9 +15,9 @@ namespace vitrine {
 // A published or imported model that labels images for distillation. Thread-safe.
 class Teacher {
  public:
-  // Reads the version. INVALID_ARGUMENT if the class names differ from `labels`, if the pixels' mean or deviation
-  // differs from the student's, or if the teacher does not accept the student's fixed size or a size of recipe.sizes;
-  // the message names the difference. Otherwise returns the errors of ReadVersionAt and BuildModel.
+  // Reads the version. INVALID_ARGUMENT, with the difference, in three cases: the class names differ from `labels`; the
+  // mean or deviation of the pixels differs from the student's; or the teacher does not accept the student's fixed size
+  // or a size of recipe.sizes. Otherwise returns the errors of ReadVersionAt and BuildModel.
   static absl::StatusOr<std::unique_ptr<Teacher>> Make(const v1::Distillation& distillation,
                                                        const v1::ModelConfig& student,
                                                        const std::vector<std::string>& labels,

@@ -26,8 +26,8 @@ struct RequestClass {
   absl::Duration deadline = absl::Seconds(30);
   double weight = 1;                     // relative share of the load; above 0
   std::vector<std::string> images = {};  // files and folders; empty: a generated image
-  // Additional contents of the answers. Attention is requested without layers and heads, so the defaults apply: the
-  // mean over the heads of the last layer, a rollout over the whole model, the distances of all layers.
+  // Additional contents of the answers. Attention is requested without layers and heads, so the defaults apply:
+  // the mean over the heads of the last layer; for a rollout, the whole model; for distances, all layers.
   std::vector<v1::AttentionKind> attention = {};
   std::vector<v1::FeatureKind> features = {};
   std::optional<int> top_k = {};  // number of predictions; unset: the server's default

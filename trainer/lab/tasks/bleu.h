@@ -22,9 +22,9 @@ struct BleuCounts {
   void Add(std::span<const std::string> candidate, std::span<const std::string> reference);
   void Add(const BleuCounts& other);
 
-  // Returns min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, where r and c count the words of references and
-  // candidates and pn is the matching share of candidate n-grams. There is no smoothing, so the result is 0 if no
-  // n-gram of some length matches.
+  // Returns min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, where r is the number of words of the references and c
+  // that of the candidates; pn is the matching share of the candidates' n-grams. There is no smoothing, so the result
+  // is 0 if no n-gram of some length matches.
   double Bleu() const;
 };
 

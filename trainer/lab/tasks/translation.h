@@ -20,9 +20,9 @@ namespace vitrine {
 // Differentiable. Without smoothing this is cross entropy.
 at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels, double smoothing, int64_t padding);
 
-// Makes the task to translate sentences, with the most frequent words as vocabulary, SmoothedDivergence per word
-// (without padding), greedy decoding, and corpus BLEU of lower-case words (see WordsOf). If recipe.validation_share is
-// above 0, the whole validation split of the corpus is used for validation.
+// Makes the task to translate sentences. The most frequent words are the vocabulary. The loss is SmoothedDivergence per
+// word, without padding. Decoding is greedy, and the measure is corpus BLEU of lower-case words (see WordsOf). If
+// recipe.validation_share is above 0, the whole validation split of the corpus is used for validation.
 absl::StatusOr<std::unique_ptr<Task>> MakeTranslationTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                           const std::string& data);
 

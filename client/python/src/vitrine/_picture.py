@@ -91,7 +91,7 @@ def load(source: ImageSource) -> Picture:
     """Reads an image, and reduces it if the server would reject its size.
 
     JPEG, PNG and WebP files are sent unchanged. This includes damaged files, since the server reports the cause. Other
-    formats that Pillow reads are sent as pixels. If a WebP, GIF or TIFF has several images, only the first is sent.
+    formats that Pillow reads are sent as pixels. If a WebP, GIF or TIFF has several images, only the first one is sent.
     """
     if isinstance(source, Image.Image):
         return _of_image(source, "a PIL image")
