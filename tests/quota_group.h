@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// A real control group (version 1 or 2) with a limit of 1.5 cores. The programs start one compute thread in it.
+// A real control group (version 1 or 2) with a limit of 1.5 cores. In this group, the programs of Vitrine start one
+// compute thread.
 class QuotaGroup {
  public:
   QuotaGroup() {

@@ -143,8 +143,8 @@ class Intervals(unittest.TestCase):
 
 
 def digit_rows(scores):
-    """Returns results of the experiment 01-digits-small as CSV. `scores` has one score per task; seeds vary it
-    slightly."""
+    """Returns results of the experiment 01-digits-small as CSV. `scores` has one score per task. The scores of different seeds
+    differ slightly."""
     rows = ["task,attention,seed,run,epochs,seconds,test/accuracy"]
     for task, attention, seed in itertools.product(("SUB", "SWAP", "COPY"), ("QKV", "KV+Pos", "KV"), (1, 2, 3)):
         rows.append(f"{task},{attention},{seed},r,2,10,{scores[task] - seed / 10000}")

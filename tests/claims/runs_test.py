@@ -44,7 +44,8 @@ def write_report(work, axes, rows, grid):
 
 
 def write_sweep(work, experiment, finished=None, only=None, score=lambda labels, seed: 0.5 + seed / 1000, **options):
-    """Makes the work folder of a sweep in which the first `finished` runs, or those whose number is in `only`, have results."""
+    """Makes the work folder of a sweep. The first `finished` runs have results. If `only` is given, the runs for which
+    only(number) is true have results instead."""
     axes, rows = [axis["name"] for axis in experiment.axes], []
     for number, cell in enumerate(results.cells(experiment)):
         name = results.cell_name(experiment, cell)
@@ -145,7 +146,7 @@ class Take(Sweeps):
 
 
 class Rerun(Sweeps):
-    """Runs of the setting with seeds 1, 2 and 3 scored 0.501, 0.502 and 0.503."""
+    """The runs of the setting with the seeds 1, 2 and 3 have the scores 0.501, 0.502 and 0.503."""
 
     def setUp(self):
         super().setUp()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the client's output for constructed answers and models with stored texts. All fields of these messages
-// differ.
+// Compares stored texts with the client's output for constructed answers and models. Every field of an answer or a
+// model has a different value.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -96,7 +96,7 @@ TEST(ListenOnTcp, TheWildcardOfIPv6AcceptsIPv4Too) {
   }
 }
 
-// Tests with two addresses of a name, of which this machine has only one. This occurs on a machine without IPv6 whose
+// Tests a host name with two addresses, of which this machine has only one. This occurs on a machine without IPv6 whose
 // hosts file has ::1.
 class ListenOnAllTest : public ::testing::Test {
  protected:

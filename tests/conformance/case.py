@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of the conformance tests, and the classes for what a case expects of the server."""
+"""The cases of the conformance tests, and the classes that describe the reaction that a case expects from the server."""
 
 import dataclasses
 import typing
@@ -43,7 +43,7 @@ class Connection(Http2Client):
     MESSAGE = bytes(5)  # an empty message of gRPC
 
     def fields(self, path=None, **others):
-        """Returns a request's header fields. `others` replace fields, or remove them if None."""
+        """Returns a request's header fields. `others` replaces fields; the value None removes a field."""
         made = {":method": "POST", ":scheme": "http", ":authority": "localhost", ":path": path or self.PATH,
                 "content-type": "application/grpc", "te": "trailers"}
         made.update({name.replace("__", ":").replace("_", "-"): value for name, value in others.items()})

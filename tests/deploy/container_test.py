@@ -43,13 +43,14 @@ class Image(unittest.TestCase):
         return self.root / path
 
     def loader(self, *folders: object) -> "list[object]":
-        """Returns a command that starts a program with the image's libraries, and after them those of `folders`."""
+        """Returns a command that starts a program. The program's libraries are searched first in the image and then in
+        `folders`."""
         path = ":".join(map(str, [self.inside("usr/lib/x86_64-linux-gnu"), *folders]))
         return [self.inside("lib64/ld-linux-x86-64.so.2"), "--inhibit-cache", "--library-path", path]
 
 
 class ServerImage(Image):
-    """The server's root file system. Its library for GPUs has no kernels, which `script/build cuda` compiles."""
+    """The server's root file system. Its library for GPUs has no kernels, because only `script/build cuda` compiles them."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -173,7 +174,8 @@ def programs_of_images() -> "dict[str, list[str]]":
 
 
 class Carried(unittest.TestCase):
-    """Tests that an image has the programs that it starts and the libraries that these need, but no other libraries."""
+    """Tests that an image has the programs that it starts and the libraries that these programs need, but no other
+    libraries."""
 
     def test_images_have_the_programs_that_they_start(self) -> None:
         images = programs_of_images()
@@ -216,7 +218,7 @@ class HealthCheck(unittest.TestCase):
                         if asked.returncode == 0:
                             break
                         self.assertEqual(asked.returncode, 1, asked.stderr)
-                        # The second result occurs on a busy machine, where an answer takes seconds.
+                        # The second message occurs on a busy machine, where an answer takes seconds.
                         self.assertRegex(asked.stderr, "does not serve: NOT_SERVING|no health listener answers")
                     time.sleep(0.05)
                 self.assertEqual(asked.stdout, "SERVING\n", asked.stderr)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The real Prometheus watches a loaded server and a training run; no panel, rule or variable may come out empty.
+"""The real Prometheus watches a loaded server and a training run; no panel, rule or variable may be empty.
 
     dashboards_live_test.py PROGRAMS [--keep DIR]
 
@@ -31,7 +31,8 @@ from dashboards_scene import Scene
 LOAD_SECONDS = 20
 RATE_INTERVAL = "10s"
 
-# Series that a server has only after events that do not happen in this test. The rules guard each with "or".
+# Series that a server has only after events that do not happen in this test. Rules that use such a series give a replacement
+# value with "or".
 ABSENT_WHILE_WELL = {
     'vitrine_requests_total{code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE"}': "no fault of the server",
     "vitrine_repository_refresh_timestamp_seconds": "no remote repository",

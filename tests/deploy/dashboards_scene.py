@@ -51,7 +51,7 @@ callers {{ uid: {os.getuid()} roles: "look" }}
 
 
 class SceneError(Exception):
-    """The servers and programs of the test could not be started. The message is shown to the user."""
+    """Raised if the servers and programs of the test cannot be started. The message is shown to the user."""
 
 
 def wait_for(what, seconds, ask):

@@ -146,7 +146,7 @@ class Behind:
                 self.assertEqual(self.curl(f"/v1/models/{MODEL}:classify", version, "-X", "PUT", "-d", "x")[0], "405")
 
     def test_what_is_too_large(self):
-        """Over HTTP/2, curl 7.88 loses a response that arrives before it has sent the whole request."""
+        """Over HTTP/2, curl 7.88 loses a response that arrives before curl has sent the whole request."""
         too_large = self.folder / "large"
         too_large.write_bytes(b"\xff\xd8\xff" + bytes(17 << 20))
         code, body = self.curl(f"/v1/models/{MODEL}:classify", "--http1.1", "--data-binary", f"@{too_large}")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests deploy/systemd: systemd accepts the units, and the server starts, reports to a service manager and ends as they expect."""
+"""Tests deploy/systemd: systemd accepts the units, and the server starts, reports to a service manager and ends as the units
+expect."""
 import os
 import pathlib
 import re

@@ -34,7 +34,7 @@ using ::testing::IsSupersetOf;
 constexpr char kAbsent[] = "eit-absent";
 constexpr char kOther[] = "other";  // published, but no role of these callers may use it
 
-// Role of a test caller. The policy file and the expectations are made from it.
+// Role of a test caller. The policy file and the expectations are made from all roles.
 struct TestRole {
   const char* caller;  // the caller's line in the policy
   std::vector<std::string> methods;

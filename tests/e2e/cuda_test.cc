@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests vitrine-server --device cuda:0 with the fake driver. Answers for mixed sizes and attention must be those of the
-// CPU. Also tests a replaced version and a drain under load, and the exit code after a lost device.
+// Tests vitrine-server --device cuda:0 with the fake driver. The answers, with images of mixed sizes and with
+// attention, must equal those of a server on the CPU. Also tests a replaced version and a drain under load, and the
+// exit code after a lost device.
 #include <gmock/gmock.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>

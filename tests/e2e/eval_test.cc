@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine eval` as a program against vitrine-server: killed, and with a server that goes away.
+// Tests the program `vitrine eval` with vitrine-server. During a run, the program is killed, or the server goes away.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -93,7 +93,7 @@ TEST_F(FineTune, OneCommandMakesAVersionOfANewTask) {
   EXPECT_GE(Served(), 0.75) << "chance is 0.33";
 }
 
-// The images are few photographs of different sizes: dogs, and everything else.
+// The two classes are dogs and other objects, with at most eight photographs each. The photographs differ in size.
 TEST_F(FineTune, LearnsFromAHandfulOfPhotographs) {
   const char* const given = std::getenv("VITRINE_DATA");
   const fs::path samples = fs::path(given == nullptr ? "" : given) / "imagenet-samples";

@@ -22,10 +22,10 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the large models whose size is printed in a paper; together they have each depth, width and patch. Each of
-// the zoo's other large rows has one of these widths with one of these patches, and would cost gigabytes and many more
-// seconds. The parameter counts of these rows are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns only the
-// smallest model.
+// Returns the large models whose size is printed in a paper. Together they have every depth, width and patch size.
+// Every other large model of the zoo combines one of these widths with one of these patch sizes. The other models would
+// take gigabytes and much time, and their parameter counts are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns
+// only the smallest model.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   int64_t least = INT64_MAX;
@@ -51,7 +51,7 @@ TEST_P(LargeModel, IsServedWithEverythingItOffers) {
   const ScratchFolder output;
   ChildServer server(output.path(), {"--repository", repository.path().string(), "--listen", "127.0.0.1:0", "--metrics",
                                      "127.0.0.1:0"});
-  // The largest model, with 632 M parameters, needs half a minute on slow cores. This test does not concern time.
+  // The largest model, with 632 M parameters, needs half a minute on slow cores. This test does not check times.
   const std::string address = server.AwaitReady(absl::Minutes(10));
   const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
   const auto classifier = v1::Classifier::NewStub(channel);

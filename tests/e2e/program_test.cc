@@ -88,8 +88,8 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
   EXPECT_THAT(server.Output(), HasSubstr(absl::StrCat("stopped accepted=", accepted, " answered=", accepted)));
 }
 
-// Images are computed one at a time. Together they take far longer than the lame-duck time, in which the last callers
-// arrive, plus the quiet period after it.
+// Images are computed one at a time. Together they take far longer than the lame-duck time and the quiet period after
+// it. The last callers arrive during the lame-duck time.
 TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
@@ -216,7 +216,7 @@ TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
   EXPECT_EQ(allowed.Wait(), 0) << allowed.Output();
 }
 
-// Files of root would break the later start as another user.
+// Files that root creates would prevent a later start as another user.
 TEST(Program, CheckLeavesNoFiles) {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder.path() / "repository");
@@ -249,8 +249,8 @@ TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {
   EXPECT_THAT(folder.Read("output"), AllOf(HasSubstr("ulimit -v"), HasSubstr("threads with their stacks need")));
 }
 
-// Returns the cores on which the thread `name` of another process may run, once there are at most `most`. After half a
-// minute, returns the cores in any case.
+// Waits up to half a minute until the thread `name` of another process may run on at most `most` cores. Returns the
+// cores on which the thread may run.
 std::vector<int> CoresOf(pid_t pid, const std::string& name, size_t most) {
   std::vector<int> cores;
   (void)Eventually([&] {

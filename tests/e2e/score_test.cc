@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine score` as a program against vitrine-server: killed, and with a version that is replaced.
+// Tests the program `vitrine score` with vitrine-server. During a run, the program is killed, or the version is
+// replaced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +36,8 @@ class ScoreProgram : public ::testing::Test {
       folder_.Write(absl::StrCat("data/", i % 7, "/", 1000 + i, ".jpg"),
                     NoiseJpeg(16 + i % 13 * 4, 16 + i % 11 * 4, static_cast<uint32_t>(i)));
     }
-    // Each image has its own batch, so that its logits are bit-identical in every run. The repository is read often.
+    // Each image has its own batch, so that its logits are bit-identical in every run. The server reads the repository
+    // often.
     server_ = std::make_unique<ChildServer>(
         folder_.path(),
         std::vector<std::string>{"--repository", folder_.Path("repository"), "--listen", "127.0.0.1:0", "--metrics",

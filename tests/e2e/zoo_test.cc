@@ -22,7 +22,7 @@ namespace vitrine::testing {
 namespace {
 
 constexpr int64_t kLarge = 100'000'000, kLargeForEveryDay = 12'000'000;
-// Total of the variants that share a server. Publishing and loading as many parameters takes a few seconds.
+// Maximum number of parameters of all variants that share a server. Publishing and loading so many takes a few seconds.
 constexpr int64_t kParametersPerServer = 120'000'000;
 
 using Group = std::vector<const ZooRow*>;

@@ -143,7 +143,7 @@ TEST_F(Start, CheckAcceptsAValidConfigurationAndDoesNotServe) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "ports"));
 }
 
-// Both the configuration check and the start name every unavailable port and the device.
+// Both the configuration check and the start name every unavailable port and the unavailable device.
 TEST_F(Start, EveryUnavailablePortAndDeviceIsNamedAtOnce) {
   ServerOptions options = TestOptions(folder_.path() / "repository");
   options.http = options.health_listen = options.rpc.listen;

@@ -26,7 +26,7 @@ namespace {
 
 // The registry polls the repository at most a hundred times per second. Every version is published with fsync,
 // verified, built and run on its golden, so a thousand versions take half a minute. `script/prove swaps` sets larger
-// numbers with these variables.
+// numbers with the environment variables that are named here.
 constexpr int kSwaps = 60;  // VITRINE_SWAPS
 // VITRINE_SWAP_REQUESTS: minimum number of requests. Callers and version changes continue until it is reached.
 constexpr int64_t kRequests = 0;

@@ -47,8 +47,8 @@ static void PutPending(Connection* connection) {
   if (size > 0) Put(connection, bytes, (size_t)size);
 }
 
-// Returns true for every third handshake. The client abandons the other handshakes after the server has signed. It
-// makes their ClientHello only once, so these handshakes cost the client almost nothing.
+// Returns true for every third handshake. The client abandons the other handshakes after the server has signed. The
+// client makes the ClientHello of the abandoned handshakes only once, so they cost it almost nothing.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }

@@ -12,10 +12,13 @@ them call Check, two call Classify with 28x28 images, and one opens a connection
   run.py --command './server {port}' --tools build/bin    another gRPC server, without its metrics
 
 Bounds of a flood: no failed call, p99 of Check and Classify at most base + 50 ms (goal 20 ms), memory growth at most
-50 MB (goal 20 MB). Scenarios and their bounds: proxy (clients cancel calls at their deadline: the server closes no
-connection), unread (clients with window 0: memory at most the budget of answers + 100 MB, gauge exact to 2 %),
-get-model (64 sizes from three clients: p99 of Classify at most twice the base). Exit status: 0 if each row meets its
-bounds, otherwise 1. One run takes about 4 minutes."""
+50 MB (goal 20 MB). Scenarios and their bounds:
+
+proxy      Clients cancel calls at their deadline. The server closes no connection.
+unread     Clients have window 0. Memory is at most the budget of answers + 100 MB, and the gauge is exact to 2 %.
+get-model  Three clients call GetModel with 64 sizes. p99 of Classify is at most twice the base.
+
+Exit status: 0 if each row meets its bounds, otherwise 1. One run takes about 4 minutes."""
 import argparse
 import array
 import json

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the engine's C API: one call with up to three images and a request, then every function for the answers. An
 // input starts with the number of images. Each image has its kind, height, width, channels, size (two bytes) and bytes.
-// The rest of the input is the request. With 255 images, the rest is the name of a model to load. Each call must return
-// OK, or a code with a sentence.
+// The rest of the input is the request. If the number is 255, the rest of the input is the name of a model to load.
+// Each call must return OK, or a code with a sentence.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -29,7 +29,7 @@ RECORDS = {f"batches/{name}.bin": RANDOM.randbytes(400_000) for name in ("first"
 
 
 def packed():
-    """Packs an archive like the original. Adds an extra file, and a name that leads out of the folder."""
+    """Packs an archive like the original. Adds an extra file, and a file whose name leads out of the folder."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w:gz") as tar:
         for name, content in (RECORDS | {"batches/readme.html": b"read me", "../outside.bin": b"no"}).items():

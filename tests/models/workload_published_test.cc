@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the published form of the whole zoo with counts from an independent description of the models.
+// Compares the counts for the published form of every model of the zoo with counts from an independent description of
+// the models.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -96,8 +96,8 @@ TEST(Review, CorrectedTablesOfVitBase) {
   EXPECT_EQ(12 * layer + 1'536'000 + 231'211'008, 34'997'941'248);
 }
 
-// A row states errors if and only if print and correction differ, at sizes that reveal a missing factor. A corrected
-// intensity is FLOPs / bytes.
+// A row of the review's tables must state errors if and only if the printed and the corrected formula differ. The test
+// uses sizes that reveal a missing factor. A corrected intensity is FLOPs / bytes.
 TEST(Review, ErrorsAreWherePrintAndCorrectionDiffer) {
   for (const ReviewOperator& row : ReviewTables({.batch = 8, .tokens = 197})) {
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * b; };

@@ -190,7 +190,7 @@ KV = [
     kv("kv-pos-cifar10", "KV_POS", 3, patch=4, grid_rows=8, grid_columns=8, width=64, mlp_width=64, position_channels=50),
 ]
 
-# Models with OpenCLIP's names, which timm's own loader converts, and exact GELU.
+# Models with exact GELU, whose weights have OpenCLIP's names. timm's own loader converts these names.
 OPENCLIP = [
     Case("openclip-vit-b-32",
          {"preprocessing": native(32), "classes": 0,

@@ -12,7 +12,8 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """Returns a_i, the number of attending channels of block i, for all i. `schedule` describes how the others change."""
+    """Returns a_i, the number of attending channels of block i, for all i. `schedule` says how the number of convolved channels
+    changes from block to block."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {

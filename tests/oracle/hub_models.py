@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md.
 
-Each model gets random weights in its published architecture, is saved by its own library and imported as `vitrine-server --model`
-does. Its outputs for the golden images of the version, preprocessed by its own library, must be Vitrine's. Seconds and refusals
-go to stderr. With PART, tries only models whose name contains one of them.
+Each model gets random weights in its published architecture, is saved by its own library and imported as `vitrine-server
+--model` does. Its outputs for the golden images of the version, preprocessed by its own library, must be Vitrine's. Seconds and
+refusals go to stderr. With PART, tries only models whose name contains one of the given texts.
 """
 import io
 import math

@@ -90,7 +90,7 @@ TRANSFORMERS = {
     "hustvl/yolos-tiny": plain("YolosForObjectDetection", **TINY),
 }
 
-# SERVED lists the models that Vitrine serves, NEEDS the others by the missing feature.
+# SERVED lists the models that Vitrine serves. NEEDS lists the other models by the feature that Vitrine lacks.
 SERVED = """
     vit_tiny_patch16_224.augreg_in21k_ft_in1k vit_tiny_patch16_384.augreg_in21k_ft_in1k vit_small_patch16_224.augreg_in21k_ft_in1k
     vit_small_patch16_384.augreg_in21k_ft_in1k vit_small_patch32_224.augreg_in21k_ft_in1k vit_base_patch16_224.augreg2_in21k_ft_in1k

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Records tests/golden/picture_operations.inc: small images changed by the operations of timm's RandAugment.
+"""Records tests/golden/image_operations.inc: small images changed by the operations of timm's RandAugment.
 
 The operations use Pillow and have the increasing magnitudes. Needs numpy, timm and Pillow:
 
-    python3 tests/oracle/picture_operations.py > tests/golden/picture_operations.inc
+    python3 tests/oracle/picture_operations.py > tests/golden/image_operations.inc
 
 Each case is {operation, magnitude, negative, channels, width, height, pixels in hexadecimal}. The pixels of the input
 are 30 + 3 v / 4 for the values v of noise() in resize.py. Outside the image, the colour is (120, 110, 100).

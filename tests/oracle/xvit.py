@@ -27,7 +27,8 @@ class Affine(nn.Module):
 
 
 class XAttention(nn.Module):
-    """Attention with the queries of all tokens, or of the first one only. `e` is the width of q, k and v over all heads."""
+    """Attention with the queries of all tokens, or with the query of the first token only. `e` is the width of q, k and v over
+    all heads."""
 
     def __init__(self, width, e, heads, last_axis, class_query=False):
         super().__init__()

@@ -18,7 +18,7 @@ namespace vitrine {
 // Returns a model with hashed weights (tests/models/hashed_weights.h). Different seeds give different weights.
 WeightedModel HashedModel(const v1::ModelConfig& config, uint64_t seed = 1);
 
-// Returns a backend on the engine's portable path. Tests compare its results with those of the path that serves.
+// Returns a backend on the engine's portable path. Tests compare its results with the results of the server's path.
 std::unique_ptr<const Backend> PortableBackend(const WeightedModel& model);
 
 // Publishes HashedModel(config, seed) as the next version of `model`, with encoded images as goldens and the labels

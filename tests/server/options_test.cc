@@ -51,7 +51,7 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("use https://"));
 }
 
-// Every flag has a value that differs from its default, and each must take effect.
+// Every flag has a value that differs from its default, and each of these values must take effect.
 TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
                                                     {"--repository-cache", "/r"},

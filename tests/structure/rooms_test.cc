@@ -36,7 +36,7 @@ struct Room {
 };
 using Rooms = std::map<std::string, Room>;
 
-// The folder that every room may use. It uses no room and is not in the table.
+// The folder that every room (a source folder with its own rules) may use. It uses no room and is not in the table.
 const std::string kParts = "common";
 
 // Returns the table of cmake/rooms.cmake. CMake enforces this table as well.

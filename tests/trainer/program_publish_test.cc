@@ -74,8 +74,8 @@ TEST_F(PublishProgram, AResumedRunKeepsTheVersionItStartedFrom) {
   EXPECT_THAT(again.output, HasSubstr("published already: small/2"));
 }
 
-// The line, history, result, report and manifest must not name a test split. Otherwise the figure would look like a
-// score on unseen images.
+// The printed line, the history, the result, the report and the manifest must not name a test split. Otherwise the
+// figure would look like a score on unseen images.
 TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
   const Outcome run =

@@ -131,7 +131,8 @@ TEST_F(WriteAttentionTest, DivergingMapsOnTheGridHaveAColourBar) {
   EXPECT_GT(blue, 100);
 }
 
-// The sheet shows two layers: the first has almost uniform weights, the second attends to a single cell.
+// The drawn sheet has a tile for each of two layers. The first layer has almost uniform weights, and the second layer
+// attends to a single cell.
 TEST_F(WriteAttentionTest, ALayerWithUniformWeightsIsFlatOnTheSheet) {
   Exchange exchange = Ask({v1::CLASS_TOKEN_ROW}, {0, 1}, {0});
   std::vector<float> equal(24), peaked(24, 0.01f);

@@ -79,8 +79,8 @@ TEST_F(ClassifyModels, ThePageDescribesFailures) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
 
-// Tests a server whose traffic shares choose a version for requests without one, and whose kinds of attention have
-// different layers.
+// Tests a server that uses traffic shares to choose the version for requests without a version. Its kinds of attention
+// have different layers.
 TEST_F(ClassifyModels, EachColumnNamesItsVersionLayerAndDoubt) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->set_layers(12);

@@ -151,8 +151,8 @@ TEST(JournalLines, TheFirstDamageIsNamed) {
   EXPECT_EQ(fault(header + session + "short\n" + first), "line 3 is damaged");
 }
 
-// A process that is killed while it writes the first line leaves a part of this line. A file with any other content
-// belongs to somebody else.
+// A process that is killed while it writes the first line leaves a part of this line. A file with any other content is
+// not a journal.
 TEST(JournalLines, OnlyTheStartOfAFirstLineCountsAsAnIncompleteJournal) {
   for (const char* torn : {"", "0", "01234abc", "01234abc ", "01234abc {\"form", "01234abc {\"format\":1,\"mod"}) {
     const auto read = ParseJournal(torn);

@@ -83,8 +83,7 @@ TEST(Journal, AChangedByteNeverChangesAResult) {
       EXPECT_EQ(read.status().code(), absl::StatusCode::kDataLoss) << "byte " << i;
     } else {
       ASSERT_TRUE(read.ok()) << "byte " << i << ": " << read.status();
-      // Without the newline before it, the last line is joined to the previous line, and the result is one incomplete
-      // line.
+      // If the newline before the last line is missing, the last two lines become one incomplete line.
       EXPECT_EQ(read->evaluation.predictions.size(), i < last_line ? 1u : 2u) << "byte " << i;
     }
   }

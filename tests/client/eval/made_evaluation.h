@@ -14,8 +14,8 @@ struct MadeImage {
   int label = 0;
   std::vector<Guess> guesses = {};
 };
-// Returns an evaluation of a model "m" with the classes `labels`, which are also the classes of the data set. Its
-// images are named "cat/0.png" and so on, and their times are one second apart.
+// Returns an evaluation of a model "m" with the classes `labels`, which are also the classes of the data set. The
+// images are named "cat/0.png" and so on, and were answered one second apart.
 Evaluation MadeEvaluation(const std::vector<MadeImage>& images,
                           const std::vector<std::string>& labels = {"cat", "dog", "owl"});
 // Returns "kind 0", "kind 1", ...

@@ -18,7 +18,8 @@ namespace {
 
 class Merging : public ::testing::Test {
  protected:
-  // Writes one of `of` shards of nine images: shard `number`. Leaves out its last `lacking` images. Returns its folder.
+  // Writes shard `number` of `of` shards of nine images, without the last `lacking` images of this shard. Returns the
+  // shard's folder.
   std::string Part(int number, int of, size_t lacking = 0) {
     Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));
     e.settings.data_order = "o";

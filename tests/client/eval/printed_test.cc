@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares pages, texts and files for constructed evaluations with stored texts.
+// Compares stored texts with the pages, texts and files that constructed evaluations give.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -16,8 +16,8 @@
 namespace vitrine {
 namespace {
 
-// A fake Admin service. Loading the model "slow" lasts until the client cancels, every label is unknown, and only the
-// token "new" may reset. The test sets the serving state that the service returns.
+// A fake Admin service. A load of the model "slow" lasts until the client cancels it. Every label is unknown, and only
+// the token "new" may call ResetServing. The test sets the serving state that the service returns.
 class AdminServer final : public v1::Admin::Service {
  public:
   AdminServer() {

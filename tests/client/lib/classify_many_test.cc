@@ -56,8 +56,8 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order. Holds back up to four requests. At most about a dozen newer requests are answered before a
-// request.
+// Answers in random order. Holds back up to four requests. At most about a dozen newer requests are answered before an
+// older one.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;

@@ -150,7 +150,8 @@ TEST_F(RequestWindowTest, RespectsBothLimitsInFlight) {
   }
 }
 
-// Only errors because of missing capacity or time lower the limit. Other errors say nothing about the capacity.
+// The limit falls only after errors that report a lack of capacity or a passed deadline. Other errors do not depend on
+// the capacity.
 TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   using enum grpc::StatusCode;
   const auto limit_after = [&](grpc::StatusCode code, float retry_after) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests servers whose names change their address. This file replaces the resolver for these names; the system resolves
-// all others.
+// Tests servers whose host names change their addresses. This file replaces the resolver for these names. The system
+// resolves all other names.
 #include "client/lib/servers.h"
 
 #include <dlfcn.h>
@@ -112,7 +112,7 @@ TEST_F(MovingNames, WithoutAnAddressTheChannelStays) {
   EXPECT_THAT(Servers::Open({.address = List()}).status().message(), HasSubstr("no address of a.test"));
 }
 
-// The names change from a server that stops to another server.
+// The names first have the address of a server that stops, and then the address of another server.
 TEST_F(MovingNames, AreFollowedByCalls) {
   Place("a.test", "127.0.0.1");
   Place("b.test", "127.0.0.1");

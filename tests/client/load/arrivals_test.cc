@@ -41,7 +41,8 @@ TEST(ArrivalsAtRate, PoissonGapsAreExponential) {
   }
   const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / static_cast<double>(gaps.size());
   EXPECT_NEAR(mean * kRate, 1, 4 / std::sqrt(kCount));
-  // Kolmogorov-Smirnov test at level 0.001 for the largest distance between both distributions.
+  // Kolmogorov-Smirnov test at level 0.001 for the largest distance between the distribution of the gaps and the
+  // exponential distribution.
   std::sort(gaps.begin(), gaps.end());
   double distance = 0;
   for (size_t i = 0; i < gaps.size(); ++i) {

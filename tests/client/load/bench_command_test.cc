@@ -48,8 +48,8 @@ TEST(RunBench, OpenLoopAsJson) {
   EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
 }
 
-// Runs the command with a generator that is late: the sender of an open loop calls the passed function before each
-// request, and every fifth call blocks for 30 ms.
+// Runs the command with a load generator that is late. In an open loop, the sender calls the passed function before
+// each request. Every fifth call blocks for 30 ms.
 Outcome BenchHeldUp(const BenchCommand& command) {
   std::atomic<int> asked = 0;
   return Bench(command, [&] {
@@ -120,7 +120,7 @@ TEST(RunBench, ATraceIsReplayed) {
   EXPECT_EQ(PointOf(command)["seconds"], 0.03);
 }
 
-// The gap between both requests is 0.8 s, and the load is measured for one more gap.
+// The gap between the two requests is 0.8 s. The measurement continues for 0.8 s after the second request.
 TEST(RunBench, ATraceIsMeasuredForAMeanGapAfterItsLastRequest) {
   SmallServer server({.classify = Classify});
   const ScratchFolder folder;

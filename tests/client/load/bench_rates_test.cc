@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with so few requests that a late generator makes no point void. The server answers the first `good` requests
-// and rejects the others.
+// A load with so few requests that a late load generator makes no measured rate void. The server answers the first
+// `good` requests and rejects the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -34,7 +34,7 @@ struct SmallLoad {
     command.duration = absl::Milliseconds(400);
   }
 
-  // Runs the load. Interrupts it after the line about point number `points`.
+  // Runs the load. Interrupts the run after the lines about the first `points` measured rates.
   json Run(size_t points = 1000) {
     std::ostringstream out;
     errors.str("");

@@ -30,7 +30,7 @@ json ReportOf(const Outcome& outcome) {
   return outcome.measured.ok() ? json::parse(outcome.out) : json();
 }
 
-// Returns the fields of the report that are common to all points and do not differ between runs.
+// Returns the fields of the report that are common to all measured rates and do not differ between runs.
 json SettingOf(const BenchCommand& command) {
   json report = ReportOf(Bench(command));
   absl::Time started;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how the threads of a load share the requests, when a load ends, and its progress reports.
+// Tests how the threads of a load share the requests, when a load ends, and the progress reports of a load.
 #include "client/load/lane.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ LoadSettings Evenly(double rate) {
   return settings;
 }
 
-// Returns for each model how many of the first `count` requests it gets.
+// Returns the number of requests of each model among the first `count` requests.
 std::map<std::string, uint64_t> Drawn(const Workload& workload, uint64_t seed, uint64_t count) {
   std::map<std::string, uint64_t> drawn;
   for (uint64_t number = 0; number < count; ++number) {

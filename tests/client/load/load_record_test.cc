@@ -47,7 +47,7 @@ TEST(LoadRecord, CountsOnlyRequestsThatWereDueInTheInterval) {
   EXPECT_EQ(record.classes()[1].failed.at(8), 1u);
   EXPECT_EQ(record.classes()[1].not_sent, 1u);
   EXPECT_EQ(record.classes()[1].unanswered, 1u);
-  // Three of six due requests were answered, so the latency of the fourth is unknown.
+  // Three of six due requests were answered, so only the three lowest latencies are known.
   EXPECT_EQ(record.QuantileOfDue(0.5), 200 * kMs);
   EXPECT_EQ(record.QuantileOfDue(0.51), std::nullopt);
   // The rates count the answers that arrived during the interval: at 1010, 1050 and 1700 ms.
@@ -189,7 +189,7 @@ TEST(LoadResult, LatenessIsComparedWithTheLatencyOrItsBound) {
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
-// A start may be late by up to a tenth of the latency bound (4 of 40 ms), and always by up to 1 ms.
+// The maximum lateness of a start is a tenth of the latency bound (4 of 40 ms), but at least 1 ms.
 TEST(LoadResult, TheMaximumLatenessIsAccepted) {
   LoadResult result = LateBy4Of100Ms();
   result.bounds = {{0.99, absl::Milliseconds(40)}};

@@ -15,9 +15,9 @@ namespace {
 
 constexpr int kResourceExhausted = 8;
 
-// Records three seconds with two classes. Requests of the first class are answered after 10, 20, ... ms, plus 100 ms
-// from 2 s on. Requests of the second class are rejected, not sent or not answered. `next` returns the record for the
-// next event.
+// Records three seconds with two classes. Requests of the first class are answered after 10, 20, ... ms. If a request
+// is due at 2 s or later, its answer takes 100 ms more. Requests of the second class are rejected, not sent or not
+// answered. `next` returns the record for the next event.
 void Fill(const std::function<LoadRecord&()>& next, int requests) {
   v1::ClassifyResponse answer;
   answer.add_predictions();
@@ -80,8 +80,8 @@ LoadReport MadeReport() {
           .points = {MadePoint(12)}};
 }
 
-// Returns a search with four points: one meets the goal, one misses it, one is void because of a busy receiver, and one
-// is interrupted. The points are not in the order of their rates.
+// Returns a search with four measured rates. One meets the goal, one misses the goal, one is void because of a busy
+// receiver, and one is interrupted. The rates are not in increasing order.
 LoadReport MadeSearch() {
   LoadReport report = MadeReport();
   report.setting.goal = "p99 <= 50 ms";
@@ -131,8 +131,8 @@ TEST(LoadReport, AMetGoalIsValidEvenWithALateGenerator) {
   EXPECT_EQ(PointVerdict(point), "met, not stable");
 }
 
-// For three seconds, 200/s were due and 91/s were answered. The others are answered later, but within the deadline of
-// 30 s.
+// For three seconds, 200 requests per second were due and 91 per second were answered. The other requests are answered
+// later, but within the deadline of 30 s.
 TEST(LoadReport, IncreasingLatencyIsAnOverload) {
   LoadPoint point{.offered = 200, .result = {.record = LoadRecord(kInterval, 1)}};
   for (int i = 0; i < 600; ++i) {

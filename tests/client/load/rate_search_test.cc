@@ -156,7 +156,8 @@ TEST(MissedGoal, CoversAllDueRequestsAndNotOnlyTheAnswered) {
   EXPECT_EQ(MissedGoal(silent, {}, {{}, 0}), "no request was answered");
 }
 
-// A server that can answer 100/s gets 200/s. The run is too short for any request to reach its deadline.
+// A server that can answer 100 requests per second gets 200. The run is too short for any request to reach its
+// deadline.
 TEST(MissedGoal, AGrowingQueueMissesEveryGoal) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 2000; ++i) {
@@ -229,7 +230,7 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   return JudgeStability(record, 0.15).reason;
 }
 
-// The p99 of a window may differ three times as much as its p50. It is checked only in windows with at least 200
+// The p99 of a window may differ three times as much as its p50. The p99 is checked only in windows with at least 200
 // answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the scoring in the process with a small model and a made set of images: each image has one result, failed reads
-// are repeated, and a stop leaves few images to finish, however large they are.
+// Tests local scoring with a small model and constructed images. Each image must have one result, and failed reads must
+// be repeated. After a stop, only few images may still be finished, even if the images are large.
 #include "client/score/local_scorer.h"
 
 #include <gmock/gmock.h>
@@ -37,7 +37,8 @@ std::string Png(int side) {
   return *EncodePng(image);
 }
 
-// A set of images that all have the same file. After FailAt, the first reads of an image fail, then they succeed.
+// A set of images that all have the same file. After FailAt, the first reads of an image fail, and later reads of the
+// image succeed.
 class MadeImages final : public ImageSet {
  public:
   explicit MadeImages(std::string file, int64_t size = kImages) : file_(std::move(file)), size_(size) {}
@@ -177,8 +178,8 @@ TEST_F(LocalScorerTest, AChangedSourceEndsTheRun) {
   EXPECT_EQ(Score(data).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// After a stop, a batch is still finished, so this test and the next one limit the number of large images in a batch.
-// To be quick, one test uses a damaged file and the other a small image followed by zeros.
+// After a stop, running batches are still finished. This test and the next one check that a batch has few large images.
+// To be quick, this test uses a damaged file, and the next one a small image followed by zeros.
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
   results_.stops = true;
   const std::string whole = Png(2100);  // 4.4 million pixels, more than a batch takes

@@ -43,8 +43,8 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Returns models whose inputs are smaller or larger than the images below, cropped along either axis, stretched, or of
-// a size that depends on the image.
+// Returns models with different inputs: smaller or larger than the images below; cropped along either axis; stretched;
+// or of a size that depends on the image.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {

@@ -60,7 +60,7 @@ TEST(DecodeWebp, LosslessFilesAreExactAndLossyFilesAreClose) {
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
 }
 
-// Returns one file of each kind. The files are larger than a piece of the incremental decoder.
+// Returns one file of each kind. The files are larger than the pieces in which the incremental decoder gets a file.
 std::vector<std::pair<std::string, std::string>> LargeFiles() {
   const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
   const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;

@@ -145,8 +145,8 @@ TEST(ReadHeader, TheLimitsAreExact) {
   EXPECT_THAT(Refusal(PngFront(11, 10), {.max_pixels = 109}), HasSubstr("11 x 10"));
   EXPECT_THAT(Refusal(WebpOfChunks(WebpHeaderChunk(0, 4097, 4096))), HasSubstr("4097 x 4096"));
   EXPECT_TRUE(ReadHeader(WebpOfChunks(WebpHeaderChunk(0, 4096, 4096))).ok());
-  // The orientation of this photograph with 17 megapixels exchanges its sides. The message must have the displayed
-  // size.
+  // The EXIF orientation of this 17-megapixel photograph swaps width and height. The error message must have the
+  // displayed size.
   std::string photograph = JpegFile(SmoothImage(16, 16, 3), {.exif = ExifBlock(6)});
   const size_t frame = photograph.find("\xFF\xC0");
   photograph.replace(frame + 5, 4, "\x0D\xA0\x13\x60");

@@ -23,7 +23,7 @@ def helm(*arguments: str) -> subprocess.CompletedProcess[str]:
 def template(*arguments: str, release: str = "vitrine", chart: pathlib.Path = CHART) -> list[dict[str, Any]]:
     """Returns the objects of a release in the namespace vitrine."""
     said = helm("template", release, str(chart), "--namespace=vitrine", KUBERNETES, *arguments)
-    # Helm names the links that it follows on stderr.
+    # On stderr, Helm names the symbolic links that it follows.
     other = [line for line in said.stderr.splitlines() if "found symbolic link in path" not in line]
     if said.returncode != 0 or other:
         raise AssertionError(f"helm template {' '.join(arguments)}: {said.stderr}")
@@ -37,7 +37,7 @@ def refusal(*arguments: str, chart: pathlib.Path = CHART, release: str = "vitrin
 
 
 def examples() -> dict[str, list[dict[str, Any]]]:
-    """Returns the objects of each file of examples, by "helm/NAME"."""
+    """Returns the objects that the chart renders for each example file NAME.yaml. Their keys are "helm/NAME"."""
     found = {}
     for file in sorted(EXAMPLES.glob("*.yaml")):
         release = "vitrine-canary" if file.stem == "canary" else "vitrine"
@@ -46,7 +46,7 @@ def examples() -> dict[str, list[dict[str, Any]]]:
 
 
 def leaves(schema: dict[str, Any], values: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """Yields path, schema and default of every value that is no object with named values."""
+    """Yields path, schema and default of every value, except objects with named values."""
     for name, inner in schema["properties"].items():
         if "properties" in inner:
             yield from leaves(inner, values[name], f"{path}{name}.")
@@ -89,7 +89,7 @@ def table() -> str:
 
 
 def updated(page: str) -> str:
-    """Returns the page with its table replaced by the current one."""
+    """Returns the page with the current table in place of the old one."""
     begin = page.index(HEAD)
     end = page.index("\n\n", begin) + 1
     return page[:begin] + table() + page[end:]

@@ -47,7 +47,8 @@ def render(folder: pathlib.Path) -> list[Document]:
 
 @functools.cache
 def all_documents() -> dict[str, list[Document]]:
-    """Returns the documents by folder. Those of the chart have the key "helm/NAME", where NAME is the file with the values."""
+    """Returns the documents by folder. Documents of the chart have the key "helm/NAME", where NAME is the file with the
+    values."""
     return {**{name_of(folder): render(folder) for folder in kustomizations("Kustomization")}, **chart.examples()}
 
 

@@ -137,7 +137,7 @@ class Values(unittest.TestCase):
             self.assertIn(f"the release is called {name}", chart.refusal(IMAGE, release=name))
 
     def test_numbers_of_the_command_line(self):
-        """Numbers of --set have another type than those of values.yaml."""
+        """Helm gives the numbers in --set another type than the numbers in values.yaml."""
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
 
     def test_flags_that_args_may_not_repeat(self):
@@ -187,7 +187,8 @@ class Values(unittest.TestCase):
 
 class Traffic(unittest.TestCase):
     def test_canary(self):
-        """The weights add up to 100 %, the second Service is the other release's, and each selects only its own pods."""
+        """The weights add up to 100 %. The second Service is that of the other release. Each Service selects only the pods of
+        its own release."""
         for kind in ("HTTPRoute", "GRPCRoute"):
             backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
             self.assertEqual(sum(one["weight"] for one in backends), 100)
@@ -216,7 +217,7 @@ class ScaleToZero(unittest.TestCase):
         self.route = manifests.documents("helm/keda", "InterceptorRoute")[0]
 
     def test_follows_the_autoscaler(self):
-        """Target and pace are those of the HorizontalPodAutoscaler."""
+        """The targets and the scaling behaviour equal those of the HorizontalPodAutoscaler."""
         file = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]
         push, busy, cpu = self.spec["triggers"]
         self.assertEqual(float(busy["metadata"]["threshold"]),
@@ -243,7 +244,8 @@ class ScaleToZero(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_query(self):
-        """Two servers of the release, one of another release, one in another namespace."""
+        """The query gets series of two servers of the release, one server of another release, and one server in another
+        namespace."""
         query = self.spec["triggers"][1]["metadata"]["query"]
         series = [{"series": f'vitrine_lanes_busy_ratio{{namespace="{space}",pod="{pod}"}}', "values": f"{value}+0x20"}
                   for space, pod, value in (("vitrine", "vitrine-server-7f-a", 0.5), ("vitrine", "vitrine-server-7f-b", 0.25),
@@ -282,7 +284,7 @@ class Package(unittest.TestCase):
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
     def test_a_chart_without_its_links_is_refused(self):
-        """Flux and Windows leave links out of a checkout."""
+        """Flux and Windows omit symbolic links in a checkout."""
         for link, example in (("serving.textproto", "plain"), ("policy.textproto", "cpu"), ("prometheus-rule.yaml", "keda"),
                               ("autoscaler.yaml", "no-prometheus"), ("dashboards", "keda")):
             with self.subTest(link), tempfile.TemporaryDirectory() as folder:

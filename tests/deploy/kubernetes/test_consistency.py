@@ -39,7 +39,7 @@ class Server(unittest.TestCase):
                 health = int(manifests.flag(container, "--health-listen").rpartition(":")[2])
                 self.assertEqual(container["readinessProbe"]["grpc"], {"port": health})
                 live = container["livenessProbe"]["httpGet"]
-                # A startup probe that waited for a good version would kill a server without one, again and again.
+                # A startup probe that waited for a good version would repeatedly kill a server that has no good version.
                 self.assertEqual(container["startupProbe"]["httpGet"], live)
                 port = live["port"] if isinstance(live["port"], int) else port_of(container, live["port"])
                 self.assertEqual(port, int(manifests.flag(container, "--metrics").rpartition(":")[2]))
@@ -147,7 +147,8 @@ class References(unittest.TestCase):
 
 class Guide(unittest.TestCase):
     def test_images_of_the_users_registry(self):
-        """The guide's overlay names the user's images of server and models, with each overlay that can be its base."""
+        """The overlay in the guide names the user's images of the server and of the models. This must hold with each overlay
+        that can be its base."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         block = next(one for one in re.findall(r"(?ms)^```yaml\n(.*?)^```", guide) if "volumes/0/image" in one)
         for name in ("cpu", "gpu", "gpu-mig"):
@@ -197,7 +198,7 @@ class Numbers(unittest.TestCase):
                           for one in (others[-1], *cpu)], [("cpu", 80), ("cpu", 65)])
 
     def test_processes_of_a_distributed_run(self):
-        """WORLD_SIZE is the number of pods, MASTER_ADDR the name of the first."""
+        """WORLD_SIZE is the number of pods, and MASTER_ADDR is the name of the first pod."""
         job = manifests.documents("jobs/training-distributed", "Job")[0]
         pod = next(manifests.pods("jobs/training-distributed"))
         service = manifests.documents("jobs/training-distributed", "Service")[0]
@@ -238,7 +239,8 @@ class Numbers(unittest.TestCase):
 
 class KServePolicy(unittest.TestCase):
     def test_agrees_with_the_servers(self):
-        """Pods that may reach the server may also reach KServe's pods, and clients may connect to either."""
+        """Pods that may reach the server may also reach KServe's pods, and clients may connect to the server and to KServe's
+        pods."""
         def policies(folder):
             documents = yaml.safe_load_all((manifests.FOLDER / folder / "network-policy.yaml").read_text())
             return {one["metadata"]["name"]: one["spec"] for one in documents}

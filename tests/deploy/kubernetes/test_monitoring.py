@@ -20,7 +20,7 @@ SCALER = manifests.FOLDER / "components" / "autoscaling" / "autoscaler.yaml"
 
 
 def adapter_rules():
-    """Returns the adapter's rules by the name of the metric that each makes."""
+    """Returns the adapter's rules by the name of the metric that a rule makes."""
     return {rule["name"]["as"]: rule for rule in yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]}
 
 
@@ -56,7 +56,8 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(kept, prometheus_rule.made(), "run script/kubernetes-check --update")
 
     def test_label_of_the_release(self):
-        """The guide's overlay for kube-prometheus-stack labels the three objects that it looks for, and nothing else."""
+        """The guide's overlay for kube-prometheus-stack labels the three objects that kube-prometheus-stack looks for, and
+        nothing else."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         blocks = [textwrap.dedent(one) for one in re.findall(r"(?ms)^ *```yaml\n(.*?)^ *```", guide)]
         overlay = next(yaml.safe_load(one) for one in blocks if "/metadata/labels/release" in one)
@@ -127,7 +128,7 @@ class Monitoring(unittest.TestCase):
                           series("", "z", 1, code="OK"), series("shed_", "z", 1, reason="wait")], {"a": 1, "b": 0, "c": 0})
 
     def test_a_run_is_one_instance_in_every_pod(self):
-        """Relabeling gives the right instance for pods of a Job, of a PyTorchJob and of neither."""
+        """Relabeling gives the right instance for pods of a Job, for pods of a PyTorchJob, and for other pods."""
         spec = yaml.safe_load((prometheus_rule.FILE.parent / "pod-monitor.yaml").read_text())["spec"]
         component, job = "app.kubernetes.io/component", "batch.kubernetes.io/job-name"
         for labels, instance in (({component: "trainer", job: "vitrine-train-kv-mnist"}, "vitrine-train-kv-mnist"),

@@ -45,7 +45,7 @@ class Pods(unittest.TestCase):
                     self.assertEqual(own["capabilities"], {"drop": ["ALL"]})
                     self.assertNotIn("privileged", own)
                     self.assertIs(effective(pod, container, "runAsNonRoot"), True)
-                    # The user of the images.
+                    # The images run as this user.
                     self.assertEqual(effective(pod, container, "runAsUser"), 65532)
                     self.assertEqual(effective(pod, container, "seccompProfile"), {"type": "RuntimeDefault"})
 
@@ -81,7 +81,8 @@ class Pods(unittest.TestCase):
                         self.assertLessEqual(int(threads), manifests.quantity(container["resources"]["limits"]["cpu"]))
 
     def test_server_limits_fit_memory(self):
-        """The limits of requests and transport leave at least half of the memory for models and workspaces."""
+        """The limits on the bytes of queued requests and of the transport leave at least half of the memory for models and
+        workspaces."""
         for pod, container in servers():
             with self.subTest(pod.where):
                 held = sum(int(manifests.flag(container, name) or default) for name, default in
@@ -107,7 +108,7 @@ class Pods(unittest.TestCase):
                     self.assertEqual(pull, "IfNotPresent")
 
     def test_volumes(self):
-        """Every mount has a volume, every volume is mounted, and claims are those of storage/."""
+        """Every mount has a volume, every volume is mounted, and every claim is in storage/."""
         claims = {one["metadata"]["name"] for one in manifests.documents("storage", "PersistentVolumeClaim")}
         for pod in manifests.pods():
             with self.subTest(pod.where):

@@ -109,7 +109,7 @@ class Cluster:
         self.container = manifests.container_of(self.pod, "/usr/bin/vitrine-server")
         self.ports = {port["containerPort"]: free_port() for port in self.container["ports"]}
         self.token = secrets.token_urlsafe(32)
-        # The content of all volumes.
+        # The local folder for each path at which the pod mounts a volume.
         self.paths = {"/models": BUNDLED}
         for volume, mount in (("serving", "/etc/vitrine"), ("policy", "/etc/vitrine-policy")):
             name = next(one for one in self.pod.spec["volumes"] if one["name"] == volume)["configMap"]["name"]
@@ -229,7 +229,7 @@ class Runs(unittest.TestCase):
 @unittest.skipIf(flags.folder() is None, "the programs are not built")
 class RandomModel(unittest.TestCase):
     def test_is_published_once_however_often_the_init_container_runs(self):
-        # The overlay's own file, without rendering.
+        # Reads the overlay's own file, without rendering it.
         deployment = yaml.safe_load((manifests.FOLDER / "overlays" / "dev" / "deployment.yaml").read_text())
         container, = deployment["spec"]["template"]["spec"]["initContainers"]
         with tempfile.TemporaryDirectory() as folder:

@@ -11,8 +11,8 @@ import kubernetes_validate
 import custom_resources
 import manifests
 
-# The oldest version with every feature in use (images as volumes of restricted pods), the first that has them without a
-# feature gate, and the newest in the package.
+# The oldest version with every feature in use (images as volumes of restricted pods); the first version that has these features
+# without a feature gate; and the newest version in the package.
 VERSIONS = ("1.33", "1.35", kubernetes_validate.latest_version())
 
 

@@ -84,7 +84,7 @@ class Calibrate(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
         write_digits(cls.folder / "digits", 400)
-        # The bundled version without its calibration.
+        # Copies the bundled version without its calibration.
         version = cls.folder / "models" / MODEL / "1"
         shutil.copytree(ROOT / "models/bundled" / MODEL / "1", version)
         manifest = (version / "manifest.textproto").read_text()

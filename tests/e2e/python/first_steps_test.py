@@ -148,7 +148,7 @@ class FirstSteps(unittest.TestCase):
         (cls.clone / "policy.textproto").chmod(0o600)
         (cls.clone / "serving.textproto").write_text(
             'models { model: "eit-mini-cifar10" version_policy { latest: 2 } labels { label: "stable" version: 2 } }\n')
-        # The canary needs three versions of the model in the documents.
+        # The documents' commands for canaries need three versions of the model.
         for _ in range(3):
             cls.prepare("vitrine-repo publish my-models eit-mini-cifar10 --from models/bundled")
 

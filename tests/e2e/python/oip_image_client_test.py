@@ -14,7 +14,7 @@ import tritonclient.http
 import oip_server
 
 SAMPLES = oip_server.SOURCE / "samples"
-# Images that the models classify with certainty, by class, and the scaling of each view.
+# MODELS: images that each model classifies with certainty, in the order of the classes. VIEWS: the scaling of each tensor view.
 MODELS = {
     "eit-mini-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],
     "xcit-n12-f-sne-cifar10": ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"],

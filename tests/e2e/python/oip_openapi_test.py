@@ -34,7 +34,8 @@ class OpenApi(unittest.TestCase):
         return response.status, json.loads(read) if read else None
 
     def operation(self, method, url):
-        """Returns the operation of the most literal path that matches the URL."""
+        """Returns the operation of the path that matches the URL. If several paths match, takes the one with the fewest
+        parameters."""
         path = urllib.parse.urlsplit(url).path
         for template in sorted(self.document["paths"], key=lambda each: each.count("{")):
             pattern = "[^/:]+".join(re.escape(part) for part in re.split(r"\{\w+\}", template))

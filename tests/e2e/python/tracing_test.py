@@ -66,8 +66,8 @@ class Tracing(unittest.TestCase):
         self.assertEqual(self.count(server, name), wanted)
 
     def check_nested(self, spans):
-        """Expects one span of a request, with the spans of its stages inside, one after the other. Returns it and the
-        stages."""
+        """Expects one span of a request that contains the spans of its stages, one after the other. Returns the span of the
+        request and the spans of the stages."""
         self.assertEqual(len(spans), 5)
         whole = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
         stages = [span for span in spans if span is not whole]

@@ -45,7 +45,8 @@ class EngineDepthwise : public ::testing::TestWithParam<Convolution> {};
 INSTANTIATE_TEST_SUITE_P(, EngineDepthwise, ::testing::ValuesIn(AllConvolutions()),
                          [](const auto& info) { return info.param.name; });
 
-// Covers narrow grids, so that blocks of cells end at every column, with and without steps fused after the convolution.
+// Covers narrow grids, so that blocks of cells end at every column. Also covers convolutions with and without fused
+// steps.
 TEST_P(EngineDepthwise, IsThatOfTheFormula) {
   constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
   for (int64_t columns = 1; columns <= 13; ++columns) {

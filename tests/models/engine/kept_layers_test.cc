@@ -49,7 +49,8 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
   }
 }
 
-// Operators that share one product must be in one group, because the engine checks only the first of them.
+// Operators that are computed as one matrix product must be in one group, because the engine checks only the first
+// operator.
 TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
   int stems = 0, shared = 0;
   for (const SmallForm& form : SmallForms()) {

@@ -53,7 +53,7 @@ std::vector<Numbers> AllNumbers() {
   return all;
 }
 
-// Rows converted for a product.
+// Rows that were converted to an operand of a matrix product.
 struct Taken {
   Taken(const NarrowKernels& kernels, View<const float> x, float epsilon)
       : stride((x.columns + kernels.numbers_of_group - 1) / kernels.numbers_of_group * kGroupBytes),

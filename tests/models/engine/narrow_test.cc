@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests whole models in bf16 and int8, on every path with these precisions: logits are near the reference, an image has
-// the same bits in any batch, and kept operators are not narrow.
+// the same bits in any batch, and operators in PrecisionChoice::kept are not narrow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +56,8 @@ double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
 
-// Returns the operators that int8 engines never compute in int8. These operators use bf16, or fp32 if kept.
+// Returns the operators that int8 engines never compute in int8. These operators are computed in bf16, or in fp32 if
+// PrecisionChoice::kept names them.
 std::set<std::string> Bf16InInt8(const program::Program& program) {
   std::set<std::string> names;
   for (const program::Operator& op : program.operators()) {
@@ -100,8 +101,8 @@ TEST(PathOf, IsThatOfThePrecisionsKernels) {
   }
 }
 
-// If all operators are kept, bf16 becomes fp32. int8 becomes bf16 if the path has it, and operators that are never int8
-// become fp32.
+// If PrecisionChoice::kept names all operators, bf16 becomes fp32. int8 becomes bf16 if the path has bf16. Operators
+// that are never int8 become fp32.
 TEST_P(Narrow, WhatIsKeptIsWider) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -125,7 +126,8 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
   return paths;
 }
 
-// Convolutions of images are narrow even if all other operators are kept, unless one of the convolutions pools.
+// Convolutions of images are narrow even if PrecisionChoice::kept names all other operators, unless one of the
+// convolutions pools.
 TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);

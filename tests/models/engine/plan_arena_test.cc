@@ -34,7 +34,8 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
   EXPECT_EQ(plan.slots[static_cast<size_t>(plan.buffers[1].slot)].width, 4);
 }
 
-// A buffer takes the smallest free slot that is large enough, or else the slot that must grow least.
+// A buffer takes the smallest free slot that is large enough. If no free slot is large enough, the buffer takes the
+// slot that must grow least.
 TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
   // When the last buffer is written, slots of widths 8 and 16 are free, and a slot of width 2 has the step's input.
   const auto slot_of_last = [](int64_t width) {

@@ -216,7 +216,7 @@ struct Form {
   std::string change;  // merged into the config
 };
 
-// Tests one variant of every family with blocks, and of every form of block.
+// Tests one variant of every family that has blocks, and one variant with every form of block.
 class EveryBlock : public ::testing::TestWithParam<Form> {
  protected:
   EveryBlock() {

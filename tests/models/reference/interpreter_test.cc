@@ -67,7 +67,8 @@ class Written : public ::testing::Test {
   }
 };
 
-// Operators that mix tokens or channels keep their input's type (bf16 with gradients); their reader may need fp32.
+// Operators that mix tokens or channels keep their input's type (bf16 with gradients). The operator that reads their
+// result may need fp32.
 TEST_F(Written, NormsReadWhatMixesInBf16) {
   program::Builder b(3);
   const program::Value x = b.Linear("x", b.Patchify(2), 16);

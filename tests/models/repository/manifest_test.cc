@@ -127,7 +127,7 @@ TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_THAT(unknown, testing::IsEmpty());
   EXPECT_TRUE(ValidateManifest(*manifest).ok()) << ValidateManifest(*manifest);
-  // Our output is identical to the byte, so release 0.1, which rejects unknown fields, can serve it.
+  // Our output has the same bytes. Therefore release 0.1, which rejects unknown fields, can read it.
   EXPECT_EQ(FormatManifest(*manifest), text);
 }
 

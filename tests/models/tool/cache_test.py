@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `vitrine-repo cache` and `vitrine-server --model`, which runs it, with folders and a fake hub (hub.py).
+"""Tests `vitrine-repo cache`, and `vitrine-server --model`, which runs that command. The models are in folders and on a fake
+hub (hub.py).
 
 Usage: cache_test.py BUILD [-v]
 """

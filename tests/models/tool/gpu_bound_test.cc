@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the work of a plan's steps, and the lower bound of its time on a GPU.
+// Tests the computed work of each step of a plan, and the lower bound of the plan's time on a GPU.
 #include "models/tool/describe/gpu_bound.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests `vitrine-repo head` as a program, and its versions on a server.
+// Tests the program `vitrine-repo head`, and serves the versions that the program publishes.
 #include <gmock/gmock.h>
 
 #include "models/repository/manifest.h"

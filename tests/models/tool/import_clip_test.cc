@@ -65,7 +65,8 @@ void WriteVectors(const std::string& path, const at::Tensor& vectors) {
                                                             static_cast<size_t>(vectors.nbytes()));
 }
 
-// Without vectors of classes, the tower has no classes; with them, a logit is a scaled cosine of served vectors.
+// Without class vectors, the imported tower has no classes. With class vectors, the logit of a class is the scaled
+// cosine of the served image vector and the class vector.
 TEST_F(ImportProgram, ClipServesVectorsAndClassesOfVectors) {
   Write("clip.safetensors", OpenClipWeights());
   WriteLabels(3);

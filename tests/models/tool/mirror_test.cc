@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the checks of `vitrine-repo pull` before it changes its folder.
+// Tests the checks that `vitrine-repo pull` makes before it changes its folder.
 #include "models/tool/publish/remote/mirror.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A source of which only the list is read; each manifest is an error.
+// A source that can list its versions. Reading a manifest returns the given error.
 class ListedStore : public RemoteStore {
  public:
   ListedStore(std::vector<VersionId> versions, absl::Status fault)

@@ -143,7 +143,8 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
   const Outcome csv = Run("describe vit-b16 --paper --format csv");
   EXPECT_EQ(csv.error, "") << "nothing is measured";
   EXPECT_THAT(csv.out, HasSubstr("\n3,scaling,"));
-  // 6Nbd operations and 8Nbd bytes, both as printed and as corrected, are integers.
+  // The CSV must have integers for the 6Nbd operations and the 8Nbd bytes of this row, both as printed and as
+  // corrected.
   EXPECT_THAT(csv.out, HasSubstr("\n3,LN,903168,6Nbd,903168,1204224,8Nbd,1204224,"));
   const Outcome refused = Run("describe xcit-n12 --no-measure --paper");
   EXPECT_EQ(refused.exit_code, 1);

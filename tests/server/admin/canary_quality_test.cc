@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. They are right for the easiest images, whose share is `skill`. The other answers are
-// wrong in a way that depends on `seed`.
+// Simulated answers of a version. The share `skill` of the answers is right, namely those for the easiest images. The
+// other answers are wrong in a way that depends on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
@@ -124,8 +124,8 @@ TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
   EXPECT_THAT(Reason(), HasSubstr("its mean confidence differs"));
 }
 
-// Canaries of equal quality: another seed or precision, slightly slower, trained slightly longer or shorter, or
-// slightly more confident.
+// These canaries are as good as the stable version. They have another seed or precision; are slightly slower; were
+// trained slightly longer or shorter; or are slightly more confident.
 TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
   Guard();
   const std::vector<Behaviour> harmless = {

@@ -151,8 +151,8 @@ TEST(Scrape, SaysEveryNumberUnderItsName) {
   metrics.server().permission_denied = 104;
   std::string lines;
   for (const auto line : absl::StrSplit(metrics.Text(), '\n')) {
-    // Skips process metrics, and buckets of methods without calls, because their limits equal those of methods with
-    // calls.
+    // Skips process metrics. Skips buckets of methods without calls, because these buckets have the same limits as the
+    // buckets of methods with calls.
     const bool unused = absl::StrContains(line, "_bucket{") && absl::StrContains(line, "method=") &&
                         !absl::StrContains(line, "model=\"m\",method=\"Classify\",outcome=\"ok\"");
     if (!unused && !absl::StrContains(line, "process_")) absl::StrAppend(&lines, line, "\n");

@@ -116,8 +116,8 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
   EXPECT_EQ(status.executors[0].batch_age, absl::Seconds(2));
 }
 
-// One executor is busy for half of the time and the other for all of it, then both are idle. The ratio measures only
-// this time, so waiting or rejected requests do not change it.
+// One executor is busy for half of the time and the other executor all the time; then both are idle. The ratio measures
+// only busy time, so waiting or rejected requests do not change the ratio.
 TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   FakeClock clock;
   Metrics metrics("1.2.3");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the maps that the page draws with the server's overlays and numbers."""
+"""Compares the maps on the page with the server's overlays and numbers."""
 
 import base64
 

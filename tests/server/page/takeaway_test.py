@@ -112,7 +112,7 @@ class TakeAway(PageCase):
         self.assertTrue(page.locator("#sheet").is_hidden())
 
     def test_on_a_phone(self):
-        """A sheet that is longer than the screen is shown from its beginning, and every button is inside the sheet."""
+        """A panel that is longer than the screen is shown from its beginning, and every button is inside the panel."""
         page = self.open("#sample=cifar/frog-marsh.jpg", width=360, height=640)
         page.get_by_role("button", name="About the model").click()
         self.assertGreaterEqual(page.locator("#sheet-title").bounding_box()["y"], 0)

@@ -58,7 +58,7 @@ TEST(RefusedLicences, TheErrorNamesLicenceAndFlag) {
               HasSubstr("m/3: it states no licence, which this server rejects by --refuse-licence none"));
 }
 
-// Tests a version of an older release, whose licence is only in the entry of its download.
+// Tests a version that an older release published. The manifest states the licence only in the entry of the download.
 TEST(RefusedLicences, TheLicenceOfADownloadCounts) {
   v1::Manifest manifest = Licensed("");
   manifest.mutable_provenance()->mutable_origin()->set_licence("cc-by-nc-4.0");

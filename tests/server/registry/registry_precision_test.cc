@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests precisions of versions that come from the settings, and changes of these settings.
+// Tests versions whose precision comes from the settings, and changes of these settings.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -63,7 +63,8 @@ TEST_F(RemoteRepositoryTest, AChildThatEndsJustBeforeTheServerIsNoError) {
   EXPECT_EQ(Pids().size(), 1u);
 }
 
-// Only the child's lines about versions are changes; every other line is a fault, also an unexpected one.
+// Only the lines that the child prints about versions report changes. Every other line reports a fault, even if its
+// text is unknown.
 TEST(RemoteRepositoryLog, AFaultIsNoChangeAndNamesTheFlagOfTheServer) {
   const ScratchFolder folder;
   folder.Write("pull",

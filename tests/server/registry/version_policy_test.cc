@@ -103,7 +103,7 @@ TEST(VersionPolicy, ACanaryDoesNotReplaceTheServingVersion) {
       << "the canary alone would get all requests";
 }
 
-// The stable version gets the requests that the canaries do not get, so no older version is needed for them.
+// The stable version gets the requests that the canaries do not get, so no older version is needed for these requests.
 TEST(VersionPolicy, ACanaryBesideTheStableVersionLoadsNoOlderVersion) {
   const std::string latest = "version_policy { latest: 1 } ", latest2 = "version_policy { latest: 2 } ";
   const std::string stable = "labels { label: 'stable' version: 1 } ", share = "traffic { version: 4 percent: 5 } ";

@@ -154,7 +154,7 @@ TEST_F(VersionTableTest, ErrorsListLabelsAndModels) {
             absl::StatusCode::kNotFound);
 }
 
-// Tests that an error lists few names, because clients accept at most 8 KiB of such a text.
+// Tests that an error lists few names, because clients accept error texts of at most 8 KiB.
 TEST_F(VersionTableTest, AnErrorListsAtMostTenNames) {
   const auto add = [&](int64_t version) {
     table_.Change({absl::StrCat("n", 10 + version), 1}, [](KnownVersion& known) { known.status.state = v1::READY; });

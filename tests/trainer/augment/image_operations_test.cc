@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares image operations with results of timm and Pillow from tests/oracle/image_operations.py.
+// Compares image operations with results of timm and Pillow from tests/oracle/picture_operations.py.
 #include "trainer/augment/image_operations.h"
 
 #include <gtest/gtest.h>

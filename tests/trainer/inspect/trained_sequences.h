@@ -16,11 +16,12 @@ void TrainIn(const ScratchFolder& folder, const std::string& text, const std::st
 // Trains like TrainIn, in a new folder, and opens the run. On an error, fails the test with its status.
 SequenceRun RunOf(const std::string& text, const std::string& data = "");
 
-// Returns a recipe with four steps on six digits. `attention` is "qkv", "kv" or "kv-pos".
+// Returns a recipe that trains for four steps on sequences of six digits. `attention` is "qkv", "kv" or "kv-pos".
 std::string DigitsText(const std::string& attention);
-// Returns a recipe with four steps on the words of numbers. `attention` is as for DigitsText.
+// Returns a recipe that trains for four steps on the words of numbers. `attention` has the values of DigitsText.
 std::string NumbersText(const std::string& attention);
-// Returns a recipe with four steps of translation from digits to words. It needs --data generated:numbers.
+// Returns a recipe that trains for four steps to translate numbers from digits to words. It needs --data
+// generated:numbers.
 std::string TranslationText();
 
 }  // namespace vitrine::testing

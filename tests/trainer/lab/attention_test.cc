@@ -65,8 +65,8 @@ at::Tensor NaiveMapPosition(const at::Tensor& scores, const at::Tensor& weight, 
 
 class ReducedMapPosition : public ::testing::TestWithParam<int> {};
 
-// Compares the reduced and the published form, in values and every gradient, for one shared map (0 heads) and for one
-// map per head.
+// Compares the values and every gradient of the reduced map_pos with those of the published map_pos. All heads share
+// one map_pos (0 heads), or each head has its own.
 TEST_P(ReducedMapPosition, HasThePublishedFormsSoftmaxAndGradients) {
   constexpr int kBatch = 2, kHeads = 3, kLength = 9;
   for (const int channels : {3, 10, 20, 50}) {
@@ -161,7 +161,7 @@ TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
     const auto model = MakeHashedSequence(config);
     const Matrices seen = Watch(*model, 1, HashedBatch(config, 2, 10));
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
-    // The log of a weight minus its score is a term of the key minus a term of the query. Therefore differences along a
+    // The difference log(weight) - score is a term of the key minus a term of the query. Therefore differences along a
     // row are the same in every row.
     const at::Tensor offsets = seen.weights.log() - seen.scores;
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);

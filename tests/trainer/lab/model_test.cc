@@ -205,7 +205,8 @@ TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
   EXPECT_GT(Difference(plain->Forward(batch, training), residuals), 1e-3);
 }
 
-// If every branch is dropped, each output of a model without source attention depends only on the input at its place.
+// If every branch is dropped, each output of a model without source attention depends only on the input at the same
+// position.
 TEST(SequenceModels, DropPathLeavesOutBranches) {
   SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
   config.clear_dropping();
@@ -231,7 +232,7 @@ double Largest(const SequenceModel& model, const std::string& name) {
 }
 
 TEST(SequenceModels, StartAsThePapersCodeDoes) {
-  // Values are uniform within a bound, so the largest of many values is just below it.
+  // Values are uniform within a bound, so the largest of many values is just below the bound.
   const auto near = [](double bound) { return ::testing::AllOf(::testing::Le(bound), ::testing::Gt(0.98 * bound)); };
   const double d = 64, xavier = std::sqrt(6 / (d + d)), fan_in = 1 / std::sqrt(d);
   const std::string block = "encoder.blocks.0.";

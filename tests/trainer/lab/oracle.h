@@ -17,8 +17,8 @@ at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch
 // channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// Returns the row's model with hashed weights, large enough that each affects the results. Stops the test if there is
-// no such row.
+// Returns the row's model with hashed weights. Every weight is large enough to affect the results. Stops the test if
+// there is no such row.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);

@@ -61,10 +61,10 @@ TEST(Exchange, AllRanksHoldTheSameBitsEveryTime) {
   for (const std::string& hash : hashes) EXPECT_EQ(hash, hashes[0]);
 }
 
-// Ranks sum in an endless loop, and one of them gets the signal. All others must soon end with an error that names that
-// rank.
+// Ranks sum in an endless loop, and one of them gets the signal. All other ranks must soon end with an error that names
+// the rank that got the signal.
 void ExpectNamed(int count, int victim, int signal) {
-  // A rank that ends is detected long before the answer timeout, a rank that hangs only at the timeout.
+  // A rank that ends is detected long before the answer timeout. A rank that hangs is detected only at the timeout.
   Ranks ranks = StartAll(count, {"for-ever", "60", signal == SIGKILL ? "120" : "8"});
   for (const auto& rank : ranks) ASSERT_TRUE(rank->WaitForOutput("ten steps")) << rank->output();
   const absl::Time start = absl::Now();
@@ -182,7 +182,7 @@ TEST(Connect, TheAgentHostsTheStore) {
   options.isServer = true;
   options.waitWorkers = false;
   const c10d::TCPStore agent("127.0.0.1", options);
-  // The second attempt uses the store of the first.
+  // The second attempt uses the store of the first attempt.
   for (const char* attempt : {"0", "1"}) {
     Ranks ranks;
     for (int rank = 0; rank < 2; ++rank) {

@@ -124,7 +124,8 @@ TEST(Compare, ClassesAreCorrectedForTheirNumber) {
   EXPECT_EQ((*comparison)->classes[1].holm, 1);
 }
 
-// Score differences are paired by image, so their intervals are narrower than those of the two means.
+// Score differences are paired by image, so the interval of the mean difference is narrower than the intervals of the
+// two means.
 TEST(Compare, ScoresOfDistributionsArePaired) {
   Evaluation first = WithMistakes(1, 0, 0), second = WithMistakes(2, 0, 0);
   EXPECT_FALSE((*Compare(first, second))->nll.has_value()) << "without likelihoods there is no score";

@@ -230,7 +230,7 @@ TEST_F(StudyTest, StoppingOneCellStopsTheStudy) {
   EXPECT_EQ(study.cells[1].status, absl::CancelledError("the run was stopped"));
 }
 
-// Returns a study whose cells answered about ten images each.
+// Returns a study with about ten answered images in each cell.
 Study MadeCells(const std::vector<std::pair<int64_t, std::optional<double>>>& right_and_macs) {
   Study study{.data = "imagefolder:<pets>", .split = "test"};
   for (const auto& [right, macs] : right_and_macs) {

@@ -217,7 +217,7 @@ class EveryCall : public SmallCudaModel {
       status.Update(next.status());
       if (next.ok()) serving = std::move(next);
       status.Update(RunBatches(**serving));
-      // An error that is not sticky affects one batch only; the next one succeeds.
+      // An error that is not sticky affects one batch only; the next batch succeeds.
       if (!status.ok() && !sticky_) {
         EXPECT_TRUE(RunBatches(**serving).ok());
       }

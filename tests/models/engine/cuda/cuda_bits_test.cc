@@ -82,7 +82,7 @@ TEST_P(CudaBits, AreTheSameAloneAndInABatch) {
     }
     EXPECT_TRUE(SameBits(device.Logits(Views(images)), alone)) << Name(precision);
     if (precision != Precision::kFp32) continue;
-    // One image twice in a batch, and images in another order.
+    // Puts one image twice into the batch, and changes the order of the images.
     const std::vector<float> mixed = device.Logits(Views({images[2], images[0], images[2]}));
     const size_t classes = alone.size() / 3;
     for (const auto& [place, image] : {std::pair<size_t, size_t>(0, 2), {1, 0}, {2, 2}}) {

@@ -98,7 +98,7 @@ TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
   EXPECT_EQ(small.machine().memory().allocated(), 0u);
 }
 
-// The n-th largest buffers of all plans share memory.
+// For each n, the n-th largest buffers of all plans share memory.
 TEST(CudaArena, HoldsThePlansInTheSameMemory) {
   EmulatedDevice device;
   cuda::Buffers buffers(device);

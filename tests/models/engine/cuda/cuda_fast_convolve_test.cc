@@ -181,7 +181,8 @@ TEST(CudaFastConvolve, HasTheSameBitsInAnyCompany) {
     const std::vector<float> batch = OneLayer(form, kImages).Fast();
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 2, .sms = 1}).Fast(), batch)) << NameOf(form);
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 3, .sms = 132}).Fast(), batch)) << NameOf(form);
-    // The first image alone. It has the same pixels as in the batch, because they are the first random numbers.
+    // The first image alone. The image has the same pixels as in the batch, because its pixels are the first random
+    // numbers.
     const std::vector<float> alone = OneLayer(form, {kImages[0]}).Fast();
     EXPECT_EQ(std::memcmp(alone.data(), batch.data(), alone.size() * sizeof(float)), 0) << NameOf(form);
   }
@@ -219,7 +220,7 @@ TEST(CudaStem, MemoryHoldsTheMapsOfAnyBatch) {
           size = program::ResultOf(stem[i], size);
           const int64_t places = int64_t{images} * size.height * size.width;
           EXPECT_GE(most[i], places) << height << " x " << width << ", layer " << i;
-          // The last map has one position per cell, which BatchLimits::cells limits.
+          // The last map has one position per cell. BatchLimits::cells limits the number of cells.
           if (height == 224 && i + 1 < stem.size()) {
             EXPECT_LE(most[i], places * 7 / 5) << "layer " << i;
           }

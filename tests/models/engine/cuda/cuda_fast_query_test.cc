@@ -75,7 +75,7 @@ TEST(CudaFastQuery, HasThePlainKernelsBits) {
   }
 }
 
-// With more keys than scores fit in shared memory, the kernel computes the scores three times.
+// If shared memory is too small for the scores of all keys, the kernel computes the scores three times.
 TEST(CudaFastQuery, HasThePlainKernelsBitsForManyKeys) {
   for (const int cells : {511, 512, 1100}) {
     Query query(16, {cells, 3});

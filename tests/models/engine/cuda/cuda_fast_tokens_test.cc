@@ -165,7 +165,7 @@ TEST(CudaFastTokens, AnswerForTheFirstQueryAlone) {
   ExpectNear(tokens.Fast(), tokens.Plain());
 }
 
-// Scores grow from key to key by more than the range of exp, so each rescaling of the running sums makes them zero.
+// Scores grow from key to key by more than the range of exp, so each rescaling sets the running sums to zero.
 TEST(CudaFastTokens, KeepUpWithScoresThatGrow) {
   Tokens tokens(16, {150});
   for (int64_t row = 0; row < 151; ++row) {

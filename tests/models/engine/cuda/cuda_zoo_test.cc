@@ -31,8 +31,8 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Returns the rows that differ in more than depth, shortened to two blocks. If several rows are equal, returns the
-// first. Returns one ViT above 100 M parameters for each width, because smaller rows cover their patch sizes.
+// Returns rows of the zoo with their depth reduced to two blocks. If several rows are then equal, returns the first.
+// For each width, returns only one ViT above 100 M parameters, because smaller ViTs cover the patch sizes.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;

@@ -24,8 +24,8 @@ uint16_t Bits(float value) {
   return static_cast<uint16_t>(cpu::ToBf16(value));
 }
 
-// Row and column of an element of a fragment. OfA, OfB and OfD return the place of element i of a lane, as in "Matrix
-// Fragments for mma.m16n8k16" and "mma.m16n8k32" of the PTX manual.
+// Row and column of an element of a fragment. OfA, OfB and OfD return row and column of element i of a lane, as in
+// "Matrix Fragments for mma.m16n8k16" and "mma.m16n8k32" of the PTX manual.
 struct Place {
   size_t row, column;
 };
@@ -149,8 +149,8 @@ TEST_F(Sums, OfSmallIntegersAreExact) {
   }
 }
 
-// The models differ in terms that are small beside 1: sm_80 drops bits below 2^-24 of each term before it sums, sm_90
-// bits below 2^-25.
+// The models differ in terms that are small beside 1: sm_80 drops bits below 2^-24 of each term before it sums, and
+// sm_90 drops bits below 2^-25.
 TEST_F(Sums, AreCutAndRoundedAsTheModelSays) {
   const float tiny = 0x1p-24F, half = 0x1p-12F;
   // 1 + 2^-24 + 2^-24 = 1 + 2^-23 exactly.

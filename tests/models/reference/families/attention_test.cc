@@ -95,7 +95,7 @@ TEST(KvPos, HandsOutTheSymmetricPartAndAnOffsetPerKey) {
   const AttentionTap::Matrices& found = *tap.Find(0, AttentionSource::kTokens, 1);
   const at::Tensor scores = TensorOf(found.scores);
   EXPECT_LT(Difference(scores, scores.transpose(1, 2)), 1e-5);
-  // The log of a weight minus its score is a term of the key minus a term of the query. Therefore differences along a
+  // The difference log(weight) - score is a term of the key minus a term of the query. Therefore differences along a
   // row are the same in all rows and heads.
   const at::Tensor offsets = TensorOf(found.weights).log() - scores;
   const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
@@ -108,8 +108,8 @@ const std::string kXvit =
     "24 "
     "depth: 2 class_depth: 2 heads: 3 attention_width: 12 mlp_width: 30 ";
 
-// Token attention comes before the class token is joined, so the maps of token attention have no class row with any
-// mixer.
+// Token attention comes before the class token is joined. Therefore the maps of token attention have no class row,
+// whichever mixer the model has.
 TEST(XVit, AttentionOfEveryMixer) {
   const auto ability = [](const std::string& change) {
     return testing::MakeHashed(testing::Config(kXvit + change + " }"))->attention();

@@ -52,7 +52,7 @@ class EveryFamily : public ::testing::TestWithParam<SmallForm> {
 
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
-  // Returns an image whose sides are multiples of the form's.
+  // Returns an image whose height and width are `rows` and `columns` times those of the form.
   at::Tensor Sized(int rows, int columns, uint64_t seed) const {
     return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that callers share the server fairly. The first tests are of the pure rules, the later ones of the path from
+// Tests that callers share the server fairly. The first tests call only the rules. The later tests cover the path from
 // admission to batches, with a clock that only the test advances.
 #include "server/serve/scheduling/fair_share.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests batches that take only a part of the queue, because larger ones compute no faster. The tests are of the policy,
-// the queue and admission.
+// Tests batches that take only a part of the queue, because larger batches would not be computed faster. The tests
+// cover the policy, the queue and admission.
 #include <gmock/gmock.h>
 
 #include <memory>

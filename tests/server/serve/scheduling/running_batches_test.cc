@@ -122,8 +122,8 @@ TEST_F(BusyExecutorsTest, AnUrgentRequestIsRejectedIfNoExecutorIsIdleInTime) {
   EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "the executor is idle as soon as its batch ends";
 }
 
-// Tests the images of one call, which do not count as load for each other. An idle server admits the call whatever its
-// time, and a busy server admits all of its images or none.
+// Tests calls with several images, which do not count as load for each other. An idle server admits any call, however
+// long it takes. A busy server admits all images of a call or none.
 TEST_F(BusyExecutorsTest, TheImagesOfACallAreAdmittedTogether) {
   constexpr int kImages = 64;
   const auto ask = [&](int image) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the responses of the HTTP port's paths to images and to other bodies, without a connection.
+// Tests, without a connection, how the paths of the HTTP port respond to images and to other bodies.
 #include "server/wire/http/classify_front.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that parse a URL's query into a classify request.
+// Tests the function that parses a URL's query into a classify request.
 #include "server/wire/http/classify_query.h"
 
 #include <gmock/gmock.h>

@@ -21,7 +21,8 @@
 
 namespace vitrine::testing {
 
-// A stream that holds the server's parts until Take is called, as if the client received them then. Thread-safe.
+// A stream that holds the parts of the server's response until Take is called, which simulates that the client receives
+// them. Thread-safe.
 class FakeStream final : public HttpStream {
  public:
   void Send(Part&& part) override {

@@ -25,7 +25,7 @@ std::string Language(const std::string& model, const std::string& settings, cons
 
 TEST(LanguageTaskTest, LearnsNumberWords) {
   const auto task = TaskOf(Language("numbers-kv-pos-d64-l4", "context: 32 text: NUMBER_WORDS"));
-  // 80 % of 63,095 tokens are for training; a window has 32 tokens, and the last one needs a next token.
+  // 80 % of 63,095 tokens are for training. A sample has 32 tokens, and the last token of a sample needs a next token.
   EXPECT_EQ(task->samples(), (50'476 - 1) / 32);
   const auto model = testing::TrainFor(*task, 32, 250, 1e-2);
   const Score score = *task->MeasureOn(MeasuredSplit::kTest, *model, {.threads = 2});
