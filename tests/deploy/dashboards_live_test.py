@@ -31,8 +31,7 @@ from dashboards_scene import Scene
 LOAD_SECONDS = 20
 RATE_INTERVAL = "10s"
 
-# Series that a server has only after events that do not happen in this test. Rules that use such a series give a replacement
-# value with "or".
+# Series that a server has only after events that do not happen in this test. The test does not require these series.
 ABSENT_WHILE_WELL = {
     'vitrine_requests_total{code=~"INTERNAL|UNKNOWN|DATA_LOSS|UNAVAILABLE"}': "no fault of the server",
     "vitrine_repository_refresh_timestamp_seconds": "no remote repository",

@@ -40,7 +40,7 @@ std::unique_ptr<v1::Classifier::Stub> CallFrom(const std::string& host, const st
   EXPECT_EQ(bind(connection, reinterpret_cast<const sockaddr*>(&own), sizeof(own)), 0);
   EXPECT_EQ(connect(connection, reinterpret_cast<const sockaddr*>(&other), sizeof(other)), 0);
   const int flags = fcntl(connection, F_GETFL);
-  EXPECT_EQ(fcntl(connection, F_SETFL, flags | O_NONBLOCK), 0);  // as gRPC wants it
+  EXPECT_EQ(fcntl(connection, F_SETFL, flags | O_NONBLOCK), 0);  // gRPC requires a non-blocking socket
   return v1::Classifier::NewStub(grpc::CreateInsecureChannelFromFd(server, connection));
 }
 

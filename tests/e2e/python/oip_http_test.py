@@ -35,7 +35,7 @@ class Http(Either, unittest.TestCase):
     def post(self, body, **headers):
         connection = http.client.HTTPConnection(self.server.http, timeout=30)
         self.addCleanup(connection.close)
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # a body that is refused is not read to its end
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # the server does not read a refused body to its end
             connection.request("POST", f"/v2/models/{MODEL}/infer", body=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())

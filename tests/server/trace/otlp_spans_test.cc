@@ -23,7 +23,7 @@ using ::testing::Key;
 using ::testing::Not;
 using ::testing::Pair;
 
-// The request arrives an hour after the start of the service's clock, which is kWall behind the wall clock.
+// The request arrives one hour after the service's clock has started. This clock is kWall behind the wall clock.
 const absl::Time kArrival = absl::UnixEpoch() + absl::Hours(1);
 constexpr absl::Duration kWall = absl::Hours(24);
 
