@@ -259,7 +259,7 @@ TEST(RunBench, TheTextStartsWithTheSettings) {
   command.warm_up = absl::Milliseconds(600);
   EXPECT_THAT(Bench(command).out,
               StartsWith(server.address() + ": closed loop, 16 at a time; m within 5s, 1 image of 100 bytes; "
-                                            "unary mode, 2 connections, 1 thread, 1 s warm-up\n\ndue  "));
+                                            "unary mode, 2 connections, 1 thread, 0.6 s warm-up\n\ndue  "));
   command.sweep = ParseSweepRange("20:20").value();
   EXPECT_THAT(Bench(command).out, AllOf(HasSubstr("\n\noffered/s"), testing::EndsWith(".\n")));
 }

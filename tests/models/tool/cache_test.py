@@ -100,7 +100,7 @@ class Folders(Test):
     def test_a_folder_of_transformers_is_recognized_by_its_sizes(self):
         sizes = {"model_type": "vit", "hidden_size": 192, "num_hidden_layers": 12, "patch_size": 16, "image_size": [224, 224]}
         done = self.cache(self.model("unknown", {"model_type": "vit", "hidden_size": 193}))
-        self.refused(done, "hidden_size 193, num_hidden_layers 12, patch_size 16, image_size 224x224", "vit-tiny-patch16-224")
+        self.refused(done, "hidden_size 193, num_hidden_layers 12, patch_size 16, image_size 224x224", "`vitrine-repo import --help`")
         done = self.cache(self.model("named", sizes))  # tensors with the names of timm
         self.refused(done, "vit.embeddings.cls_token")
 
