@@ -35,8 +35,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& targ
 // Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
 // name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not serve gRPC.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
-// Translates gRPC's message about a failed connection for WaitUntilConnected. Returns the end of a sentence; empty if
-// the connection was refused or the cause is unknown.
+// Translates gRPC's message about a failed connection. Returns what WaitUntilConnected appends to "no server answers at
+// ADDRESS": for example ": there is no such socket". Returns "" for a refused connection and for an unknown cause.
 std::string CauseOf(const std::string& detail, const ClientOptions& options);
 
 }  // namespace vitrine

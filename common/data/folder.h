@@ -57,7 +57,7 @@ class PassedOver {
   void AddBeside(int64_t images) { beside_ += images; }
   int64_t beside() const { return beside_; }
 
-  // Returns "1 .bmp, 2 .gif; 1 image in folders of cat/"; empty if nothing was ignored.
+  // Returns the counts of ignored files, such as "1 .bmp, 2 .gif; 1 image in folders of cat/"; empty if there are none.
   std::string InWords() const;
 
  private:

@@ -25,8 +25,8 @@ namespace vitrine {
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams costs 4, and 1 more for each kilobyte of headers.
 struct HttpAbuseLimits {
-  // Burst of points of a connection, and points per second. A proxy stays below these limits even if it resets the
-  // expired requests of a thousand busy users.
+  // Token bucket of a connection: its size in points, and the points per second that are added. A proxy stays below
+  // these limits even if it resets the expired requests of a thousand busy users.
   double connection_burst = 20'000;
   double connection_rate = 10'000;
   // Burst, and points per second, of all connections of an address together. If the address has no points left, each of

@@ -21,7 +21,8 @@ v1::ModelConfig SmallNativeConfig();
 // Returns the null model for RGB images of 32x32 pixels and 3 classes.
 v1::ModelConfig NullConfig();
 
-// Returns a model in memory with hashed weights; `change` may modify each weight.
+// Returns a model in memory. Its weights are pseudo-random numbers from a hash. `change` is called with each weight
+// tensor and may modify it.
 std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
                                         const std::function<void(std::vector<float>& weight)>& change = nullptr);
 

@@ -63,7 +63,7 @@ v1::ClassifyRequest RequestOf(const RequestClass& request_class) {
   return request;
 }
 
-// Adds requests to a workload with known classes.
+// Adds requests to a workload whose request classes are complete.
 class WorkloadBuilder {
  public:
   WorkloadBuilder(const WorkloadOptions& options, Workload& workload)

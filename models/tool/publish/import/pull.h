@@ -44,7 +44,7 @@ struct Pulled {
 
 // Returns "" for "hf:ORG/NAME" with or without "@REVISION"; otherwise the error.
 std::string FaultOfPull(const std::string& model);
-// Return "" for a valid hub address, or SHA-256 in hexadecimal digits; otherwise the error.
+// Return "" if the text is a valid hub address, or a SHA-256 in hexadecimal digits. Otherwise they return the error.
 std::string FaultOfUrl(const std::string& text);
 std::string FaultOfDigest(const std::string& text);
 

@@ -186,7 +186,8 @@ class ChannelHead {
       }
     }
   }
-  // Computes the softmax of a column, whose other parts are in the lanes with the same t.
+  // Computes the softmax of a column. This lane has kSlots scores of the column; the lanes whose index is equal modulo
+  // 4 have the rest.
   static VITRINE_DEVICE void Softmax(float (&scores)[kSlots]) {
     float largest = scores[0];
     for (int slot = 1; slot < kSlots; ++slot) largest = Most(largest, scores[slot]);
