@@ -129,6 +129,12 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
                "accept tokens from the network without TLS, for example behind a proxy that terminates TLS");
   Add(app, "--policy", identity.policy, "access policy, textproto of vitrine.v1.AccessPolicy; read again when changed",
       "FILE");
+  // An empty value, such as that of an unset variable in a script, would open the server to all callers.
+  for (const char* flag : {"--tls-cert", "--tls-key", "--tls-client-ca", "--tokens", "--policy"}) {
+    app.get_option(flag)->check([](const std::string& text) {
+      return text.empty() ? std::string("the value is empty; name a file, or leave the flag out") : std::string();
+    });
+  }
   Add(app, "--admin", options.admin.listen, "address of the Admin service, HOST:PORT or unix:///PATH; empty: none",
       "ADDRESS");
   Add(app, "--audit-log", options.admin.audit_log, "file that admin actions are appended to; empty: the log", "FILE");

@@ -86,6 +86,7 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
   };
   HttpServerOptions rpc = CallerOptions(rpc_observer_);
   rpc.purpose = "--listen";
+  rpc.socket_purpose = "--socket";
   rpc.listen = options_.rpc.listen;
   rpc.socket = options_.rpc.socket;
   rpc.loops = std::max(1, options_.rpc.queues);

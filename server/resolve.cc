@@ -4,7 +4,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -68,19 +71,23 @@ absl::Status CheckAuditLog(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("--audit-log is \"", path, "\", which this user may not write"));
 }
 
-// Checks that the folder of a remote repository's copy exists or can be made, and leaves no new folder.
+// Checks that the folder of a remote repository's copy exists or can be made. Leaves no folder behind, and does not
+// make the folder itself, because several servers may start at once.
 absl::Status CheckCache(const ServerOptions& options) {
   namespace fs = std::filesystem;
   const std::string& cache = options.remote.cache;
   std::error_code error;
   if (cache.empty() || !options.models.empty() || !IsRemoteRepository(options.repository)) return absl::OkStatus();
   if (fs::is_directory(cache, error)) return absl::OkStatus();
-  fs::path first = fs::absolute(cache);  // the outermost folder that is missing
-  while (first.has_relative_path() && !fs::exists(first.parent_path(), error)) first = first.parent_path();
-  if (fs::create_directory(first, error)) fs::remove(first, error);
-  if (!error) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("--repository-cache is \"", cache, "\"; ", first.string(), " cannot be made: ", error.message()));
+  fs::path existing = fs::absolute(cache);
+  while (existing.has_relative_path() && !fs::exists(existing, error)) existing = existing.parent_path();
+  std::string trial = (existing / ".vitrine-check-XXXXXX").string();
+  if (mkdtemp(trial.data()) != nullptr) {
+    (void)rmdir(trial.c_str());
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("--repository-cache is \"", cache, "\"; no folder can be made in ",
+                                                 existing.string(), ": ", strerror(errno)));
 }
 
 // Returns the options without an incomplete TLS configuration, which Validate reports.

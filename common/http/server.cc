@@ -184,7 +184,9 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOp
     parts->address = tcp.address;
   }
   if (!options.socket.empty()) {
-    ASSIGN_OR_RETURN(parts->socket, UnixListening::Open(options.socket, options.purpose));
+    ASSIGN_OR_RETURN(
+        parts->socket,
+        UnixListening::Open(options.socket, options.socket_purpose.empty() ? options.purpose : options.socket_purpose));
     listening.push_back(parts->socket->TakeSocket());
   }
   const int loops = std::max(options.loops, 1);

@@ -67,6 +67,7 @@ struct HttpServerOptions {
   std::string socket = {};
   // Text for the error message if an address cannot be bound: "cannot listen on ... for --metrics".
   std::string purpose = "HTTP";
+  std::string socket_purpose = {};  // the same for `socket`; empty: `purpose`
   // Number of threads that read and write connections; each connection belongs to one.
   int loops = 1;
   // Number of threads (at least 2) that process bodies and make responses of plain requests. One of them is reserved

@@ -80,7 +80,7 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
   // afterwards.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
-  const absl::Status done = roll_back(id, absl::StrCat("rolled back by the canary guard: ", verdict.reason));
+  const absl::Status done = roll_back(id, absl::StrCat(kByGuard, verdict.reason));
   {
     MutexLock lock(mutex_);
     Canary& canary = canaries_[id];

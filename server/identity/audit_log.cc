@@ -114,8 +114,10 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 
 void AuditLog::RemoveEnd(ssize_t bytes) {
   struct stat now = {};
-  if (bytes == 0 || fstat(file_, &now) != 0 || now.st_size < bytes) return;
-  (void)!ftruncate(file_, now.st_size - bytes);  // fails for an append-only file
+  if (bytes == 0 || fstat(file_, &now) != 0) return;
+  const off_t end = lseek(file_, 0, SEEK_CUR);    // of the part
+  if (now.st_size != end || end < bytes) return;  // another process has written behind it
+  (void)!ftruncate(file_, end - bytes);           // fails for an append-only file
 }
 
 void AuditLog::Write(const AuditRecord& record) {

@@ -18,6 +18,10 @@
 
 namespace vitrine {
 
+// Beginning of the reason of a version that the guard has put away. Callers may read such a reason; an operator's is
+// only for operators.
+inline constexpr char kByGuard[] = "rolled back by the canary guard: ";
+
 // Rules by which a canary is rolled back automatically. Times may come from any clock.
 
 // Returns the versions that the guard watches: READY versions with a share of the traffic or the label `canary`, except

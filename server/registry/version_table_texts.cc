@@ -4,12 +4,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/nearest.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
 #include "models/repository/repository.h"
+#include "server/registry/canary_guard.h"
 #include "server/registry/settings/serving_rules.h"
 #include "server/registry/version_table.h"
 
@@ -36,10 +38,12 @@ class Listed {
   size_t count_ = 0;
 };
 
-// Returns why a version was put away, and the command that loads it again.
+// Returns who put a version away, the guard's reason, and the command that loads the version again. An operator's
+// reason is left out, because it may not be meant for callers.
 std::string PutAwayText(std::string_view model, const v1::PutAway& away) {
-  return absl::StrCat("version ", away.version(), " was put away (", away.reason(), "); vitrine admin load ",
-                      std::string(model), "@", away.version(), " loads it again");
+  const bool by_guard = absl::StartsWith(away.reason(), kByGuard);
+  return absl::StrCat("version ", away.version(), " was put away (", by_guard ? away.reason() : "by an operator",
+                      "); vitrine admin load ", std::string(model), "@", away.version(), " loads it again");
 }
 
 absl::Status StillLoading() {

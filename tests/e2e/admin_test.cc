@@ -189,7 +189,7 @@ TEST_F(AdminTest, TheCommandsSayWhatTheyDid) {
   std::tie(code, output) = Admin("serving mixed");
   EXPECT_EQ(code, 0) << output;
   EXPECT_THAT(output, AllOf(HasSubstr("put away   version 3: too green"), HasSubstr("changes are kept in: ")));
-  const std::string why = "version 3 was put away (too green); vitrine admin load mixed@3 loads it again";
+  const std::string why = "version 3 was put away (by an operator); vitrine admin load mixed@3 loads it again";
   EXPECT_THAT(Vitrine("models show mixed@3"), Pair(1, HasSubstr(why)));
   EXPECT_THAT(Vitrine("models show mixed --format json").second, HasSubstr(why));
   EXPECT_THAT(Vitrine("models --format json").second, HasSubstr(why));

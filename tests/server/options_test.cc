@@ -246,6 +246,12 @@ TEST(ServerOptions, RefusedLicencesAreAListOfPatterns) {
   EXPECT_THAT(FaultsOf({"--refuse-licence= "}), HasSubstr("--refuse-licence has an empty pattern"));
 }
 
+TEST(ServerOptions, AnEmptyFileOfCredentialsIsRefused) {
+  for (const char* flag : {"--tokens", "--policy", "--tls-cert", "--tls-key", "--tls-client-ca"}) {
+    EXPECT_THROW(testing::Parse({flag, ""}), CLI::ValidationError) << flag;
+  }
+}
+
 TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
   const std::string http = "--http=0.0.0.0:80", local = "--listen=127.0.0.1:1", tokens = "--tokens=/t";
   EXPECT_THAT(FaultsOf({local, http, tokens}),

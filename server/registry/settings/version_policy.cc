@@ -27,7 +27,8 @@ std::set<int64_t> Named(const ModelPlan& plan) {
   return named;
 }
 
-std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving) {
+std::set<int64_t> OfPolicy(const Facts& all, const Facts& usable, const ModelPlan& plan) {
+  const v1::ModelServing& serving = plan.serving;
   const v1::VersionPolicy& policy = serving.version_policy();
   std::set<int64_t> versions;
   switch (policy.policy_case()) {
@@ -41,14 +42,19 @@ std::set<int64_t> OfPolicy(const Facts& usable, const v1::ModelServing& serving)
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
       const bool stable_serves = usable.contains(LabelledVersion(serving, kStableLabel));
       std::optional<int64_t> waiting;
-      for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
+      size_t put_away = 0;
+      for (auto version = all.begin(); version != all.end() && versions.size() + put_away < most; ++version) {
+        const int64_t number = version->first;
+        // If the stable version serves, nothing needs to replace a version that was put away.
+        if (IsPutAway(plan.changed, number)) put_away += stable_serves ? 1 : 0;
+        if (!usable.contains(number)) continue;
         // Canaries, which Named() adds, and waiting versions must not displace the version that serves requests without
         // a version or label. The version with label `stable` cannot be displaced, because Named() also adds it.
-        if (!stable_serves && IsCanary(serving, version->first)) continue;
+        if (!stable_serves && IsCanary(serving, number)) continue;
         if (!version->second.is_waiting) {
-          versions.insert(version->first);
+          versions.insert(number);
         } else if (!waiting.has_value()) {
-          waiting = version->first;
+          waiting = number;
         }
       }
       if (waiting.has_value()) versions.insert(*waiting);
@@ -78,7 +84,7 @@ VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan&
   }
   std::set<int64_t> wanted;
   if (!plan.changed.unloaded()) {
-    wanted = OfPolicy(usable, plan.serving);
+    wanted = OfPolicy(all, usable, plan);
     wanted.merge(Named(plan));
   }
   VersionStep step;

@@ -162,6 +162,7 @@ TEST_F(ImportProgram, AFolderWithoutLabelsHasThoseOfImageNet) {
   ExpectNothingPublished();
   outcome = import(1000, "deit_tiny_patch16_224");
   ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("the labels are those of ImageNet-1k, because neither --labels"));
   const std::vector<std::string> labels = ReadVersion(Path("models"), {"imported", 1})->labels;
   ASSERT_EQ(labels.size(), 1000);
   EXPECT_EQ(labels[0], "tench");

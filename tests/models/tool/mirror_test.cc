@@ -18,10 +18,10 @@ using testing::HasSubstr;
 // A source that can list its versions. Reading a manifest returns the given error.
 class ListedStore : public RemoteStore {
  public:
-  ListedStore(std::vector<VersionId> versions, absl::Status fault)
-      : versions_(std::move(versions)), fault_(std::move(fault)) {}
+  ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> manifest)
+      : versions_(std::move(versions)), manifest_(std::move(manifest)) {}
   absl::StatusOr<std::vector<VersionId>> List() override { return versions_; }
-  absl::StatusOr<std::string> ReadManifest(const VersionId&) override { return fault_; }
+  absl::StatusOr<std::string> ReadManifest(const VersionId&) override { return manifest_; }
   Download DownloadOf(const VersionId&, const v1::FileDigest&, std::filesystem::path) override { return {}; }
   absl::Status PutFile(const VersionId&, const v1::FileDigest&, const std::filesystem::path&) override {
     return absl::OkStatus();
@@ -30,14 +30,14 @@ class ListedStore : public RemoteStore {
 
  private:
   const std::vector<VersionId> versions_;
-  const absl::Status fault_;
+  const absl::StatusOr<std::string> manifest_;
 };
 
 class Mirror : public testing::Test {
  protected:
   absl::Status Refresh(const std::vector<VersionId>& source, bool remove,
-                       const absl::Status& fault = absl::UnavailableError("not stored")) {
-    ListedStore store(source, fault);
+                       const absl::StatusOr<std::string>& manifest = absl::UnavailableError("not stored")) {
+    ListedStore store(source, manifest);
     PullOptions options;
     options.source = "s3://models/production";
     options.folder = root_.string();
@@ -77,16 +77,20 @@ TEST_F(Mirror, VersionsOfACopyThatIsIncompleteAreRemoved) {
 
 // One damaged version must not keep a server from serving the others.
 TEST_F(Mirror, ARefreshThatLeavesVersionsOutMakesACopyInPart) {
-  const absl::Status damaged = absl::FailedPreconditionError("damaged");
+  const std::string damaged = "no manifest";
   folder_.Write("own/.pull/lock", "");
-  EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged).code(), damaged.code());
+  EXPECT_FALSE(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged).ok());
   EXPECT_FALSE(IsThere(".pull/refreshed")) << "no version at all";
   CopyVersion();
   folder_.Write("own/m/1/manifest.textproto", "");
   EXPECT_FALSE(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true).ok());
   EXPECT_FALSE(IsThere(".pull/refreshed")) << "the refresh was interrupted";
+  for (const absl::Status& refused : {absl::PermissionDeniedError("403"), absl::FailedPreconditionError("400")}) {
+    EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, refused).code(), refused.code());
+    EXPECT_FALSE(IsThere(".pull/refreshed")) << "the source refuses all requests since its credentials expired";
+  }
   const absl::Status left_out = Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged);
-  EXPECT_EQ(left_out, absl::FailedPreconditionError("n/1: damaged"));
+  EXPECT_THAT(left_out.ToString(), HasSubstr("n/1: manifest.textproto: "));
   EXPECT_EQ(Refreshed(), "part of s3://models/production\n");
   EXPECT_TRUE(IsThere("kv-pos-mnist/1/manifest.textproto"));
   EXPECT_FALSE(IsThere("m/1")) << "a server must not serve versions of another source";

@@ -93,12 +93,13 @@ TEST_F(VersionTableTest, AVersionWithOtherClassesNeedsTheStableLabelToServe) {
 
 TEST_F(VersionTableTest, AVersionThatWasPutAwayIsExplained) {
   ModelPlan plan;
-  plan.changed =
-      FromText<v1::ModelOverride>("put_away { version: 2 reason: 'old' } put_away { version: 3 reason: 'bad' }");
+  plan.changed = FromText<v1::ModelOverride>(
+      "put_away { version: 2 reason: 'old' } put_away { version: 3 reason: 'rolled back by the canary guard: bad' }");
   table_.SetPlan("m", plan);
   EXPECT_EQ(table_.Get("m").value().reason, "") << "versions 2 and 3 are still READY";
   Set(3, v1::RETIRING);
-  const std::string text = "version 3 was put away (bad); vitrine admin load m@3 loads it again";
+  const std::string text =
+      "version 3 was put away (rolled back by the canary guard: bad); vitrine admin load m@3 loads it again";
   EXPECT_EQ(table_.Route("m", {.version = 3, .label = "", .request_id = ""}).status(),
             absl::NotFoundError("model \"m\" " + text +
                                 "; the versions that the server loads are 1 (READY), 2 (READY), 3 (RETIRING)"));
@@ -107,7 +108,7 @@ TEST_F(VersionTableTest, AVersionThatWasPutAwayIsExplained) {
       table_.Get("m", 3).status(),
       absl::NotFoundError("model \"m\" " + text + "; the versions that the server loads are 1 (READY), 2 (READY)"));
   table_.Remove({"m", 2});
-  const std::string both = text + ", version 2 was put away (old); vitrine admin load m@2 loads it again";
+  const std::string both = text + ", version 2 was put away (by an operator); vitrine admin load m@2 loads it again";
   EXPECT_EQ(table_.Get("m").value().reason, both) << "the latest is first";
   EXPECT_EQ(table_.ListForCallers().at(0).reason, both);
   EXPECT_EQ(table_.List().at(0).reason, "") << "only for callers";

@@ -91,7 +91,12 @@ absl::Status TakeClasses(const std::string& head_bias, ImportInput& given, v1::M
     given.labels.clear();
     return absl::OkStatus();
   }
-  if (given.labels.empty()) RETURN_IF_ERROR(TakeImageNet(head_bias, given));
+  if (given.labels.empty()) {
+    RETURN_IF_ERROR(TakeImageNet(head_bias, given));
+    *given.notes << given.weights
+                 << ": the labels are those of ImageNet-1k, because neither --labels nor a config.json "
+                 << "gives any\n";
+  }
   config.set_classes(static_cast<int>(given.labels.size()));
   return CheckLabels(given, head_bias);
 }

@@ -131,10 +131,11 @@ class Refresh {
       if (copies_.manifests().contains(id)) continue;
       const absl::Status fetched = Fetch(id);
       if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
-      if (absl::IsUnavailable(fetched)) break;
+      if (has_source_failed_ || absl::IsUnavailable(fetched)) break;
     }
     if (!faults.empty()) {
-      if (!absl::IsUnavailable(faults.back()) && !HasCopy(options_)) faults.push_back(KeepPart(remote));
+      const bool was_each_tried = !has_source_failed_ && !absl::IsUnavailable(faults.back());
+      if (was_each_tried && !HasCopy(options_)) faults.push_back(KeepPart(remote));
       return JoinFaults(faults);
     }
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
@@ -178,8 +179,12 @@ class Refresh {
   }
 
   absl::Status Fetch(const VersionId& id) {
-    ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
-    absl::StatusOr<v1::Manifest> manifest = ParseManifest(text);
+    const absl::StatusOr<std::string> text = store_.ReadManifest(id);
+    // A manifest that is missing is a fault of its version. After any other error, such as credentials that are no
+    // longer accepted, the source would not return the other versions either.
+    has_source_failed_ = !text.ok() && !absl::IsNotFound(text.status());
+    RETURN_IF_ERROR(text.status());
+    absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text);
     const absl::Status valid = manifest.ok() ? ValidateManifest(*manifest) : manifest.status();
     if (!valid.ok()) return absl::FailedPreconditionError(absl::StrCat(kManifestFile, ": ", valid.message()));
     if (manifest->model() != id.model || manifest->version() != id.version) {
@@ -190,7 +195,7 @@ class Refresh {
     const fs::path stage = pull_ / absl::StrCat(id.model, "-", id.version);
     RETURN_IF_ERROR(MakeFolders(stage));
     RETURN_IF_ERROR(FetchFiles(id, *manifest, stage));
-    RETURN_IF_ERROR(ReplaceFile(stage / kManifestFile, text));
+    RETURN_IF_ERROR(ReplaceFile(stage / kManifestFile, *text));
     RETURN_IF_ERROR(SyncFolder(stage));
     RETURN_IF_ERROR(Install(id, stage));
     std::cout << absl::StrFormat("pulled %s (%.1f MB)", NameOf(id), static_cast<double>(BytesOf(*manifest)) / 1e6)
@@ -273,6 +278,7 @@ class Refresh {
   RemoteStore& store_;
   const PullOptions& options_;
   const fs::path root_, pull_;
+  bool has_source_failed_ = false;  // true: the last Fetch got no manifest although the source may have it
   Copies copies_;
 };
 
