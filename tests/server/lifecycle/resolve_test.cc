@@ -193,11 +193,12 @@ TEST(CheckConfiguration, TheFolderOfTheCopyExistsOrCanBeMade) {
     const ServerOptions options = Parse({"--repository", "s3://models", "--repository-cache", cache.c_str()});
     return std::string(CheckConfiguration(options).message());
   };
-  EXPECT_EQ(fault("/proc/x"), "--repository-cache is \"/proc/x\"; /proc/x cannot be made: No such file or directory");
-  EXPECT_THAT(fault("/proc/x/y"), HasSubstr("\"/proc/x/y\"; /proc/x cannot be made: "));
+  EXPECT_EQ(fault("/proc/x"),
+            "--repository-cache is \"/proc/x\"; no folder can be made in /proc: No such file or directory");
+  EXPECT_THAT(fault("/proc/x/y"), HasSubstr("\"/proc/x/y\"; no folder can be made in /proc: "));
   const std::string file = folder.Write("file", "").string();
-  EXPECT_THAT(fault(file), HasSubstr("cannot be made: File exists"));
-  EXPECT_THAT(fault(file + "/cache"), HasSubstr("cannot be made: Not a directory"));
+  EXPECT_THAT(fault(file), HasSubstr("no folder can be made in " + file + ": Not a directory"));
+  EXPECT_THAT(fault(file + "/cache"), HasSubstr("no folder can be made in " + file + ": Not a directory"));
   EXPECT_EQ(fault(folder.path().string()), "");
   EXPECT_EQ(fault(folder.Path("new/cache/")), "");
   EXPECT_FALSE(std::filesystem::exists(folder.Path("new"))) << "a check leaves no folder";
