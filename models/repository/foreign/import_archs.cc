@@ -289,9 +289,11 @@ void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
 absl::Status UnknownArch(ForeignSource source, std::string_view arch, std::string_view name) {
   constexpr size_t kShown = 3;
   std::vector<std::string> known = ForeignArchs(source), near;
-  for (std::string word; near.size() < kShown && !(word = NearestWord(name, known)).empty();) {
+  while (near.size() < kShown) {
+    const std::string word = NearestWord(name, known);
+    if (word.empty()) break;
     std::erase(known, word);
-    near.push_back(std::move(word));
+    near.push_back(word);
   }
   return absl::InvalidArgumentError(absl::StrCat("no architecture ", Quoted(arch), near.empty() ? "" : "; similar are ",
                                                  absl::StrJoin(near, ", "),
