@@ -80,7 +80,10 @@ absl::Status CheckCache(const ServerOptions& options) {
   if (cache.empty() || !options.models.empty() || !IsRemoteRepository(options.repository)) return absl::OkStatus();
   if (fs::is_directory(cache, error)) return absl::OkStatus();
   fs::path existing = fs::absolute(cache);
-  while (existing.has_relative_path() && !fs::exists(existing, error)) existing = existing.parent_path();
+  // A symbolic link to a missing folder counts as existing, because no folder can be made in its place.
+  while (existing.has_relative_path() && fs::symlink_status(existing, error).type() == fs::file_type::not_found) {
+    existing = existing.parent_path();
+  }
   std::string trial = (existing / ".vitrine-check-XXXXXX").string();
   if (mkdtemp(trial.data()) != nullptr) {
     (void)rmdir(trial.c_str());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -81,6 +82,10 @@ std::optional<RollbackVerdict> JudgeAnswers(const Bounds& most, const AnswerComp
 }
 
 }  // namespace
+
+std::string ReasonForCallers(const std::string& reason) {
+  return absl::StartsWith(reason, kByGuard) ? reason : "by an operator";
+}
 
 std::set<int64_t> Canaries(const TrafficTable& traffic) {
   std::set<int64_t> canaries;

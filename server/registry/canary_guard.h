@@ -21,6 +21,8 @@ namespace vitrine {
 // Beginning of the reason of a version that the guard has put away. Callers may read such a reason; an operator's is
 // only for operators.
 inline constexpr char kByGuard[] = "rolled back by the canary guard: ";
+// Returns the reason that callers may read: that of the guard, or "by an operator".
+std::string ReasonForCallers(const std::string& reason);
 
 // Rules by which a canary is rolled back automatically. Times may come from any clock.
 

@@ -15,6 +15,7 @@
 #include "server/process/crash_stack.h"
 #include "server/process/text_file.h"
 #include "server/registry/absent_versions.h"
+#include "server/registry/canary_guard.h"
 #include "server/registry/settings/refused_licences.h"
 #include "server/registry/settings/serving_rules.h"
 
@@ -293,6 +294,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
     if (away.version() == id.version) reason = away.reason();
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
+  if (IsPutAway(plan.changed, id.version)) reason = ReasonForCallers(reason);
   // `held` is declared before the change, so that the model is not freed under the lock.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {

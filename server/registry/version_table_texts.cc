@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/nearest.h"
@@ -41,8 +40,7 @@ class Listed {
 // Returns who put a version away, the guard's reason, and the command that loads the version again. An operator's
 // reason is left out, because it may not be meant for callers.
 std::string PutAwayText(std::string_view model, const v1::PutAway& away) {
-  const bool by_guard = absl::StartsWith(away.reason(), kByGuard);
-  return absl::StrCat("version ", away.version(), " was put away (", by_guard ? away.reason() : "by an operator",
+  return absl::StrCat("version ", away.version(), " was put away (", ReasonForCallers(away.reason()),
                       "); vitrine admin load ", std::string(model), "@", away.version(), " loads it again");
 }
 

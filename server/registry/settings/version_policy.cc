@@ -27,7 +27,13 @@ std::set<int64_t> Named(const ModelPlan& plan) {
   return named;
 }
 
-std::set<int64_t> OfPolicy(const Facts& all, const Facts& usable, const ModelPlan& plan) {
+size_t NewerPutAway(const ModelPlan& plan, int64_t version) {
+  const auto& away = plan.changed.put_away();
+  return static_cast<size_t>(
+      std::count_if(away.begin(), away.end(), [&](const v1::PutAway& each) { return each.version() > version; }));
+}
+
+std::set<int64_t> OfPolicy(const Facts& usable, const ModelPlan& plan) {
   const v1::ModelServing& serving = plan.serving;
   const v1::VersionPolicy& policy = serving.version_policy();
   std::set<int64_t> versions;
@@ -40,17 +46,17 @@ std::set<int64_t> OfPolicy(const Facts& all, const Facts& usable, const ModelPla
       break;
     default: {
       const size_t most = static_cast<size_t>(std::max(policy.latest(), 1));
-      const bool stable_serves = usable.contains(LabelledVersion(serving, kStableLabel));
+      const int64_t stable = LabelledVersion(serving, kStableLabel);
+      const bool stable_serves = usable.contains(stable);
       std::optional<int64_t> waiting;
-      size_t put_away = 0;
-      for (auto version = all.begin(); version != all.end() && versions.size() + put_away < most; ++version) {
+      for (auto version = usable.begin(); version != usable.end() && versions.size() < most; ++version) {
         const int64_t number = version->first;
-        // If the stable version serves, nothing needs to replace a version that was put away.
-        if (IsPutAway(plan.changed, number)) put_away += stable_serves ? 1 : 0;
-        if (!usable.contains(number)) continue;
         // Canaries, which Named() adds, and waiting versions must not displace the version that serves requests without
         // a version or label. The version with label `stable` cannot be displaced, because Named() also adds it.
         if (!stable_serves && IsCanary(serving, number)) continue;
+        // A version that was put away is not replaced by one between it and the stable version, which serves.
+        const bool replaces = stable_serves && number > stable && versions.size() + NewerPutAway(plan, number) >= most;
+        if (replaces) continue;
         if (!version->second.is_waiting) {
           versions.insert(number);
         } else if (!waiting.has_value()) {
@@ -84,7 +90,7 @@ VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan&
   }
   std::set<int64_t> wanted;
   if (!plan.changed.unloaded()) {
-    wanted = OfPolicy(all, usable, plan);
+    wanted = OfPolicy(usable, plan);
     wanted.merge(Named(plan));
   }
   VersionStep step;

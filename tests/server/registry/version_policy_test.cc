@@ -132,6 +132,10 @@ TEST(VersionPolicy, ACanaryIsNotTheOnlyVersionWithoutAStableOne) {
   EXPECT_THAT(Settle(OnDisk(4), Plan(latest + stable, "put_away { version: 4 }")), ElementsAre(1))
       << "version 1 serves, so nothing needs to replace the canary that was put away";
   EXPECT_THAT(Settle(OnDisk(5), Plan(latest + stable, "put_away { version: 4 }")), ElementsAre(1, 5));
+  EXPECT_THAT(Settle(OnDisk(5), Plan("version_policy { latest: 3 } labels { label: 'stable' version: 3 }",
+                                     "put_away { version: 4 } put_away { version: 5 }")),
+              ElementsAre(1, 2, 3))
+      << "versions older than the stable one keep their places";
   EXPECT_THAT(Settle(OnDisk(4), Plan(latest + share + "traffic { version: 3 percent: 5 }")), ElementsAre(2, 3, 4));
   const std::vector<VersionFacts> served = {Facts(1), Facts(2), Facts(3, State::kReady), Facts(4, State::kReady)};
   EXPECT_THAT(Settle(served, Plan(latest + stable + share), {1}), ElementsAre(3, 4))

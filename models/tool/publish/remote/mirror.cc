@@ -131,7 +131,8 @@ class Refresh {
       if (copies_.manifests().contains(id)) continue;
       const absl::Status fetched = Fetch(id);
       if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
-      if (has_source_failed_ || absl::IsUnavailable(fetched)) break;
+      if (absl::IsPermissionDenied(fetched)) has_source_failed_ = true;
+      if (absl::IsUnavailable(fetched)) break;
     }
     if (!faults.empty()) {
       const bool was_each_tried = !has_source_failed_ && !absl::IsUnavailable(faults.back());
@@ -180,10 +181,12 @@ class Refresh {
 
   absl::Status Fetch(const VersionId& id) {
     const absl::StatusOr<std::string> text = store_.ReadManifest(id);
-    // A manifest that is missing is a fault of its version. After any other error, such as credentials that are no
-    // longer accepted, the source would not return the other versions either.
-    has_source_failed_ = !text.ok() && !absl::IsNotFound(text.status());
-    RETURN_IF_ERROR(text.status());
+    if (!text.ok()) {
+      // A missing or damaged manifest is a fault of its version. Other errors may be those of the source, such as 400
+      // for credentials that have expired.
+      if (!absl::IsNotFound(text.status()) && !absl::IsDataLoss(text.status())) has_source_failed_ = true;
+      return text.status();
+    }
     absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text);
     const absl::Status valid = manifest.ok() ? ValidateManifest(*manifest) : manifest.status();
     if (!valid.ok()) return absl::FailedPreconditionError(absl::StrCat(kManifestFile, ": ", valid.message()));
@@ -278,7 +281,7 @@ class Refresh {
   RemoteStore& store_;
   const PullOptions& options_;
   const fs::path root_, pull_;
-  bool has_source_failed_ = false;  // true: the last Fetch got no manifest although the source may have it
+  bool has_source_failed_ = false;  // true: the source may have refused a version that it has
   Copies copies_;
 };
 

@@ -88,7 +88,7 @@ class OciRegistry : public RemoteStore {
       if ("sha256:" + Sha256Hex(reply.body) == digest) return std::move(reply.body);
       return absl::DataLossError(absl::StrCat(blob, " has other bytes than its digest says"));
     }
-    return absl::FailedPreconditionError(absl::StrCat(url, " is no version of a model: it has no ", kManifestFile));
+    return absl::NotFoundError(absl::StrCat(url, " is no version of a model: it has no ", kManifestFile));
   }
 
   Download DownloadOf(const VersionId&, const v1::FileDigest& file, std::filesystem::path into) override {
