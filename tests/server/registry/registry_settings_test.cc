@@ -8,6 +8,8 @@
 #include <chrono>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "server/registry/canary_guard.h"
 #include "server/registry/settings/serving_rules.h"
 #include "tests/server/logged.h"
 
@@ -66,15 +68,16 @@ TEST_F(RegistrySettingsTest, AVersionThatWasPutAwayStaysUnloaded) {
   files_.Add("m", 2);
   Open();
   registry_->Poll();
-  const auto put_away = [](v1::ModelOverride& row) {
+  const std::string reason = absl::StrCat(kByGuard, "too slow");
+  const auto put_away = [&](v1::ModelOverride& row) {
     row.add_put_away()->set_version(2);
-    row.mutable_put_away(0)->set_reason("too slow");
+    row.mutable_put_away(0)->set_reason(reason);
   };
   std::vector<std::string> reasons;
   registry_->Subscribe([&](const v1::ModelEvent& event) { reasons.push_back(event.version().reason()); });
   Set(put_away);
   EXPECT_EQ(registry_->Find("m").value()->id.version, 1);
-  EXPECT_THAT(reasons, ::testing::Contains("too slow")) << "events give the reason";
+  EXPECT_THAT(reasons, ::testing::Contains(reason)) << "events give the guard's reason";
   for (int poll = 0; poll < 5; ++poll) {
     clock_.Advance(absl::Hours(1));
     registry_->Poll();
