@@ -16,7 +16,7 @@ import oip_server
 from page_case import EIT, PATIENCE, PageCase, start_server
 
 SOON = 2.0  # seconds until the page must show the failure
-SLACK = 4.0  # additional seconds for a busy machine
+SLACK = 2.0  # additional seconds for a busy machine
 
 
 class Recovery(PageCase):
