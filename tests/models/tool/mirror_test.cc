@@ -15,14 +15,25 @@ namespace {
 
 using testing::HasSubstr;
 
-// A source that can list its versions. Reading a manifest returns the given error.
+constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1";
+
+// A source that lists its versions and refuses all files. It has the manifest of kv-pos-mnist, if that is given, and
+// returns `others` for the manifests of other versions.
 class ListedStore : public RemoteStore {
  public:
-  ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> manifest)
-      : versions_(std::move(versions)), manifest_(std::move(manifest)) {}
+  ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> others, std::string own)
+      : versions_(std::move(versions)), others_(std::move(others)), own_(std::move(own)) {}
   absl::StatusOr<std::vector<VersionId>> List() override { return versions_; }
-  absl::StatusOr<std::string> ReadManifest(const VersionId&) override { return manifest_; }
-  Download DownloadOf(const VersionId&, const v1::FileDigest&, std::filesystem::path) override { return {}; }
+  absl::StatusOr<std::string> ReadManifest(const VersionId& id) override {
+    return id.model == "kv-pos-mnist" && !own_.empty() ? own_ : others_;
+  }
+  Download DownloadOf(const VersionId&, const v1::FileDigest& file, std::filesystem::path into) override {
+    return {.url = "https://a.test/" + file.name(),
+            .file = std::move(into),
+            .bytes = file.bytes(),
+            .sha256 = file.sha256(),
+            .ask = [](const FetchRequest&) { return FetchReply{.status = 403}; }};
+  }
   absl::Status PutFile(const VersionId&, const v1::FileDigest&, const std::filesystem::path&) override {
     return absl::OkStatus();
   }
@@ -30,14 +41,16 @@ class ListedStore : public RemoteStore {
 
  private:
   const std::vector<VersionId> versions_;
-  const absl::StatusOr<std::string> manifest_;
+  const absl::StatusOr<std::string> others_;
+  const std::string own_;
 };
 
 class Mirror : public testing::Test {
  protected:
   absl::Status Refresh(const std::vector<VersionId>& source, bool remove,
-                       const absl::StatusOr<std::string>& manifest = absl::UnavailableError("not stored")) {
-    ListedStore store(source, manifest);
+                       const absl::StatusOr<std::string>& others = absl::UnavailableError("not stored"),
+                       const std::string& own = "") {
+    ListedStore store(source, others, own);
     PullOptions options;
     options.source = "s3://models/production";
     options.folder = root_.string();
@@ -47,7 +60,7 @@ class Mirror : public testing::Test {
   // Puts a complete version, kv-pos-mnist/1, into the copy.
   void CopyVersion() const {
     std::filesystem::create_directories(root_ / "kv-pos-mnist");
-    std::filesystem::copy(VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1", root_ / "kv-pos-mnist/1");
+    std::filesystem::copy(kBundled, root_ / "kv-pos-mnist/1");
   }
   std::string Refreshed() const { return folder_.Read("own/.pull/refreshed"); }
   bool IsThere(const std::string& path) const { return std::filesystem::exists(root_ / path); }
@@ -99,6 +112,20 @@ TEST_F(Mirror, ARefreshThatLeavesVersionsOutMakesACopyInPart) {
   EXPECT_EQ(Refreshed(), "1 versions of s3://models/production\n");
   EXPECT_FALSE(Refresh({{"n", 1}, {"kv-pos-mnist", 1}}, /*remove=*/true, damaged).ok());
   EXPECT_EQ(Refreshed(), "1 versions of s3://models/production\n") << "a complete copy stays complete";
+}
+
+// An archived or protected object of a bucket is refused with status 403, while the bucket returns the others.
+TEST_F(Mirror, OneRefusedVersionDoesNotHoldUpTheOthers) {
+  const std::string own = ReadFile(std::string(kBundled) + "/manifest.textproto");
+  const absl::Status refused = Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, "no manifest", own);
+  EXPECT_THAT(refused.ToString(), HasSubstr("kv-pos-mnist/1: https://a.test/"));
+  EXPECT_THAT(refused.ToString(), HasSubstr("n/1: manifest.textproto: ")) << "n/1 was tried, too";
+  CopyVersion();
+  for (const absl::Status& fault : {absl::PermissionDeniedError("403"), absl::OutOfRangeError("2 MiB")}) {
+    std::filesystem::remove(root_ / ".pull/refreshed");
+    EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, fault, own).code(), fault.code());
+    EXPECT_EQ(Refreshed(), "part of s3://models/production\n") << "the source still returns kv-pos-mnist/1";
+  }
 }
 
 TEST_F(Mirror, ASourceWithoutVersionsIsReported) {

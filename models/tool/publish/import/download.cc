@@ -92,7 +92,11 @@ class Part {
       if (reply->status != 200 && reply->status != 206) {
         const std::string why = absl::StrCat(download_.url, " returned status ", reply->status);
         // The file does not exist, or has no more bytes.
-        return reply->status == 404 || reply->status == 416 ? absl::DataLossError(why) : Continues(why);
+        if (reply->status == 404 || reply->status == 416) return absl::DataLossError(why);
+        absl::Status later = Continues(why);
+        // A server may refuse one file and still send others.
+        const bool is_refused = reply->status == 401 || reply->status == 403;
+        return is_refused ? absl::PermissionDeniedError(later.message()) : later;
       }
       if (download_.bytes < 0 || size_ == download_.bytes) return absl::OkStatus();
       if (size_ <= before) return absl::DataLossError(absl::StrCat(download_.url, " ended early"));

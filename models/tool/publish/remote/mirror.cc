@@ -131,12 +131,10 @@ class Refresh {
       if (copies_.manifests().contains(id)) continue;
       const absl::Status fetched = Fetch(id);
       if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
-      if (absl::IsPermissionDenied(fetched)) has_source_failed_ = true;
       if (absl::IsUnavailable(fetched)) break;
     }
     if (!faults.empty()) {
-      const bool was_each_tried = !has_source_failed_ && !absl::IsUnavailable(faults.back());
-      if (was_each_tried && !HasCopy(options_)) faults.push_back(KeepPart(remote));
+      if (!absl::IsUnavailable(faults.back()) && !HasCopy(options_)) faults.push_back(KeepPart(remote));
       return JoinFaults(faults);
     }
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
@@ -180,14 +178,8 @@ class Refresh {
   }
 
   absl::Status Fetch(const VersionId& id) {
-    const absl::StatusOr<std::string> text = store_.ReadManifest(id);
-    if (!text.ok()) {
-      // A missing or damaged manifest is a fault of its version. Other errors may be those of the source, such as 400
-      // for credentials that have expired.
-      if (!absl::IsNotFound(text.status()) && !absl::IsDataLoss(text.status())) has_source_failed_ = true;
-      return text.status();
-    }
-    absl::StatusOr<v1::Manifest> manifest = ParseManifest(*text);
+    ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
+    absl::StatusOr<v1::Manifest> manifest = ParseManifest(text);
     const absl::Status valid = manifest.ok() ? ValidateManifest(*manifest) : manifest.status();
     if (!valid.ok()) return absl::FailedPreconditionError(absl::StrCat(kManifestFile, ": ", valid.message()));
     if (manifest->model() != id.model || manifest->version() != id.version) {
@@ -198,7 +190,7 @@ class Refresh {
     const fs::path stage = pull_ / absl::StrCat(id.model, "-", id.version);
     RETURN_IF_ERROR(MakeFolders(stage));
     RETURN_IF_ERROR(FetchFiles(id, *manifest, stage));
-    RETURN_IF_ERROR(ReplaceFile(stage / kManifestFile, *text));
+    RETURN_IF_ERROR(ReplaceFile(stage / kManifestFile, text));
     RETURN_IF_ERROR(SyncFolder(stage));
     RETURN_IF_ERROR(Install(id, stage));
     std::cout << absl::StrFormat("pulled %s (%.1f MB)", NameOf(id), static_cast<double>(BytesOf(*manifest)) / 1e6)
@@ -262,10 +254,12 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  // Makes the folder a copy although versions were left out, if it has any version of the source.
+  // Makes the folder a copy although versions were left out, if it has any version that the source still returns.
   absl::Status KeepPart(const std::vector<VersionId>& remote) {
-    const auto is_here = [this](const VersionId& id) { return copies_.manifests().contains(id); };
-    if (std::none_of(remote.begin(), remote.end(), is_here)) return absl::OkStatus();
+    const auto here = std::find_if(remote.begin(), remote.end(),
+                                   [this](const VersionId& id) { return copies_.manifests().contains(id); });
+    // A source that refuses this version too, for example because the credentials have expired, may have the others.
+    if (here == remote.end() || !store_.ReadManifest(*here).ok()) return absl::OkStatus();
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));
   }
@@ -281,7 +275,6 @@ class Refresh {
   RemoteStore& store_;
   const PullOptions& options_;
   const fs::path root_, pull_;
-  bool has_source_failed_ = false;  // true: the source may have refused a version that it has
   Copies copies_;
 };
 

@@ -28,10 +28,11 @@ struct PullOptions {
 // versions that the source lacks. If the source has no version, a warning is printed on stderr.
 //
 // After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh. A
-// folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions were left out, unless the
-// error is UNAVAILABLE or the folder has no version of the source. In this case too, `remove` removes the versions that
-// the source lacks. Returns the errors of all versions in one status. ABORTED: another process refreshes the folder.
-// RESOURCE_EXHAUSTED: most_bytes, or the disk. Other errors are those of RemoteStore.
+// folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions were left out, and
+// `remove` then removes the versions that the source lacks. The folder becomes no copy after UNAVAILABLE, or if it has
+// no version whose manifest the source still returns: if credentials have expired, the versions left out are probably
+// intact. Returns the errors of all versions in one status. ABORTED: another process refreshes the folder.
+// RESOURCE_EXHAUSTED: most_bytes, or the disk. Other errors are those of RemoteStore and Fetch (download.h).
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
 
 // Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, and
