@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/strings/str_replace.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
@@ -125,6 +126,24 @@ TEST_F(Mirror, OneRefusedVersionDoesNotHoldUpTheOthers) {
     std::filesystem::remove(root_ / ".pull/refreshed");
     EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, fault, own).code(), fault.code());
     EXPECT_EQ(Refreshed(), "part of s3://models/production\n") << "the source still returns kv-pos-mnist/1";
+  }
+}
+
+// A version that does not fit into the copy gets room when an older one is removed from the source.
+TEST_F(Mirror, VersionsThatWereReplacedAreRemovedAlthoughOthersAreLeftOut) {
+  CopyVersion();
+  folder_.Write("own/kv-pos-mnist/2/manifest.textproto", "");
+  std::filesystem::create_directories(root_ / "m");
+  std::filesystem::copy(kBundled, root_ / "m/1");
+  const std::string last = ReadFile(root_ / "m/1/manifest.textproto");
+  folder_.Write("own/m/1/manifest.textproto", absl::StrReplaceAll(last, {{"kv-pos-mnist", "m"}}));
+  folder_.Write("own/.pull/refreshed", "3 versions of s3://models/production\n");
+  const std::vector<VersionId> source = {{"kv-pos-mnist", 1}, {"n", 1}};
+  for (const bool remove : {false, true}) {
+    EXPECT_FALSE(Refresh(source, remove, "no manifest").ok());
+    EXPECT_EQ(IsThere("kv-pos-mnist/2"), !remove);
+    EXPECT_TRUE(IsThere("kv-pos-mnist/1"));
+    EXPECT_TRUE(IsThere("m/1")) << "nothing has replaced it";
   }
 }
 

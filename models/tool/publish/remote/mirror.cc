@@ -134,7 +134,9 @@ class Refresh {
       if (absl::IsUnavailable(fetched)) break;
     }
     if (!faults.empty()) {
-      if (!absl::IsUnavailable(faults.back()) && !HasCopy(options_)) faults.push_back(KeepPart(remote));
+      if (!absl::IsUnavailable(faults.back())) {
+        faults.push_back(HasCopy(options_) ? RemoveReplaced(remote) : KeepPart(remote));
+      }
       return JoinFaults(faults);
     }
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
@@ -252,6 +254,21 @@ class Refresh {
       std::cout << "removed " << NameOf(id) << std::endl;
     }
     return absl::OkStatus();
+  }
+
+  // Removes retired versions although others were left out, which may lack their room. Versions of a model stay if the
+  // copy has no other one from the source.
+  absl::Status RemoveReplaced(const std::vector<VersionId>& remote) {
+    if (!options_.remove) return absl::OkStatus();
+    std::set<VersionId> kept(remote.begin(), remote.end());
+    std::set<std::string> models;
+    for (const VersionId& id : remote) {
+      if (copies_.manifests().contains(id)) models.insert(id.model);
+    }
+    for (const auto& [id, manifest] : copies_.manifests()) {
+      if (!models.contains(id.model)) kept.insert(id);
+    }
+    return RemoveRetired(kept);
   }
 
   // Makes the folder a copy although versions were left out, if it has any version that the source still returns.
