@@ -118,7 +118,13 @@ void AddSettingSources(CLI::App& app, const std::string& prefix) {
   for (CLI::Option* option : app.get_options()) {
     if (option != app.get_help_ptr()) option->envname(Variable(prefix, option->get_lnames().front()));
   }
-  app.set_config("--config", "", "settings in TOML, a line for each flag: KEY = VALUE")->type_name("FILE");
+  // Rejects an empty value, such as that of an unset variable in a script: without the file, a server may be open to
+  // all callers.
+  app.set_config("--config", "", "settings in TOML, a line for each flag: KEY = VALUE")
+      ->check([](const std::string& file) {
+        return file.empty() ? std::string("the value is empty; name a file, or leave the flag out") : std::string();
+      })
+      ->type_name("FILE");
   app.config_formatter(std::make_shared<SettingsFile>(app));
   app.final_callback([&app, prefix] { CheckVariables(app, prefix); });
   app.footer(absl::StrCat(

@@ -72,6 +72,15 @@ TEST(SettingSources, AnEmptyVariableIsNotSet) {
   EXPECT_EQ(Parse("max-wait = \"file\"").max_wait, "file");
 }
 
+TEST(SettingSources, AnEmptyNameOfTheFileIsRefused) {
+  try {
+    Parse("", {"--config", ""});
+    ADD_FAILURE() << "accepted";
+  } catch (const CLI::ValidationError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("--config: the value is empty"));
+  }
+}
+
 TEST(SettingSources, AFileMayHaveCommentsNumbersFlagsAndLists) {
   const Settings settings = Parse("# a comment\n\nexecutors=4 # more\npage = true\nproxies = [\"a\", \"b\"]\n");
   EXPECT_EQ(settings.executors, 4);
