@@ -86,6 +86,13 @@ TEST_F(RegistrySettingsTest, AVersionThatWasPutAwayStaysUnloaded) {
   files_.Add("m", 3);
   registry_->Poll();
   EXPECT_EQ(registry_->Find("m").value()->id.version, 3) << "a newer version is not affected";
+  Set([](v1::ModelOverride& row) {
+    v1::PutAway& away = *row.add_put_away();
+    away.set_version(3);
+    away.set_reason("a complaint of a customer");
+  });
+  EXPECT_THAT(reasons, ::testing::Contains("by an operator"));
+  EXPECT_THAT(reasons, Not(::testing::Contains("a complaint of a customer"))) << "it is only for operators";
 }
 
 TEST_F(RegistrySettingsTest, AVersionRetiresOnlyAfterItsReplacementIsReady) {
