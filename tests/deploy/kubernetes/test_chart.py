@@ -105,6 +105,8 @@ class Values(unittest.TestCase):
                             ("gateway.name=g,hosts={a.example},gateway.canary.service=vitrine", "another release"),
                             ("args={--lame-duck=30s}", "shutdown.lameDuckSeconds"), ("args={--log-format=text}", "the chart sets it"),
                             ("shutdown.lameDuckSeconds=4", "shutdown.lameDuckSeconds"),
+                            # The server rejects a --drain-deadline above one hour.
+                            ("shutdown.drainSeconds=3601", "shutdown.drainSeconds"),
                             ("models.claim=x", "models.image and models.claim"), ("models.remote=s3://x", "models.remote exclude"),
                             ("models.remote=ftp://x", "models.remote"), ("models.remoteSecret=x", "needs models.remote"),
                             ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.clientCaSecret"),
