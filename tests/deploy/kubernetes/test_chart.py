@@ -109,6 +109,7 @@ class Values(unittest.TestCase):
                             ("shutdown.drainSeconds=3601", "shutdown.drainSeconds"),
                             ("models.claim=x", "models.image and models.claim"), ("models.remote=s3://x", "models.remote exclude"),
                             ("models.remote=ftp://x", "models.remote"), ("models.remoteSecret=x", "needs models.remote"),
+                            ("models.image=,models.remote=s3://x,models.remoteSecret=a_b", "models.remoteSecret"),
                             ("identity.tokensSecret=x", "identity.tlsSecret"), ("identity.policy=x", "identity.clientCaSecret"),
                             ("identity.clientCaSecret=x", "identity.tlsSecret"),
                             ("autoscaling.min=9", "autoscaling.max"), ("ingress.enabled=true", "hosts"),
@@ -132,6 +133,7 @@ class Values(unittest.TestCase):
                   "ingress.className=5,ingress.tlsSecret=6,image.tag=7")
         documents = chart.template(IMAGE, values, "--set=ingress.enabled=true,hosts={a.example}",
                                    "--set=networkPolicy.from[0].podSelector.matchLabels.a=b", release="true")
+        documents += chart.template(IMAGE, "--set=models.image=,models.remote=s3://x", "--set-string=models.remoteSecret=8", release="null")
         for document in documents:
             with self.subTest(manifests.identity(document)):
                 self.assertEqual(faults_of(document), [])
