@@ -100,6 +100,23 @@ class Upgrade(unittest.TestCase):
         self.assertRegex(errors, "no such setting\n.*not restarted")
 
 
+class Purge(unittest.TestCase):
+    def test_removes_every_cache_and_no_model(self) -> None:
+        """Runs the package's postrm over the folders that systemd makes for the units: links into `private`."""
+        with tempfile.TemporaryDirectory() as folder:
+            cache, models = pathlib.Path(folder, "var/cache"), pathlib.Path(folder, "var/lib/vitrine/models/a")
+            models.mkdir(parents=True)
+            for name in settings("vitrine@.service", "CacheDirectory"):
+                (cache / "private" / name / "models").mkdir(parents=True)
+                (cache / name).symlink_to(f"private/{name}")
+            text = (SOURCE / "deploy/debian/postrm").read_text().replace("deb-systemd-helper", "true")
+            for path in ("/var/", "/run/"):
+                text = text.replace(path, f"{folder}{path}")
+            subprocess.run(["sh", "-c", text, "postrm", "purge"], check=True, timeout=PATIENCE)
+            self.assertEqual([path.name for path in cache.rglob("*")], ["private"])
+            self.assertTrue(models.is_dir())
+
+
 class Notifications(unittest.TestCase):
     """Tests the server as systemd would start it, with the installed settings but another repository and free ports."""
 
