@@ -260,6 +260,11 @@ class Dockerfile(unittest.TestCase):
                 for label in ("title", "description", "licenses", "version", "revision"):
                     self.assertIn(f"org.opencontainers.image.{label}=", image)
 
+    def test_folders_of_volumes_belong_to_the_user(self) -> None:
+        """A new volume gets the owner of the image's folder. WORKDIR alone makes a folder that with some builders belongs to root."""
+        made = re.search(r"/state/\{([\w,]+)\}", (SOURCE / "deploy/container/assemble-all").read_text())[1].split(",")
+        self.assertEqual(set(made), {"models"} | set(re.findall(r"(?m)^WORKDIR /(\w+)", self.text)) - {"src"})
+
     def test_wheels_are_pinned_by_digest(self) -> None:
         for name in ("libtorch.txt", "cuda-compiler.txt", "googleapis.txt"):
             for line in (SOURCE / "script/pins" / name).read_text().splitlines():
