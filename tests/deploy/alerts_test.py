@@ -159,6 +159,13 @@ class Runbooks(unittest.TestCase):
                     if "--admin" in step:
                         self.assertIn("Kubernetes:", step)
 
+    def test_logs_of_several_pods_are_whole(self):
+        """With a selector, kubectl shows only the last ten lines of each pod, even with --since."""
+        for path in [*RUNBOOKS, REACHING]:
+            for line in commands(path.read_text()):
+                if re.search(r"\blogs -l\b", line):
+                    self.assertIn("--tail=-1", line, path.name)
+
     @unittest.skipUnless(PROGRAMS and pathlib.Path(PROGRAMS, "vitrine").is_file(), "VITRINE_BIN names no programs")
     def test_commands_exist(self):
         """Every command and flag of our programs in a runbook is in the programs' help."""
