@@ -50,12 +50,13 @@ class Mirror : public testing::Test {
  protected:
   absl::Status Refresh(const std::vector<VersionId>& source, bool remove,
                        const absl::StatusOr<std::string>& others = absl::UnavailableError("not stored"),
-                       const std::string& own = "") {
+                       const std::string& own = "", int64_t most_bytes = 0) {
     ListedStore store(source, others, own);
     PullOptions options;
     options.source = "s3://models/production";
     options.folder = root_.string();
     options.remove = remove;
+    options.most_bytes = most_bytes;
     return RefreshMirror(store, options);
   }
   // Puts a complete version, kv-pos-mnist/1, into the copy.
@@ -145,6 +146,22 @@ TEST_F(Mirror, VersionsThatWereReplacedAreRemovedAlthoughOthersAreLeftOut) {
     EXPECT_TRUE(IsThere("kv-pos-mnist/1"));
     EXPECT_TRUE(IsThere("m/1")) << "nothing has replaced it";
   }
+}
+
+// Otherwise a full copy would keep a version that the source no longer has, and lack the version that replaces it.
+TEST_F(Mirror, AVersionThatTheSourceNoLongerHasMakesRoom) {
+  constexpr int64_t kRoomForOne = 300'000;
+  CopyVersion();
+  folder_.Write("own/.pull/lock", "");
+  const std::string next = absl::StrReplaceAll(folder_.Read("own/kv-pos-mnist/1/manifest.textproto"),
+                                               {{"\nversion: 1\n", "\nversion: 2\n"}});
+  const std::vector<VersionId> both = {{"kv-pos-mnist", 1}, {"kv-pos-mnist", 2}}, second = {{"kv-pos-mnist", 2}};
+  EXPECT_EQ(Refresh(both, /*remove=*/true, next, "", kRoomForOne).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Refresh(second, /*remove=*/false, next, "", kRoomForOne).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(Refresh(second, /*remove=*/true, next, "", 1).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(IsThere("kv-pos-mnist/1")) << "there would be too little room without it as well";
+  EXPECT_EQ(Refresh(second, /*remove=*/true, next, "", kRoomForOne).code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_FALSE(IsThere("kv-pos-mnist/1"));
 }
 
 TEST_F(Mirror, ASourceWithoutVersionsIsReported) {

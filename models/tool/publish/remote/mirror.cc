@@ -80,6 +80,12 @@ class Copies {
     for (const auto& [id, manifest] : manifests_) bytes += BytesOf(manifest);
     return bytes;
   }
+  // Returns the bytes of the versions that are among `ids`.
+  int64_t BytesAmong(const std::set<VersionId>& ids) const {
+    int64_t bytes = 0;
+    for (const auto& [id, manifest] : manifests_) bytes += ids.contains(id) ? BytesOf(manifest) : 0;
+    return bytes;
+  }
 
   // Links a file with this digest, if a version has one, so that it is not downloaded again.
   void Link(const v1::FileDigest& wanted, const fs::path& into) const {
@@ -124,6 +130,7 @@ class Refresh {
     }
     if (!absl::IsUnimplemented(lock.status())) RETURN_IF_ERROR(lock.status());
     ASSIGN_OR_RETURN(std::vector<VersionId> remote, store_.List());
+    listed_ = {remote.begin(), remote.end()};
     RETURN_IF_ERROR(copies_.Read());
     SortByAge(remote);
     std::vector<absl::Status> faults;
@@ -134,12 +141,10 @@ class Refresh {
       if (absl::IsUnavailable(fetched)) break;
     }
     if (!faults.empty()) {
-      if (!absl::IsUnavailable(faults.back())) {
-        faults.push_back(HasCopy(options_) ? RemoveReplaced(remote) : KeepPart(remote));
-      }
+      if (!absl::IsUnavailable(faults.back())) faults.push_back(HasCopy(options_) ? RemoveReplaced() : KeepPart());
       return JoinFaults(faults);
     }
-    if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
+    if (options_.remove) RETURN_IF_ERROR(RemoveRetired(listed_));
     DropUnneeded();
     if (remote.empty()) {
       std::cerr << "vitrine-repo: " << options_.source << " has no version; check the address" << std::endl;
@@ -188,7 +193,7 @@ class Refresh {
       return absl::FailedPreconditionError(
           absl::StrCat(kManifestFile, " belongs to ", manifest->model(), "/", manifest->version()));
     }
-    RETURN_IF_ERROR(CheckRoom(*manifest));
+    RETURN_IF_ERROR(MakeRoom(*manifest));
     const fs::path stage = pull_ / absl::StrCat(id.model, "-", id.version);
     RETURN_IF_ERROR(MakeFolders(stage));
     RETURN_IF_ERROR(FetchFiles(id, *manifest, stage));
@@ -201,9 +206,12 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  absl::Status CheckRoom(const v1::Manifest& manifest) const {
+  // Returns OK if the version fits beside the others. If it fits only without versions that the source no longer has,
+  // removes those now: otherwise a full copy could never follow its source.
+  absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
+    if (options_.remove && copies_.BytesAmong(listed_) + needs <= options_.most_bytes) return RemoveRetired(listed_);
     return absl::ResourceExhaustedError(
         absl::StrCat("needs ", needs, " bytes beside the ", has, " of other versions, but the copy may have ",
                      options_.most_bytes, " (--max-bytes); raise the limit, or remove versions from the source",
@@ -241,14 +249,14 @@ class Refresh {
     return SyncFolder(pull_);
   }
 
-  absl::Status RemoveRetired(const std::set<VersionId>& remote) {
-    if (remote.empty() && !copies_.manifests().empty()) {
+  absl::Status RemoveRetired(const std::set<VersionId>& kept) {
+    if (kept.empty() && !copies_.manifests().empty()) {
       return absl::FailedPreconditionError(
           absl::StrCat(options_.source, " has no version at all, so none is removed here; check the address"));
     }
     ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
     for (const VersionId& id : ids) {
-      if (remote.contains(id)) continue;
+      if (kept.contains(id)) continue;
       RETURN_IF_ERROR(RemoveVersion(root_, id));
       copies_.Remove(id);
       std::cout << "removed " << NameOf(id) << std::endl;
@@ -258,11 +266,11 @@ class Refresh {
 
   // Removes retired versions although others were left out, which may lack their room. Versions of a model stay if the
   // copy has no other one from the source.
-  absl::Status RemoveReplaced(const std::vector<VersionId>& remote) {
+  absl::Status RemoveReplaced() {
     if (!options_.remove) return absl::OkStatus();
-    std::set<VersionId> kept(remote.begin(), remote.end());
+    std::set<VersionId> kept = listed_;
     std::set<std::string> models;
-    for (const VersionId& id : remote) {
+    for (const VersionId& id : listed_) {
       if (copies_.manifests().contains(id)) models.insert(id.model);
     }
     for (const auto& [id, manifest] : copies_.manifests()) {
@@ -272,12 +280,12 @@ class Refresh {
   }
 
   // Makes the folder a copy although versions were left out, if it has any version that the source still returns.
-  absl::Status KeepPart(const std::vector<VersionId>& remote) {
-    const auto here = std::find_if(remote.begin(), remote.end(),
+  absl::Status KeepPart() {
+    const auto here = std::find_if(listed_.begin(), listed_.end(),
                                    [this](const VersionId& id) { return copies_.manifests().contains(id); });
     // A source that refuses this version too, for example because the credentials have expired, may have the others.
-    if (here == remote.end() || !store_.ReadManifest(*here).ok()) return absl::OkStatus();
-    if (options_.remove) RETURN_IF_ERROR(RemoveRetired({remote.begin(), remote.end()}));
+    if (here == listed_.end() || !store_.ReadManifest(*here).ok()) return absl::OkStatus();
+    if (options_.remove) RETURN_IF_ERROR(RemoveRetired(listed_));
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));
   }
 
@@ -292,6 +300,7 @@ class Refresh {
   RemoteStore& store_;
   const PullOptions& options_;
   const fs::path root_, pull_;
+  std::set<VersionId> listed_;  // versions of the source
   Copies copies_;
 };
 

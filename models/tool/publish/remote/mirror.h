@@ -23,10 +23,11 @@ struct PullOptions {
 // Fetches every version that `folder` lacks, or of which a file is missing or has another size; newest versions first.
 // A version appears as a whole, by a rename. So even after a kill, every version in the folder is complete, and the
 // next call continues each download. Versions never change, so a complete version in the folder is not compared with
-// the source. With `remove`, versions that the source lacks are removed after all others were fetched; if some were
-// left out, only those of models of which the copy has a version of the source. Returns FAILED_PRECONDITION and removes
-// no version if the source has no version, or if `folder` was never pulled and has versions that the source lacks. If
-// the source has no version, a warning is printed on stderr.
+// the source. With `remove`, versions that the source lacks are removed after all others were fetched, or earlier if
+// another version fits into most_bytes only without them; if some were left out, only those of models of which the copy
+// has a version of the source. Returns FAILED_PRECONDITION and removes no version if the source has no version, or if
+// `folder` was never pulled and has versions that the source lacks. If the source has no version, a warning is printed
+// on stderr.
 //
 // After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh. A
 // folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions were left out, and
