@@ -98,6 +98,28 @@ TEST(Memory, IncompleteMessagesUseLimitedMemory) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
+// Each body is rejected when it exceeds the limit of 16 MiB. Its stream stays open, because the client reads no response.
+TEST(Memory, RejectedBodiesUseNoMemoryWhileTheClientReadsNothing) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0"});
+  const std::string address = server.AwaitReady();
+  ASSERT_TRUE(ClassifyOn(address).ok());
+  const int64_t before = PeakMemory(server);
+  std::vector<std::unique_ptr<RawHttp2>> clients;
+  for (int i = 0; i < 12; ++i) {
+    RawHttp2& client = *clients.emplace_back(std::make_unique<RawHttp2>(address, /*answer_window=*/0));
+    client.Open("/v1/embeddings", 0, "application/json");
+    EXPECT_EQ(client.Push(17 * kMebibyte, absl::Seconds(5)), 17 * kMebibyte);
+    EXPECT_EQ(client.open(), 1);
+  }
+  EXPECT_LT(PeakMemory(server) - before, 96 * kMebibyte);
+  EXPECT_TRUE(ClassifyOn(address).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
 // The message has 128 MiB, which gzip compresses to about 130 KB.
 TEST(Memory, ACompressionBombUsesLittleMemory) {
   const ScratchFolder folder;

@@ -76,10 +76,10 @@ RawHttp2::~RawHttp2() {
   close(socket_);
 }
 
-void RawHttp2::Open(const std::string& method, int64_t message_bytes) {
+void RawHttp2::Open(const std::string& method, int64_t message_bytes, const std::string& content_type) {
   const std::string fields = Field(":method", "POST") + Field(":scheme", "http") + Field(":path", method) +
                              Field(":authority", "localhost") + Field("te", "trailers") +
-                             Field("content-type", "application/grpc");
+                             Field("content-type", content_type);
   SendFrame(kHeaders, kEndHeaders, next_stream_, fields);
   // The prefix of gRPC: the flag "not compressed", and the length.
   SendFrame(kData, 0, next_stream_, std::string(1, '\0') + BigEndian(message_bytes, 4));

@@ -70,6 +70,7 @@ class BodyReader final : public HttpStreamHandler {
   void Give(absl::StatusOr<std::string> body) {
     if (with_body_ == nullptr) return;
     auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
+    body_ = std::string();  // a rejected body is no longer counted, but the stream may stay open
     common_.workers->Do(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr),
                                request = request_, max_bytes = common_.options.max_body_bytes,
                                reply = std::make_shared<Reply>(stream_, request_)]() mutable {
