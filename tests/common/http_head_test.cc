@@ -117,6 +117,12 @@ TEST(HttpHead, AFoldedHeaderIsRefused) {
       EXPECT_THAT(std::string(read.status().message()), HasSubstr("folded")) << fields;
     }
   }
+  const std::string folded = "GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\nD: e\r\n\r\n";
+  for (size_t cut = 1; cut < folded.size(); ++cut) {
+    HttpRequestParser parser;
+    const absl::StatusOr<size_t> first = parser.Take(folded.substr(0, cut));
+    EXPECT_FALSE(first.ok() && parser.Take(folded.substr(*first)).ok()) << "in two parts, the first of " << cut;
+  }
   HttpRequestParser parser;
   const std::string before = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 12\r\n\r\n";
   ASSERT_TRUE(parser.Take(before + "a\r\n b\r\n\r\n c").ok()) << "lines of a body may start with spaces";
@@ -134,6 +140,11 @@ TEST(HttpHead, TooLongHeadersAreRefusedWithTheirLimit) {
       EXPECT_EQ(taken.status().code(), absl::StatusCode::kResourceExhausted);
       EXPECT_THAT(std::string(taken.status().message()), HasSubstr(std::to_string(most)));
     }
+    HttpRequestParser parser(most);
+    const std::string sent = "GET / HTTP/1.1\r\nHost: x\r\nA: " + std::string(most - 50, 'a') + "\r\nB";
+    const absl::StatusOr<size_t> first = parser.Take(sent);
+    ASSERT_TRUE(first.ok()) << first.status();
+    EXPECT_FALSE(parser.Take(sent.substr(*first) + ": " + std::string(50, 'b') + "\r\n\r\n").ok()) << "in two parts";
   }
 }
 

@@ -70,6 +70,7 @@ struct HttpRequestParser::Parser {
 
   beast::http::request_parser<GrowingBody> of;
   const size_t max_head_bytes;
+  size_t head_bytes = 0;  // consumed so far
   int64_t max_body_bytes = 0;
 };
 
@@ -81,14 +82,15 @@ HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_
 HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
-  if (!has_head()) {  // Beast consumes the headers only when they are complete
+  const bool is_head = !has_head();
+  if (is_head) {  // Beast consumes the lines that are complete at the first call, and the others when the last one is
     const size_t end = bytes.find(kEndOfHead);
     const bool is_whole = end != absl::string_view::npos;
-    if ((is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
+    if (parser_->head_bytes + (is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the head of the request is longer than ", parser_->max_head_bytes, " bytes"));
     }
-    if (is_whole && IsFolded(bytes.substr(0, end))) {
+    if (IsFolded(bytes.substr(0, end))) {
       return absl::InvalidArgumentError("the request is not HTTP/1.1: a header is folded over several lines");
     }
   }
@@ -99,6 +101,7 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   } catch (const std::length_error&) {  // header_limit does not cover the trailers of a chunked body
     return absl::InvalidArgumentError("a trailer field is longer than 65,533 bytes");
   }
+  if (is_head) parser_->head_bytes += taken;
   if (!error || error == beast::http::error::need_more) return taken;
   if (error == beast::http::error::body_limit) {
     return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes allowed"));
