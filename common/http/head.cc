@@ -61,6 +61,7 @@ absl::Status CheckBodyLength(const HttpHead& head) {
   if (coding.has_value() && !absl::EqualsIgnoreCase(*coding, "chunked")) {
     return Malformed("the only Transfer-Encoding supported is chunked");
   }
+  if (coding.has_value() && head.minor_version == 0) return Malformed("HTTP/1.0 has no Transfer-Encoding");
   if (!length.has_value()) return absl::OkStatus();
   int64_t bytes = 0;
   const bool digits = length->find_first_not_of("0123456789") == std::string::npos;

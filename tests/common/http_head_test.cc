@@ -203,6 +203,19 @@ TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   EXPECT_TRUE(parser.is_done());
 }
 
+// A proxy that ends the line at the line feed would find other chunks in the same bytes.
+TEST(HttpRequestParser, AChunkExtensionIsOnOneLine) {
+  for (const std::string value : {"a", "\"a\"", "\"a\\\"b\"", "\"\nx\"", "\"\\\nx\""}) {
+    for (const std::string size : {"3", "0"}) {
+      HttpRequestParser parser;
+      ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
+      parser.ReadBody(100);
+      const absl::StatusOr<size_t> taken = parser.Take(size + ";a=" + value + "\r\n" + (size == "0" ? "\r\n" : "abc\r\n0\r\n\r\n"));
+      EXPECT_EQ(taken.ok(), value.find('\n') == std::string::npos) << size << value << taken.status();
+    }
+  }
+}
+
 // Every ambiguous length must be rejected, because a proxy in front of the server could find another end of the body
 // (request smuggling).
 TEST(HttpHead, ABodyHasOneLength) {
@@ -212,6 +225,8 @@ TEST(HttpHead, ABodyHasOneLength) {
         "Content-Length: 99999999999999999999\r\n", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"}) {
     EXPECT_FALSE(ParseHttpHead("POST / HTTP/1.1\r\nHost: x\r\n" + headers + "\r\n").ok()) << headers;
   }
+  const auto old = ParseHttpHead("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\nConnection: keep-alive\r\n\r\n");
+  EXPECT_FALSE(old.ok()) << "a proxy of HTTP/1.0 ignores the header";
   const auto chunked = ParseHttpHead("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n");
   ASSERT_TRUE(chunked.ok()) << chunked.status();
   EXPECT_TRUE(chunked->AnnouncesBody());

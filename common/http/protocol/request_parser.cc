@@ -29,6 +29,12 @@ bool IsFolded(absl::string_view head) {
   return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
 }
 
+// Rejects a line feed in the extensions of a chunk. Beast accepts it in a quoted value; a proxy may end the line there
+// and find other chunks.
+void CheckExtensions(uint64_t /*size*/, beast::string_view extensions, beast::error_code& error) {
+  if (extensions.find('\n') != beast::string_view::npos) error = beast::http::error::bad_chunk_extension;
+}
+
 }  // namespace
 
 struct HttpRequestParser::Parser {
@@ -77,6 +83,7 @@ struct HttpRequestParser::Parser {
 HttpRequestParser::HttpRequestParser(size_t max_head_bytes) : parser_(std::make_unique<Parser>(max_head_bytes)) {
   parser_->of.header_limit(static_cast<uint32_t>(max_head_bytes));
   parser_->of.body_limit(boost::none);  // the caller checks Content-Length
+  parser_->of.on_chunk_header(CheckExtensions);
 }
 
 HttpRequestParser::~HttpRequestParser() = default;
