@@ -90,8 +90,8 @@ void HttpConnection::Begin() {
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
   switch (phase_) {
-    case Phase::kProxy:
-      return ReadProxy();
+    case Phase::kProxy:  // a failed connection would stay ready while its incomplete header is unread
+      return failed ? Close(CloseReason::kClient) : ReadProxy();
     case Phase::kHandshake:
       return ContinueHandshake();
     case Phase::kDetect:

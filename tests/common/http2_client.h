@@ -93,6 +93,12 @@ class Http2Client {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     Flush();
   }
+  // Disconnects with a TCP reset.
+  void Break() {
+    const linger at_once = {.l_onoff = 1, .l_linger = 0};
+    setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    socket_ = FileDescriptor();
+  }
   void SendRaw(const std::string& bytes) {
     if (!bytes.empty()) (void)!send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }

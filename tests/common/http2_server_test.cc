@@ -353,6 +353,14 @@ TEST(Http2Server, BehindATrustedProxyTheClientIsThatOfTheProxyHeader) {
   EXPECT_TRUE(liar.AwaitEnd());
 }
 
+TEST(Http2Server, AConnectionThatBreaksWithinItsProxyHeaderIsClosedAtOnce) {
+  Closings closings;
+  const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}, .observer = &closings}, PathItself);
+  Http2Client client(server->address(), std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\x08\0", 16));  // announces 2 KiB
+  client.Break();
+  EXPECT_TRUE(closings.Await("client"));
+}
+
 TEST(Http2Server, AUnixSocketReportsTheUserOfTheClient) {
   const ScratchFolder folder;
   const auto server =
