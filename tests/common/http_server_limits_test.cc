@@ -279,6 +279,21 @@ TEST_F(Places, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
+// The response says that the connection stays open, because the server did not end when it began.
+TEST(HttpServerThatEnds, ClosesAConnectionAfterTheResponseThatItSends) {
+  const auto server =
+      Serve({}, [](const Head&) { return HttpHandling::Answer({.body = std::string(20'000'000, 'x')}); });
+  Client client(server->address());
+  client.Send(kRequest);
+  client.Read();
+  std::thread ends([&] { server->Shutdown(absl::Seconds(60)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_GT(client.ReadAll().size(), size_t{19'900'000});
+  const auto read = std::chrono::steady_clock::now();
+  ends.join();
+  EXPECT_LT(std::chrono::steady_clock::now() - read, std::chrono::seconds(10));
+}
+
 // Sends a response while the server is destroyed.
 TEST(HttpServerThatEnds, SendsAnAnswerThatWasJustMade) {
   for (int cycle = 0; cycle < 50; ++cycle) {
