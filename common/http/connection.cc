@@ -182,6 +182,9 @@ void HttpConnection::EndHandshake() {
 
 void HttpConnection::Detect() {
   const ByteStream::Result read = stream_->Read(scratch_.data(), scratch_.size());
+  if (const int updates = stream_->TakeKeyUpdates(); updates > 0 && !Spend(kKeyUpdatePoints * updates)) {
+    return Close(CloseReason::kAbuse);
+  }
   if (read.next == Next::kGone) return Close(CloseReason::kClient);
   if (read.next != Next::kGoOn) return Await(read.next == Next::kAwaitReadable, read.next == Next::kAwaitWritable);
   NoteReceived();
