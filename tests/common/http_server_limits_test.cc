@@ -232,7 +232,7 @@ TEST(HttpServer, ADroppedReplyIsAnsweredWithAnError) {
     return HttpHandling::Read([](const absl::StatusOr<std::string>&, const std::shared_ptr<HttpReply>&) {});
   });
   Client client(server->address());
-  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
+  client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx");
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 503 "));
 }
 
