@@ -51,11 +51,10 @@ GrpcCall::GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_singl
 }
 
 void GrpcCall::Begin() {
-  if (opening_.deadline != absl::InfiniteFuture()) {
-    MutexLock lock(opening_.server.mutex_);
-    expiring_ = opening_.server.expiring_.insert(opening_.server.expiring_.end(), this);
-  }
   Start();
+  if (opening_.deadline == absl::InfiniteFuture()) return;
+  MutexLock lock(opening_.server.mutex_);
+  expiring_ = opening_.server.expiring_.insert(opening_.server.expiring_.end(), this);
 }
 
 GrpcCall::~GrpcCall() {

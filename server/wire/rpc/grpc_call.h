@@ -55,7 +55,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void OnClosed(bool is_answered) final;
 
  protected:
-  // Runs before anything is read.
+  // Runs before anything is read, and before OnDeadline.
   virtual void Start() {}
   // The functions below are for the kinds of calls to override. OnMessage and OnHalfClosed run one at a time, on the
   // connection's thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.

@@ -29,6 +29,7 @@ using vitrine::testing::FakeCall;
 constexpr char kUnary[] = "/test.Service/Unary";
 constexpr char kThrows[] = "/test.Service/Throws";
 constexpr char kStream[] = "/test.Service/Stream";
+constexpr char kStartsSlowly[] = "/test.Service/StartsSlowly";
 constexpr int64_t kMaxBytes = 100'000;
 
 std::string Framed(const std::string& message, char flag = 0) {
@@ -80,11 +81,35 @@ class EchoStream final : public GrpcCall {
   void OnHalfClosed() override { Finish(absl::OkStatus()); }
 };
 
+// A call whose deadline passes while it starts.
+class StartsSlowly final : public SingleCall {
+ public:
+  StartsSlowly(GrpcOpening opening, FakeClock& clock) : SingleCall(std::move(opening), kMaxBytes), clock_(clock) {}
+
+ private:
+  void Start() override {
+    clock_.Advance(absl::Seconds(2));
+    server().EndExpiredCalls();  // as the server's own thread may do
+    has_started_ = true;
+  }
+  void OnRequest(absl::StatusOr<MessageBytes>) override {}
+  void OnFault(const absl::Status& why) override {
+    EXPECT_TRUE(has_started_);
+    Finish(why);
+  }
+
+  FakeClock& clock_;
+  bool has_started_ = false;
+};
+
 class GrpcCallTest : public ::testing::Test {
  protected:
   GrpcCallTest() {
     server_.Add(kUnary, [](GrpcOpening opening) { return std::make_shared<Echo>(std::move(opening)); });
     server_.Add(kThrows, [](GrpcOpening opening) { return std::make_shared<Throws>(std::move(opening)); });
+    server_.Add(kStartsSlowly, [this](GrpcOpening opening) {
+      return std::make_shared<StartsSlowly>(std::move(opening), clock_);
+    });
     server_.Add(kStream, [this](GrpcOpening opening) {
       const auto call = std::make_shared<EchoStream>(std::move(opening));
       last_ = call;
@@ -249,6 +274,13 @@ TEST_F(GrpcCallTest, ASlowMessageEndsTheCall) {
   EXPECT_TRUE(call.stream().awaits_body());
   call.Send(Framed("hello").substr(0, 7));
   call.TooSlow();
+  EXPECT_EQ(call.stream().Value("grpc-status"), "4");
+}
+
+TEST_F(GrpcCallTest, ADeadlineEndsOnlyACallThatHasStarted) {
+  FakeCall call(server_, kStartsSlowly, {{"grpc-timeout", "1S"}});
+  EXPECT_FALSE(call.stream().has_ended());
+  server_.EndExpiredCalls();
   EXPECT_EQ(call.stream().Value("grpc-status"), "4");
 }
 
