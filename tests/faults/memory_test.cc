@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -116,6 +119,33 @@ TEST(Memory, RejectedBodiesUseNoMemoryWhileTheClientReadsNothing) {
   }
   EXPECT_LT(PeakMemory(server) - before, 96 * kMebibyte);
   EXPECT_TRUE(ClassifyOn(address).ok());
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(), 0) << server.Output();
+}
+
+TEST(Memory, AnIdleHttpConnectionHoldsNoResponse) {
+  const ScratchFolder folder;
+  PublishModel(folder.path() / "repository", "mixed", MixedConfig());
+  std::filesystem::create_directories(folder.path() / "samples" / "group");
+  std::ofstream(folder.path() / "samples" / "group" / "large.jpg") << std::string(4 * kMebibyte, 'x');
+  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
+                                     "--metrics", "127.0.0.1:0", "--page", "--page-samples", folder.path() / "samples"});
+  const std::string address = server.AwaitReady();
+  const int64_t before = PeakMemory(server);
+  std::vector<int> idle;
+  for (int i = 0; i < 24; ++i) {
+    const int connection = idle.emplace_back(ConnectTcp(address));
+    const std::string request = "GET /page/samples/group/large.jpg HTTP/1.1\r\nHost: x\r\n\r\n";
+    ASSERT_EQ(send(connection, request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+    std::string part(kMebibyte, '\0');
+    for (int64_t left = 4 * kMebibyte; left > 0;) {
+      const ssize_t got = recv(connection, part.data(), part.size(), 0);
+      ASSERT_GT(got, 0);
+      left -= got;
+    }
+  }
+  EXPECT_LT(PeakMemory(server) - before, 48 * kMebibyte);
+  for (const int connection : idle) close(connection);
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }

@@ -143,7 +143,8 @@ Http1Session::Step Http1Session::SendMore() {
     connection_.common().unsent.fetch_sub(static_cast<int64_t>(result.bytes), std::memory_order_relaxed);
   }
   held_ = nullptr;
-  head_ = body_ = std::string();
+  head_.clear();
+  std::string().swap(body_);  // frees the memory, which an assignment would keep
   connection_.NoteRequestDone();
   if (!keep_) {
     const CloseReason why = request_ == nullptr ? CloseReason::kProtocol : leaving_.value_or(CloseReason::kDone);
@@ -198,7 +199,8 @@ void Http1Session::OnClosed() {
   connection_.common().unsent.fetch_sub(static_cast<int64_t>(UnsentBytes()), std::memory_order_relaxed);
   if (request_ != nullptr) request_->hung_up->store(true, std::memory_order_release);
   held_ = nullptr;
-  head_ = body_ = std::string();
+  head_.clear();
+  std::string().swap(body_);  // frees the memory, which an assignment would keep
   sent_ = 0;
 }
 

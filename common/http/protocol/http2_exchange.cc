@@ -70,7 +70,9 @@ class BodyReader final : public HttpStreamHandler {
   void Give(absl::StatusOr<std::string> body) {
     if (with_body_ == nullptr) return;
     auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
-    body_ = std::string();  // a rejected body is no longer counted, but the stream may stay open
+    // Frees a rejected body, which is no longer counted although the stream may stay open. An assignment would keep the
+    // memory.
+    std::string().swap(body_);
     common_.workers->Do(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr),
                                request = request_, max_bytes = common_.options.max_body_bytes,
                                reply = std::make_shared<Reply>(stream_, request_)]() mutable {
