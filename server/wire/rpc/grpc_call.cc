@@ -45,7 +45,8 @@ GrpcCall::GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_singl
       is_single_(is_single),
       place_(PlaceOf(opening_.request->peer->address)),
       reader_(max_message_bytes_, opening_.is_gzip, opening_.server.options().received),
-      unread_share_(opening_.server.options().received) {
+      taken_{.share = BudgetShare(opening_.server.options().received)},
+      unread_{.share = BudgetShare(opening_.server.options().received)} {
   opening_.server.calls_.fetch_add(1, std::memory_order_relaxed);
   Await(is_single);
 }
@@ -72,9 +73,9 @@ void GrpcCall::OnData(absl::string_view bytes) {
     MutexLock lock(read_mutex_);
     if (is_over_) return opening_.stream->Consume(bytes.size());
     if (is_reading_ || is_paused_) {
-      is_full = !unread_share_.Add(static_cast<int64_t>(bytes.size()));
+      is_full = !unread_.share.Add(static_cast<int64_t>(bytes.size()));
       if (!is_full) {
-        unread_.append(bytes.data(), bytes.size());
+        unread_.bytes.append(bytes.data(), bytes.size());
         return;
       }
     } else {
@@ -103,8 +104,13 @@ void GrpcCall::OnClosed(bool) {
   OnGone();
 }
 
+void GrpcCall::Unread::Clear() {
+  std::string().swap(bytes);  // frees the memory, which an assignment would keep
+  read = 0;
+  share.Release();
+}
+
 void GrpcCall::Read(absl::string_view bytes) {
-  std::string more;
   do {
     while (!bytes.empty()) {
       const size_t before = bytes.size();
@@ -113,36 +119,53 @@ void GrpcCall::Read(absl::string_view bytes) {
       if (!message.ok()) {
         Fault(message.status());
       } else if (message->has_value() && (*message)->is_compressed) {
-        return Decompress(**std::move(message), std::string(bytes));
+        if (Keep(bytes)) return Decompress(**std::move(message));
+        Fault(NoRoomError());
       } else if (message->has_value()) {
         OnMessage(std::move((*message)->received));
       }
-      if (!bytes.empty() && KeepUnread(bytes)) return;
+      if (!bytes.empty() && StopReading(bytes)) return;
     }
     Await(is_single_ || reader_.is_within_message());
-  } while (NextBytes(more) && (bytes = more, true));
+  } while (NextBytes(bytes));
 }
 
-bool GrpcCall::KeepUnread(absl::string_view rest) {
+bool GrpcCall::Keep(absl::string_view rest) {
+  if (!taken_.bytes.empty()) {  // `rest` is its end
+    taken_.read = taken_.bytes.size() - rest.size();
+    return true;
+  }
+  if (rest.empty()) return true;
+  if (!taken_.share.Add(static_cast<int64_t>(rest.size()))) return false;
+  taken_.bytes = std::string(rest);
+  return true;
+}
+
+bool GrpcCall::StopReading(absl::string_view rest) {
+  {
+    MutexLock lock(read_mutex_);
+    if (!is_over_ && !is_paused_) return false;
+  }
+  if (!Keep(rest)) Fault(NoRoomError());
   MutexLock lock(read_mutex_);
   if (!is_over_ && !is_paused_) return false;
   is_reading_ = false;
   if (is_over_) {
     opening_.stream->Consume(rest.size());
-    return true;
+    taken_.Clear();
+  } else {
+    Await(false);
   }
-  Await(false);
-  (void)unread_share_.Add(static_cast<int64_t>(rest.size()));
-  unread_.insert(0, rest.data(), rest.size());
   return true;
 }
 
-bool GrpcCall::NextBytes(std::string& bytes) {
+bool GrpcCall::NextBytes(absl::string_view& bytes) {
   {
     MutexLock lock(read_mutex_);
-    if (!is_over_ && !is_paused_ && !unread_.empty()) {
-      bytes = std::exchange(unread_, std::string());
-      unread_share_.Release();
+    taken_.Clear();
+    if (!is_over_ && !is_paused_ && !unread_.bytes.empty()) {
+      std::swap(taken_, unread_);
+      bytes = taken_.rest();
       return true;
     }
     if (is_paused_) Await(false);
@@ -158,25 +181,24 @@ bool GrpcCall::NextBytes(std::string& bytes) {
   return false;
 }
 
-void GrpcCall::Decompress(MessageReader::Message message, std::string rest) {
-  ReadLater(
-      [this, received = std::move(message.received)] {
-        if (cancelled()->load(std::memory_order_acquire)) return;
-        OnMessage(Decompressed(*received, max_message_bytes_, server().options().received));
-      },
-      std::move(rest));
+void GrpcCall::Decompress(MessageReader::Message message) {
+  ReadLater([this, received = std::move(message.received)] {
+    if (cancelled()->load(std::memory_order_acquire)) return;
+    OnMessage(Decompressed(*received, max_message_bytes_, server().options().received));
+  });
 }
 
-void GrpcCall::ReadLater(std::function<void()> first, std::string rest) {
-  const absl::Status taken =
-      RunOn(server().body_workers(), place_, [this, first = std::move(first), rest = std::move(rest)]() mutable {
-        if (first != nullptr) std::exchange(first, nullptr)();
-        if (rest.empty() || !KeepUnread(rest)) Read(rest);
-      });
+void GrpcCall::ReadLater(std::function<void()> first) {
+  const absl::Status taken = RunOn(server().body_workers(), place_, [this, first = std::move(first)]() mutable {
+    if (first != nullptr) std::exchange(first, nullptr)();
+    const absl::string_view rest = taken_.rest();
+    if (rest.empty() || !StopReading(rest)) Read(rest);
+  });
   if (taken.ok()) return;
   Fault(taken);
   MutexLock lock(read_mutex_);
   is_reading_ = false;
+  taken_.Clear();
 }
 
 void GrpcCall::Fault(const absl::Status& why) {
@@ -185,8 +207,8 @@ void GrpcCall::Fault(const absl::Status& why) {
 
 bool GrpcCall::EndReading() {
   MutexLock lock(read_mutex_);
-  unread_.clear();
-  unread_share_.Release();
+  unread_.Clear();
+  if (!is_reading_) taken_.Clear();
   return !std::exchange(is_over_, true);
 }
 
@@ -199,10 +221,10 @@ void GrpcCall::ResumeReading() {
   {
     MutexLock lock(read_mutex_);
     if (!std::exchange(is_paused_, false) || is_reading_ || is_over_) return;
-    if (unread_.empty() && !has_ended_) return;
+    if (taken_.rest().empty() && unread_.bytes.empty() && !has_ended_) return;
     is_reading_ = true;
   }
-  ReadLater(nullptr, {});
+  ReadLater(nullptr);
 }
 
 void GrpcCall::Await(bool body) {

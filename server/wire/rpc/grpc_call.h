@@ -107,17 +107,29 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
  private:
   friend class GrpcServer;  // calls OnDeadline
 
+  // Bytes that were received and not read.
+  struct Unread {
+    std::string bytes = {};
+    size_t read = 0;  // number of bytes at the front that were read
+    BudgetShare share;
+
+    absl::string_view rest() const { return absl::string_view(bytes).substr(read); }
+    void Clear();
+  };
+
   // Reads `bytes`, then the bytes that arrived in the meantime. This thread must have set is_reading_; Read clears it
   // at the end, or passes it to a worker.
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
-  bool NextBytes(std::string& bytes);
+  bool NextBytes(absl::string_view& bytes);
+  // Keeps the bytes that Read has left, in taken_. Returns false if the budget is used up.
+  bool Keep(absl::string_view rest);
   // If reading is paused, keeps the bytes; if reading has ended, drops them. In both cases clears is_reading_ and
   // returns true. Otherwise returns false.
-  bool KeepUnread(absl::string_view rest);
-  void Decompress(MessageReader::Message message, std::string rest);
-  // Queues for a worker: `first` if it is not null, then Read of `rest`.
-  void ReadLater(std::function<void()> first, std::string rest);
+  bool StopReading(absl::string_view rest);
+  void Decompress(MessageReader::Message message);
+  // Queues for a worker: `first` if it is not null, then Read of taken_.
+  void ReadLater(std::function<void()> first);
   // Ends reading. Returns false if it had already ended.
   bool EndReading();
   void Await(bool body);
@@ -131,13 +143,13 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
 
   MessageReader reader_;      // used by the reading thread
   bool awaits_body_ = false;  // used by the reading thread
+  Unread taken_;              // bytes before those of unread_; used by the reading thread, or under read_mutex_
   Mutex read_mutex_;
   bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;
   bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: the client sends no more
   bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // true: reading has ended
-  std::string unread_ ABSL_GUARDED_BY(read_mutex_);      // bytes that arrived while reading was busy or paused
-  BudgetShare unread_share_ ABSL_GUARDED_BY(read_mutex_);
+  Unread unread_ ABSL_GUARDED_BY(read_mutex_);           // bytes that arrived while reading was busy or paused
 
   Mutex send_mutex_;
   bool has_begun_ ABSL_GUARDED_BY(send_mutex_) = false;  // true: the headers were sent

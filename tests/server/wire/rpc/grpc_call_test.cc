@@ -329,6 +329,27 @@ TEST_F(GrpcCallTest, CompressedAndPlainMessagesKeepTheirOrder) {
   EXPECT_EQ(call.stream().consumed(), body.size());
 }
 
+TEST_F(GrpcCallTest, CountsTheBytesBehindAMessageThatWaitsForDecompression) {
+  std::promise<void> go;
+  ASSERT_TRUE(server_.body_workers().Do("other", [&] { go.get_future().wait(); }).ok());
+  FakeCall call(server_, kStream, {{"grpc-encoding", "gzip"}});
+  const std::string packed = Gzip("one"), rest = Framed("two") + Framed("three");
+  call.Send(Framed(packed, 1) + rest);
+  EXPECT_EQ(received_->used(), static_cast<int64_t>(packed.size() + rest.size()));
+  go.set_value();
+  call.HalfClose();
+  call.stream().AwaitEnd();
+  EXPECT_THAT(call.stream().Messages(), ElementsAre(Pair(false, "one"), Pair(false, "two"), Pair(false, "three")));
+  EXPECT_EQ(received_->used(), 0);
+
+  FakeCall full(server_, kStream, {{"grpc-encoding", "gzip"}});
+  BudgetShare other(received_);
+  ASSERT_TRUE(other.Add(received_->limit() - static_cast<int64_t>(packed.size())));
+  full.Send(Framed(packed, 1) + rest);
+  EXPECT_EQ(full.stream().Value("grpc-status"), "8");
+  EXPECT_EQ(full.stream().consumed(), Framed(packed).size() + rest.size());
+}
+
 TEST_F(GrpcCallTest, AClosedCallHoldsNoResources) {
   FakeCall call(server_, kUnary);
   call.Send(Framed(std::string(1000, 'x')).substr(0, 500));
