@@ -304,7 +304,12 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
                                     ? "the first part of the body, as long as Inference-Header-Content-Length says,"
                                     : "the body",
                                 document));
-  ASSIGN_OR_RETURN(HttpInferRequest request, ReadDocument(document.root, all.substr(text.size())));
+  std::string_view binary = all.substr(text.size());
+  if (binary.size() < text.size()) {  // keeps no long JSON until the answer: only images count as a request's bytes
+    owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::string(binary), {}});
+    binary = owner->bytes;
+  }
+  ASSIGN_OR_RETURN(HttpInferRequest request, ReadDocument(document.root, binary));
   request.infer.owner = std::move(owner);
   return request;
 }

@@ -39,6 +39,16 @@ TEST(HttpBody, BinaryDataFollowsTheJson) {
   EXPECT_FALSE(read->binary_by_default);
 }
 
+// The request may wait long for its answer, and only its image counts as its bytes.
+TEST(HttpBody, LongJsonIsNotKept) {
+  std::string head = kBinaryHead;
+  head.insert(1, R"("comment":")" + std::string(1'000'000, 'x') + R"(",)");
+  const auto read = ReadInferBody(head + "abcdefghijkl", head.size());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_THAT(read->infer.raw, ElementsAre("abcdefghijkl"));
+  EXPECT_EQ(read->infer.owner->bytes, "abcdefghijkl");
+}
+
 TEST(HttpBody, EveryWrongLengthIsRefused) {
   const std::string body = std::string(kBinaryHead) + "abcdefghijkl";
   for (size_t length = 1; length <= body.size() + 1; ++length) {  // a length of 0 selects another form
