@@ -210,7 +210,8 @@ TEST(HttpRequestParser, AChunkExtensionIsOnOneLine) {
       HttpRequestParser parser;
       ASSERT_TRUE(parser.Take("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n").ok());
       parser.ReadBody(100);
-      const absl::StatusOr<size_t> taken = parser.Take(size + ";a=" + value + "\r\n" + (size == "0" ? "\r\n" : "abc\r\n0\r\n\r\n"));
+      const absl::StatusOr<size_t> taken =
+          parser.Take(size + ";a=" + value + "\r\n" + (size == "0" ? "\r\n" : "abc\r\n0\r\n\r\n"));
       EXPECT_EQ(taken.ok(), value.find('\n') == std::string::npos) << size << value << taken.status();
     }
   }

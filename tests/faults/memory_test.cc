@@ -101,7 +101,8 @@ TEST(Memory, IncompleteMessagesUseLimitedMemory) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-// Each body is rejected when it exceeds the limit of 16 MiB. Its stream stays open, because the client reads no response.
+// Each body is rejected when it exceeds the limit of 16 MiB. Its stream stays open, because the client reads no
+// response.
 TEST(Memory, RejectedBodiesUseNoMemoryWhileTheClientReadsNothing) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
@@ -128,8 +129,9 @@ TEST(Memory, AnIdleHttpConnectionHoldsNoResponse) {
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   std::filesystem::create_directories(folder.path() / "samples" / "group");
   std::ofstream(folder.path() / "samples" / "group" / "large.jpg") << std::string(4 * kMebibyte, 'x');
-  ChildServer server(folder.path(), {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0",
-                                     "--metrics", "127.0.0.1:0", "--page", "--page-samples", folder.path() / "samples"});
+  ChildServer server(folder.path(),
+                     {"--repository", folder.path() / "repository", "--listen", "127.0.0.1:0", "--metrics",
+                      "127.0.0.1:0", "--page", "--page-samples", folder.path() / "samples"});
   const std::string address = server.AwaitReady();
   const int64_t before = PeakMemory(server);
   std::vector<int> idle;

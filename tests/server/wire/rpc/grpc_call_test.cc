@@ -107,9 +107,8 @@ class GrpcCallTest : public ::testing::Test {
   GrpcCallTest() {
     server_.Add(kUnary, [](GrpcOpening opening) { return std::make_shared<Echo>(std::move(opening)); });
     server_.Add(kThrows, [](GrpcOpening opening) { return std::make_shared<Throws>(std::move(opening)); });
-    server_.Add(kStartsSlowly, [this](GrpcOpening opening) {
-      return std::make_shared<StartsSlowly>(std::move(opening), clock_);
-    });
+    server_.Add(kStartsSlowly,
+                [this](GrpcOpening opening) { return std::make_shared<StartsSlowly>(std::move(opening), clock_); });
     server_.Add(kStream, [this](GrpcOpening opening) {
       const auto call = std::make_shared<EchoStream>(std::move(opening));
       last_ = call;
