@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import asyncio
 import itertools
+import threading
 import warnings
 from pathlib import Path
 from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, TypeVar
@@ -170,3 +171,32 @@ def test_leaving_while_the_source_is_waited_for() -> None:
 
     with serve(Script()) as address:
         run(address, use)
+
+
+def test_close_ends_a_run_at_once() -> None:
+    """gRPC cancels the run's reader, which then sees no error of the call."""
+    script, begun, over = Script(), threading.Event(), threading.Event()
+
+    def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for request in requests:
+            begun.set()
+            over.wait(30)
+            yield stream_answer(request)
+
+    async def use(client: vitrine.aio.Client) -> None:
+        async def consume() -> None:
+            async for _ in client.classify_many([b"a", b"b"], "m"):
+                pass
+
+        consumer = asyncio.create_task(consume())
+        assert await asyncio.to_thread(begun.wait, 30)
+        await client.close()
+        with pytest.raises(vitrine.Cancelled, match="this client is closed"):
+            await asyncio.wait_for(consumer, 10)
+
+    script.stream = stream
+    with serve(script) as address:
+        try:
+            run(address, use, deadline=float("inf"))
+        finally:
+            over.set()

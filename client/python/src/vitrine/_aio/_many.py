@@ -146,10 +146,10 @@ class _Stream:
             yield request
 
     async def _read(self) -> None:
+        end: Optional[errors.VitrineError] = None
         try:
             async for answer in self._call:
                 self._events.put_nowait((self, answer))
-            self._events.put_nowait((self, None))
         except grpc.RpcError as rpc:
             error = self._settings.error(rpc)
             await self._servers.follow(error)
@@ -158,8 +158,9 @@ class _Stream:
             # gRPC bug 36066: a write after the end of the stream hides the status with which the server ended the
             # stream. A second call returns this status.
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
-            self._events.put_nowait((self, None if hidden else error))
+            end = None if hidden else error
         finally:
+            self._events.put_nowait((self, end))  # also after a cancellation by close, for which the run would wait
             self._requests.put_nowait(None)  # ends _unsent, which would wait forever
 
 
