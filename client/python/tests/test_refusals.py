@@ -91,6 +91,24 @@ def test_a_deadline_that_is_too_small(client: vitrine.Client, cat: Path) -> None
     assert client.classify(cat, MODEL).ok, "the client is as good as before"
 
 
+def test_a_deadline_includes_the_look_ups() -> None:
+    """Nothing answers here, and the client's own deadline is longer."""
+    every = vitrine.Attention("mean", layers="all")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = "127.0.0.1:%d" % silent.getsockname()[1]
+        for call in (
+            lambda client: client.classify(b"one", deadline=0.3),
+            lambda client: client.classify(b"one", "m", attention=every, deadline=0.3),
+            lambda client: client.embed(b"one", deadline=0.3),
+            lambda client: client.embed(b"one", "m", deadline=0.3),
+            lambda client: client.classify_many([b"one"], deadline=0.3),
+            lambda client: client.embed_many([b"one"], "m", feature="class", deadline=0.3),
+        ):
+            began = time.monotonic()
+            said = refusals(vitrine.DeadlineExceeded, call, address, deadline=60)
+            assert said == "no answer within 0.3 s" and time.monotonic() - began < 30
+
+
 def test_retry_info_is_honoured() -> None:
     script = Script()
     script.classify = lambda request, context: (

@@ -230,9 +230,9 @@ def time_left(setting: Settings, deadline: Optional[float]) -> TimeLeft:
 class Attempts:
     """The attempts of one call within its deadline."""
 
-    def __init__(self, setting: Settings, deadline: Optional[float]) -> None:
+    def __init__(self, setting: Settings, left: TimeLeft) -> None:
         self._setting = setting
-        self._time = time_left(setting, deadline)
+        self._time = left
         self._made = 0
 
     @property

@@ -12,7 +12,7 @@ import grpc
 from vitrine import _models, errors
 from vitrine._aio import _driver
 from vitrine._aio._servers import Servers
-from vitrine._connection import Attempts, Settings, TimeLeft, only_model
+from vitrine._connection import Attempts, Settings, TimeLeft, only_model, time_left
 from vitrine._embedding import first_vector
 from vitrine._health import Readiness
 from vitrine._one_version import keep_to, version_wanted
@@ -39,8 +39,11 @@ class Calls:
         # Models by name, version and label. Cleared before a call for many images, and if the server rejects a request.
         self._known: Dict[Tuple[str, Optional[int], Optional[str]], _models.Model] = {}
 
-    async def call(self, method: str, request: Any, attempts: Attempts, traceparent: Optional[str] = None) -> Any:
-        """Returns the response of a method of Stubs."""
+    async def call(
+        self, method: str, request: Any, left: Optional[TimeLeft] = None, traceparent: Optional[str] = None
+    ) -> Any:
+        """Returns the response of a method of Stubs. `left` is by default the client's deadline."""
+        attempts = Attempts(self.settings, left or time_left(self.settings, None))
         while True:
             metadata = self.settings.metadata(traceparent)
             try:
@@ -55,23 +58,23 @@ class Calls:
             await _driver.sleep(delay)
 
     async def classify(
-        self, request: classifier_pb2.ClassifyRequest, attempts: Attempts, traceparent: Optional[str]
+        self, request: classifier_pb2.ClassifyRequest, left: TimeLeft, traceparent: Optional[str]
     ) -> Any:
         """Returns the ClassifyResponse. Clears the cached models if the server rejects the request."""
         try:
-            return await self.call("classify", request, attempts, traceparent)
+            return await self.call("classify", request, left, traceparent)
         except (errors.InvalidArgument, errors.NotFound):
             self._only_model = None  # another version may serve now, or another model
             self._known.clear()
             raise
 
-    async def get(self, request: registry_pb2.GetModelRequest, deadline: Optional[float] = None) -> Any:
+    async def get(self, request: registry_pb2.GetModelRequest, left: Optional[TimeLeft] = None) -> Any:
         """Returns a ModelVersion."""
-        return await self.call("get", request, Attempts(self.settings, deadline))
+        return await self.call("get", request, left)
 
-    async def list(self) -> Any:
+    async def list(self, left: Optional[TimeLeft] = None) -> Any:
         """Returns the ListModelsResponse."""
-        return await self.call("list", registry_pb2.ListModelsRequest(), Attempts(self.settings, None))
+        return await self.call("list", registry_pb2.ListModelsRequest(), left)
 
     async def watch(self, model: Optional[str]) -> AsyncGenerator[_models.ModelEvent, None]:
         """Yields the events of WatchModels; opens a lost stream again."""
@@ -122,41 +125,41 @@ class Calls:
         """Returns the feature to request: `feature`, or the first vector that the model has."""
         if feature is not None:
             return checked_feature(feature)
-        name = model if model is not None else (await self.template(Ask())).model
+        name = model if model is not None else (await self.template(Ask(), left)).model
         with looked_up_or('name a feature, as in feature="class"'):
-            return first_vector(await self._described(name, version, version_label, max(left.remaining, 0.001)))
+            return first_vector(await self._described(name, version, version_label, left))
 
-    async def template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
+    async def template(self, ask: Ask, left: TimeLeft) -> classifier_pb2.ClassifyRequest:
         """Returns the request for `ask`, without an image."""
         name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
         if name is not None and not ask.wants_all:
             return checked
         if name is None and self._only_model is None:
             with looked_up_or('name the model, as in model="NAME"'):
-                self._only_model = only_model((await self.list()).versions)
+                self._only_model = only_model((await self.list(left)).versions)
         name = name or self._only_model or ""
         if not ask.wants_all:
             return ask.template(name)
         with looked_up_or("give layers and heads as numbers"):
-            return ask.template(name, (await self._described(name, ask.version, ask.version_label)).attention)
+            return ask.template(name, (await self._described(name, ask.version, ask.version_label, left)).attention)
 
-    async def series_template(self, ask: Ask) -> classifier_pb2.ClassifyRequest:
+    async def series_template(self, ask: Ask, left: TimeLeft) -> classifier_pb2.ClassifyRequest:
         """Returns the request for `ask`, without an image. With features, it names one version."""
         self._known.clear()
-        template = await self.template(ask)
+        template = await self.template(ask, left)
         wanted = version_wanted(template)
         if wanted is not None:
             try:
-                keep_to(template, await self.get(wanted))
+                keep_to(template, await self.get(wanted, left))
             except (errors.PermissionDenied, errors.Unimplemented):
                 pass  # this client may classify only; OneVersion rejects results of another version
         return template
 
     async def _described(
-        self, name: str, version: Optional[int], version_label: Optional[str], deadline: Optional[float] = None
+        self, name: str, version: Optional[int], version_label: Optional[str], left: TimeLeft
     ) -> _models.Model:
         which = name, version, version_label
         if which not in self._known:
             request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
-            self._known[which] = _models.of_version(await self.get(request, deadline))
+            self._known[which] = _models.of_version(await self.get(request, left))
         return self._known[which]

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from vitrine import _arguments, _models
 from vitrine._aio import _driver, _many
 from vitrine._aio._calls import Calls
-from vitrine._connection import Attempts, Pem, check_traceparent, settings, time_left
+from vitrine._connection import Pem, check_traceparent, settings, time_left
 from vitrine._embedding import Embedded, values_of
 from vitrine._health import Readiness
 from vitrine._picture import ImageSource, load
@@ -149,10 +149,10 @@ class Client:
             max_attention_bytes=max_attention_bytes,
         )
         check_traceparent(traceparent)
-        attempts = Attempts(self._settings, deadline)
+        left = time_left(self._settings, deadline)
         picture = await _driver.in_thread(load, image)
-        request = with_picture(await self._calls.template(requested), picture)
-        return of_response(await self._calls.classify(request, attempts, traceparent), picture)
+        request = with_picture(await self._calls.template(requested, left), picture)
+        return of_response(await self._calls.classify(request, left, traceparent), picture)
 
     @_driver.generator
     async def classify_many(
@@ -210,11 +210,11 @@ class Client:
             priority=priority,
             max_attention_bytes=max_attention_bytes,
         )
-        deadline = self._settings.deadline if deadline is None else _arguments.deadline(deadline)
+        left = time_left(self._settings, deadline)
         check_traceparent(traceparent)
         source = _driver.iterate(pictures(images))
-        template = await self._calls.series_template(requested)
-        return _many.Run(self._calls.servers, self._settings, deadline, traceparent).results(source, template)
+        template = await self._calls.series_template(requested, left)
+        return _many.Run(self._calls.servers, self._settings, left.seconds, traceparent).results(source, template)
 
     async def embed(
         self,
