@@ -3,7 +3,7 @@ import io
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import List
+from typing import Any, Dict, List
 
 import numpy as np
 import pytest
@@ -116,3 +116,15 @@ def test_threads_share_a_client(client: vitrine.Client, cats: List[Path]) -> Non
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda path: client.classify(path, MODEL).top1, cats * 3))
     assert [p.label for p in found] == [p.label for p in expected] * 3
+
+
+class Forgetful(Dict[Any, Any]):
+    """A cache that another thread clears whenever this one has written to it."""
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        pass
+
+
+def test_another_thread_may_clear_the_cache(client: vitrine.Client, cat: Path) -> None:
+    client._calls._known = Forgetful()
+    assert client.embed(cat, MODEL).ndim == 1

@@ -134,10 +134,11 @@ class Calls:
         name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
         if name is not None and not ask.wants_all:
             return checked
-        if name is None and self._only_model is None:
+        if name is None:
+            name = self._only_model  # other threads may forget the cached values at any time
+        if name is None:
             with looked_up_or('name the model, as in model="NAME"'):
-                self._only_model = only_model((await self.list(left)).versions)
-        name = name or self._only_model or ""
+                name = self._only_model = only_model((await self.list(left)).versions)
         if not ask.wants_all:
             return ask.template(name)
         with looked_up_or("give layers and heads as numbers"):
@@ -159,7 +160,8 @@ class Calls:
         self, name: str, version: Optional[int], version_label: Optional[str], left: TimeLeft
     ) -> _models.Model:
         which = name, version, version_label
-        if which not in self._known:
+        known = self._known.get(which)
+        if known is None:
             request = registry_pb2.GetModelRequest(model=name, version=version, version_label=version_label)
-            self._known[which] = _models.of_version(await self.get(request, left))
-        return self._known[which]
+            known = self._known[which] = _models.of_version(await self.get(request, left))
+        return known
