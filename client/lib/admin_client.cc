@@ -103,6 +103,10 @@ absl::StatusOr<v1::ServingStatus> AdminClient::GetServing(const v1::GetServingRe
   const absl::Status status =
       Call(connection_->options, *connection_->servers,
            [&](Stub& stub, grpc::ClientContext& context) { return stub.GetServing(&context, request, &answer); });
+  if (absl::IsDeadlineExceeded(status)) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("no answer within ", absl::FormatDuration(connection_->options.deadline)));
+  }
   RETURN_IF_ERROR(WhereTheServiceIs(status, connection_->options));
   return answer;
 }

@@ -128,6 +128,8 @@ def test_a_deadline_that_passes() -> None:
         with vitrine.AdminClient("127.0.0.1:%d" % silent.getsockname()[1]) as waiting:
             with pytest.raises(vitrine.DeadlineExceeded, match=r"may still finish: serving\(\) shows it"):
                 waiting.load(NAME, 1, deadline=0.2)
+            with pytest.raises(vitrine.DeadlineExceeded, match="^no answer within 0.2 s$"):
+                waiting.serving(deadline=0.2)
 
 
 def test_where_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,12 +151,14 @@ def address_of(address: Optional[str]) -> str:
     return found
 
 
-def error_of(error: errors.VitrineError, setting: Settings, time: TimeLeft) -> errors.VitrineError:
+def error_of(error: errors.VitrineError, method: str, setting: Settings, time: TimeLeft) -> errors.VitrineError:
     if isinstance(error, errors.Unimplemented) and "does not speak gRPC" not in str(error):
         form = "there is no Admin service at %s, which serves other clients; give the address of vitrine-server --admin"
         return errors.Unimplemented(form % setting.address)
     if isinstance(error, errors.DeadlineExceeded):
         form = "the server did not finish the change within %g s; it may still finish: serving() shows it"
+        if method == "serving":
+            form = "no answer within %g s"
         return errors.DeadlineExceeded(form % time.seconds)
     return error
 

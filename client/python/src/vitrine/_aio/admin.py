@@ -155,4 +155,4 @@ class AdminClient:
                 error = self._settings.error(rpc)
                 if not self._settings.renewed(error.code, metadata):
                     await self._servers.follow(error)
-                    raise _admin.error_of(error, self._settings, time) from rpc
+                    raise _admin.error_of(error, method, self._settings, time) from rpc
