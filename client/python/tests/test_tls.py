@@ -179,6 +179,15 @@ def test_one_of_several_servers_does_not_end_it(secure: str, folder: Path) -> No
     assert not isinstance(lost.value, vitrine.HandshakeFailed)
 
 
+def test_a_cause_is_logged_before_the_retries_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Once, although both clients make several attempts."""
+    address = "unix:%s" % (tmp_path / "nowhere")
+    quick = vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.05)
+    said = refusals(vitrine.Unavailable, lambda client: client.models(), address, retries=quick)
+    assert said == "no server answers at %s: there is no such socket" % address
+    assert [(each.name, each.levelname, each.message) for each in caplog.records] == [("vitrine", "WARNING", said)]
+
+
 def test_a_server_that_requires_tls(secure: str) -> None:
     quick = vitrine.RetryPolicy(max_attempts=2, initial_backoff=0.05)
     said = refusals(vitrine.Unavailable, lambda client: client.models(), secure, retries=quick)

@@ -61,7 +61,7 @@ def cause(detail: str, tls: Optional[Tls], proxied: bool = False) -> Optional[Ca
         if found is not None:
             return found
     elif broken:
-        return Cause("it closed the connection; it may require TLS")
+        return Cause("it closed the connection; it may require TLS; try tls=True, with ca if its CA is your own")
     if says("dns resolution failed", "c-ares status", "errors resolving", "address lookup failed"):
         return Cause("the proxy's name has no address" if proxied else "its name has no address")
     if says("no such file or directory"):

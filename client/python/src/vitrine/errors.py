@@ -4,6 +4,8 @@ attention and features have the names of this package."""
 
 from __future__ import annotations
 
+import functools
+import logging
 import math
 import re
 from typing import Any, Dict, Optional, Type
@@ -195,7 +197,15 @@ def _unreachable(message: str, address: str, proxy: str, tls: Optional[_tls.Tls]
     sentence = "no server answers at %s%s%s" % (address, way, why)
     # Another server of a list may answer the next attempt.
     lasting = cause is not None and cause.lasting and _LOST_ALL not in message.lower()
+    if cause is not None and not lasting:
+        _log_once(sentence)
     return HandshakeFailed(sentence) if lasting else Unavailable(sentence)
+
+
+@functools.lru_cache(maxsize=1000)
+def _log_once(sentence: str) -> None:
+    """Logs a known cause at the first attempt, because the error itself is raised after all attempts only."""
+    logging.getLogger("vitrine").warning("%s", sentence)
 
 
 def _is_no_grpc(code: grpc.StatusCode, message: str) -> bool:
