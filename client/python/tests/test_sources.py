@@ -42,6 +42,12 @@ def test_one_picture_is_not_many(one: Any) -> None:
             client.embed_many(one, MODEL, feature="mean")
 
 
+def test_an_array_of_paths_is_many() -> None:
+    for paths in (np.array(["a.jpg", "b.jpg"]), np.array([Path("a.jpg"), "b.jpg"], dtype=object)):
+        with serve(Script()) as address, vitrine.Client(address) as client:
+            assert [result.source for result in client.classify_many(paths, "m")] == ["a.jpg", "b.jpg"]
+
+
 def test_what_is_no_iterable() -> None:
     with vitrine.Client("127.0.0.1:1") as client, pytest.raises(TypeError, match="images is int; give an iterable"):
         client.classify_many(5, MODEL)  # type: ignore[arg-type]
