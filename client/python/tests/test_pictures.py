@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Tuple
 import numpy as np
 import pytest
 from conftest import MODEL, Server, program
-from PIL import Image
+from PIL import Image, features
 
 import vitrine
 from vitrine._picture import MAX_BYTES, Picture, load
@@ -179,6 +179,18 @@ def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str
         content = encode(shown, kind)
         np.testing.assert_array_equal(load(content).pixels, np.asarray(shown.convert("RGB")))
     assert client.classify(content, MODEL).grid.image_width == 451
+
+
+def test_a_damaged_file_of_another_format_is_an_invalid_argument(client: vitrine.Client) -> None:
+    dds = bytearray(encode(gradient(8, 8), "DDS"))
+    dds[80:84] = bytes(4)  # flags of the pixel format
+    damaged = [bytes(dds)]
+    if "avif" in features.get_supported_modules():
+        avif = encode(gradient(64, 64), "AVIF")
+        damaged += [avif[: len(avif) // 2], avif[:-9]]
+    for file in damaged:
+        with pytest.raises(vitrine.InvalidArgument):
+            client.classify(file, MODEL)
 
 
 @pytest.mark.parametrize("options", [{"quality": 70}, {"lossless": True}])

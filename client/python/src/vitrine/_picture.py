@@ -37,6 +37,8 @@ _TURNS = {  # operation by value of this tag
     7: Image.Transpose.TRANSVERSE,
     8: Image.Transpose.ROTATE_90,
 }
+# Errors of Pillow for damaged files, depending on the format; AVIF raises RuntimeError.
+_DAMAGED = (OSError, SyntaxError, ValueError, RuntimeError)
 _opening = threading.Lock()  # warnings.catch_warnings changes state shared by all threads
 
 
@@ -125,7 +127,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
     except Image.DecompressionBombError as error:
         form = "%s has more pixels than Pillow opens; scale it down, or raise PIL.Image.MAX_IMAGE_PIXELS: %s"
         raise InvalidArgument(form % (name, error)) from error
-    except (OSError, SyntaxError, ValueError):  # raised by Pillow for damaged headers, depending on the format
+    except _DAMAGED:
         return as_it_is
     known = _is_taken(content, image)
     if known and _fits(image.size) and len(content) <= MAX_BYTES:
@@ -135,7 +137,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
         return replace(picture, path=path)
     except InvalidArgument:
         raise
-    except (OSError, SyntaxError, ValueError) as error:
+    except _DAMAGED as error:
         if known:
             return as_it_is
         raise InvalidArgument("%s: cannot be decoded: %s" % (name, error)) from error
