@@ -327,6 +327,11 @@ at("token").addEventListener("submit", (event) => {
   begin(catalogue.ask());
   live.look();
 });
+// The link to the answers must not replace the address's fragment, which has the state.
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  at("answers").focus();
+});
 addEventListener("hashchange", () => {
   const next = states.read(location.hash), moved = next.sample !== state.sample;
   state = next;

@@ -56,6 +56,14 @@ class Manners(PageCase):
         self.assertEqual(state_of(page)["head"], "2")
         self.assertEqual(page.evaluate("() => document.activeElement.dataset.head"), "2", "the element must keep the focus")
 
+    def test_the_link_to_the_answers_keeps_the_state(self):
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={KV},{EIT}&kind=mean&layer=1")
+        before = page.url
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        self.until(lambda: page.evaluate("() => document.activeElement.id") == "answers", "the focus")
+        self.assertEqual((page.url, page.locator(".card").count()), (before, 2))
+
     def test_the_address_has_the_state_of_the_page(self):
         page = self.open()
         with self.answers(page):
