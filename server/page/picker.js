@@ -75,13 +75,18 @@ function startDrop(picked, refuse) {
 
 function startCamera(picked, refuse) {
   const dialog = at("camera"), video = at("video");
+  let asked = false;  // a second stream would never be stopped
   at("open-camera").addEventListener("click", async () => {
+    if (asked) return;
+    asked = true;
     try {
       if (!navigator.mediaDevices) throw new Error("browsers allow it only with https or on this machine");
       video.srcObject = await navigator.mediaDevices.getUserMedia({video: {facingMode: "environment"}});
       dialog.showModal();
     } catch (error) {
       refuse(`There is no camera for this page: ${error.message}.`);
+    } finally {
+      asked = false;
     }
   });
   dialog.addEventListener("close", () => {

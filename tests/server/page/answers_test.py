@@ -137,6 +137,19 @@ class Answers(PageCase):
         self.assertEqual(len(self.predictions(page)), 5)
         self.assertFalse(page.evaluate("() => Boolean(document.getElementById('video').srcObject)"), "the camera must be off")
 
+    def test_a_double_click_opens_one_camera(self):
+        page = self.open()
+        page.evaluate("""() => {
+            const devices = navigator.mediaDevices, get = devices.getUserMedia.bind(devices);
+            window.streams = [];
+            devices.getUserMedia = async (wishes) => { streams.push(await get(wishes)); return streams.at(-1); };
+            for (let i = 0; i < 2; i++) document.getElementById("open-camera").click();
+        }""")
+        self.until(lambda: page.evaluate("() => document.getElementById('video').videoWidth > 0"), "the camera")
+        page.locator("#close-camera").click()
+        states = "() => streams.flatMap((stream) => stream.getTracks().map((track) => track.readyState))"
+        self.until(lambda: page.evaluate(states) == ["ended"], "the end of the only stream")
+
     def test_side_by_side(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{XCIT}&kind=class")
         for model in (EIT, XCIT):
