@@ -113,9 +113,15 @@ export class Card {
     };
   }
 
+  // Ends the request and its progress.
+  end() {
+    this.stop?.abort();
+    clearInterval(this.following);
+  }
+
   // Removes the answer, because there is none for the current image.
   clear() {
-    this.stop?.abort();
+    this.end();
     this.picture = this.failure = null;
     this.forget();
     this.element.classList.remove("asking", "stale");

@@ -109,7 +109,7 @@ const painted = () => document.hidden ? Promise.resolve() :
 function layCards() {
   const kept = new Map(cards.map((card) => [card.id, card]));
   for (const card of cards)
-    if (!state.models.includes(card.id)) card.stop?.abort();
+    if (!state.models.includes(card.id)) card.end();
   cards = state.models.map((id) => kept.get(id) ?? new Card(id, act));
   const box = at("answers");
   box.dataset.count = cards.length;

@@ -82,5 +82,5 @@ export async function show(cards, samples, state, current, sampled) {
                         make("img", {src: sample.path, alt: wordsOf(sample), loading: "lazy"})),
                     make("span", {}, near.toFixed(3)))))));
   }
-  at("neighbour-rows").replaceChildren(...rows);
+  if (current()) at("neighbour-rows").replaceChildren(...rows);
 }

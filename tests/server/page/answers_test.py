@@ -191,6 +191,29 @@ class Answers(PageCase):
         self.upload(page, FROG)
         page.locator("#said").filter(has_text=f"{EIT}: no classes").wait_for(state="attached")
 
+    def test_a_card_that_is_replaced_leaves_no_timer(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        page.evaluate("""() => {
+            const set = window.setInterval, clear = window.clearInterval;
+            window.timers = new Set();
+            window.setInterval = (...wishes) => { const timer = set(...wishes); timers.add(timer); return timer; };
+            window.clearInterval = (timer) => { timers.delete(timer); clear(timer); };
+        }""")
+        for sample in ("digits/digit-7.png", "cifar/frog-marsh.jpg"):  # each selects another model
+            with self.answers(page):
+                page.locator(f'[data-name="{sample}"]').click()
+        self.assertEqual(page.evaluate("() => timers.size"), 0)
+
+    def test_late_neighbours_do_not_replace_newer_ones(self):
+        page = self.open("#sample=cifar/horse-bay.jpg")
+        page.locator("#neighbour-rows li").first.wait_for()
+        page.evaluate("""async () => {
+            const {show} = await import("/page/neighbours.js");
+            const card = {id: "m", about: {features: ["class"], classes: []}, answer: {version: 1, features: [{values: [1]}]}};
+            await show([card], [{group: "g", name: "gone.jpg", path: "/page/samples/g/gone.jpg"}], {}, () => false);
+        }""")
+        self.assertGreater(page.locator("#neighbour-rows li").count(), 0)
+
     def test_a_sample_of_other_classes_selects_its_model(self):
         page = self.open()
         with self.answers(page):
