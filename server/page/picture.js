@@ -21,9 +21,11 @@ const OTHERS = [
   [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
-// Returns a sentence that says why a file is not a usable image; empty if the server must decide.
+// Returns a sentence that says why a file is not a usable image; empty if the server must decide. `head`: its first bytes;
+// null if they cannot be read.
 function unfit(head, blob) {
   const name = blob.name ?? "The pasted item", way = "Choose a JPEG, PNG or WebP.";
+  if (!head) return `${name} cannot be read; it may be a folder, or a file that was removed. ${way}`;
   if (blob.size === 0) return `${name} is empty. ${way}`;
   if (isTaken(head)) return "";
   const start = String.fromCharCode(...head), found = OTHERS.find(([pattern]) => pattern.test(start));
@@ -55,7 +57,7 @@ export async function open(blob) {
   try {
     bitmap = await createImageBitmap(blob);
   } catch {
-    const sentence = unfit(await headOf(blob, 64), blob);
+    const sentence = unfit(await headOf(blob, 64).catch(() => null), blob);
     if (sentence) throw new Refusal(sentence, "");
     return {blob, bitmap, note: ""};
   }

@@ -55,6 +55,19 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertTrue(page.locator("#trouble").is_hidden())
 
+    def test_a_folder(self):
+        """A browser gives a dropped folder as a file that cannot be read."""
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        page.evaluate("""() => {
+            const slice = () => ({arrayBuffer: () => Promise.reject(new DOMException("gone", "NotFoundError"))});
+            const event = new DragEvent("drop", {cancelable: true});
+            const files = [Object.assign(new File([], "holidays"), {slice})];
+            Object.defineProperty(event, "dataTransfer", {value: {files}});
+            window.dispatchEvent(event);
+        }""")
+        page.locator("#trouble").filter(has_text="holidays cannot be read; it may be a folder").wait_for()
+        self.assertEqual(self.predictions(page)[0][0], "frog")
+
     def test_a_file_that_is_not_an_image_after_a_damaged_image(self):
         """The page shows the error of the last file, and no image that can be clicked."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
