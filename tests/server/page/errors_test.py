@@ -172,6 +172,9 @@ class Errors(PageCase):
         page = self.open(server=server, wait=False)
         field = page.get_by_label("This server requires a token")
         field.wait_for()
+        field.fill("open\u2013sesame")  # a header cannot have it
+        field.press("Enter")
+        self.assertTrue(field.evaluate("field => field.validity.patternMismatch"))
         field.fill("wrong")
         field.press("Enter")
         page.locator("#trouble").filter(has_text="does not know this token").wait_for()
