@@ -360,6 +360,7 @@ export class Card {
   key(event) {
     const steps =
         {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
+    if (event.altKey || event.ctrlKey || event.metaKey) return;  // the browser's own, such as back
     if (event.key === "Escape") this.act.leave();
     const step = steps[event.key], grid = this.answer?.grid;
     if (!step || !grid) return;

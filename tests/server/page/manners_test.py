@@ -50,6 +50,8 @@ class Manners(PageCase):
         with self.answers(page):
             page.keyboard.press("Escape")
         self.assertEqual(state_of(page)["kind"], "mean")
+        page.keyboard.press("Alt+ArrowRight")  # the browser's own
+        self.assertEqual(state_of(page)["kind"], "mean")
         reach('at.dataset.head === "2"')
         with self.answers(page):
             page.keyboard.press("Enter")
