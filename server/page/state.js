@@ -20,7 +20,7 @@ export function read(hash) {
   const patch = (said.get("patch") ?? "").split(",").map(Number);
   return {
     sample: said.get("sample") ?? DEFAULTS.sample,
-    models: (said.get("models") ?? "").split(",").filter(Boolean).slice(0, MOST_MODELS),
+    models: [...new Set((said.get("models") ?? "").split(",").filter(Boolean))].slice(0, MOST_MODELS),
     kind: said.get("kind") ?? DEFAULTS.kind,
     layer: whole(said.get("layer")),
     head: whole(said.get("head")),

@@ -90,6 +90,8 @@ class Manners(PageCase):
         page = self.open("#sample=cifar/frog-marsh.jpg&kind=nonsense&layer=-3&head=x&patch=9,9&opacity=1000")
         self.assertIn("no attention of kind nonsense", page.locator(".lack").text_content())
         self.assertEqual(page.locator("#opacity").input_value(), "100")
+        page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{EIT}")
+        self.assertEqual(page.locator(".card").count(), 1)
 
     def test_dark_and_light(self):
         def ground(page):
