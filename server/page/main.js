@@ -180,12 +180,21 @@ async function recover() {
   return ask();
 }
 
+// Writes the state into the address. Safari and Firefox throw after some hundred changes in a few seconds, for example
+// of a slider; a later change then writes the whole state.
+function remember() {
+  try {
+    history.replaceState(null, "", states.write(state) || location.pathname);
+  } catch { /* as above */
+  }
+}
+
 // Applies `changes` to the state. Sends new requests, unless only the opacity changes.
 function change(changes) {
   const quick = Object.keys(changes).every((name) => name === "opacity");
   state = {...state, ...changes};
   if (changes.models) settle();
-  history.replaceState(null, "", states.write(state) || location.pathname);
+  remember();
   if (quick) {
     controls.showOpacity(state);
     for (const card of cards) card.repaint?.(state.opacity / 100);
@@ -235,7 +244,7 @@ async function own(blob, of = 1) {
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;
   state = {...state, sample: ""};
-  history.replaceState(null, "", states.write(state) || location.pathname);
+  remember();
   picker.markSample("");
   const one = of > 1 ? `One picture at a time: of ${of} files, ${blob.name} is shown.` : "";
   return take(opened, [one, opened.note].filter(Boolean).join(" "));
@@ -252,7 +261,7 @@ async function sample(name, by = "hand", bytes = null) {
     state = {...state, models: [firstModel()], kind: "", layer: null, head: null, patch: null};
     settle();
   }
-  history.replaceState(null, "", states.write(state));
+  remember();
   picker.markSample(name);
   const mine = ++chosenTurn, over = cards.map((card) => card.follow("Fetching the picture"));
   try {

@@ -85,6 +85,15 @@ class Manners(PageCase):
         self.assertEqual(again.locator("#opacity").input_value(), "80")
         numpy.testing.assert_array_equal(self.canvas(again), self.canvas(page))
 
+    def test_a_browser_that_limits_changes_of_the_address(self):
+        page = self.open("#sample=cifar/frog-marsh.jpg")
+        page.evaluate("() => { history.replaceState = () => { throw new DOMException('too many', 'SecurityError'); }; }")
+        before = self.canvas(page)
+        page.locator("#opacity").fill("100")
+        self.assertGreater(numpy.abs(self.canvas(page) - before).mean(), 1)
+        with self.answers(page):
+            page.locator("#kind").select_option("mean")
+
     def test_wrong_addresses(self):
         """Invalid parts of the address are replaced by valid values."""
         page = self.open("#sample=cifar/frog-marsh.jpg&kind=nonsense&layer=-3&head=x&patch=9,9&opacity=1000")
