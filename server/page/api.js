@@ -98,7 +98,11 @@ export const models = async () => (await call("/v1/models")).models;
 export const describe = (id) => call(pathOf(id));
 export const status = (limit) => call("/v1/status", {limit});
 // Returns {samples, burst}: sample images, and whether the page may send many requests at once.
-export const offers = () => call("/page/samples");
+export async function offers() {
+  const found = await call("/page/samples");
+  for (const sample of found.samples) sample.path = sample.path.split("/").map(encodeURIComponent).join("/");
+  return found;
+}
 // `parameters`: [name, value] pairs of docs/how-to/http.md.
 export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;
 export const classify = (id, picture, parameters, signal, sent) =>

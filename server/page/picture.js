@@ -85,7 +85,7 @@ export async function open(blob) {
 
 export async function fetched(path) {
   const response = await fetch(path).catch(() => null);
-  const name = path.split("/").pop();
+  const name = decodeURIComponent(path.split("/").pop());
   if (!response)
     throw new Refusal("The server does not answer. The picture is shown as soon as it does.", "UNREACHABLE");
   if (!response.ok) throw new Refusal(`There is no sample ${name} here any more.`, "NOT_FOUND", response.status);

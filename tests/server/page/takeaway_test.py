@@ -35,6 +35,16 @@ class TakeAway(PageCase):
         places = {(found["kind"], found["layer"], found["head"]) for found in answer["attention"]}
         self.assertIn(("mean", 1, 3), places)
 
+    def test_curl_for_a_sample_whose_name_is_no_address(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "group"))
+            shutil.copy(FROG, os.path.join(folder, "group", "50% off, #1?.jpg"))
+            server = start_server(models=(EIT,), page=("--page", "--page-samples", folder))
+            self.addCleanup(server.stop)
+            page = self.open(server=server)
+            answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
+        self.assertEqual(self.expected(answer), self.predictions(page))
+
     def test_curl_for_an_uploaded_file(self):
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
