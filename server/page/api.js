@@ -38,8 +38,10 @@ function refusalOf(status, text, retryAfter) {
     said = JSON.parse(text);
   } catch { /* no JSON: only the status is known */
   }
+  // A proxy answers 502, 503 or 504 while it cannot reach the server.
+  const code = said.code ?? ([502, 503, 504].includes(status) ? "UNAVAILABLE" : "UNKNOWN");
   return new Refusal(
-      said.error?.message ?? said.error ?? `The server answered ${status} without a message.`, said.code ?? "UNKNOWN", status,
+      said.error?.message ?? said.error ?? `The server answered ${status} without a message.`, code, status,
       Number(retryAfter ?? 0));
 }
 

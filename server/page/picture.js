@@ -85,10 +85,10 @@ export async function open(blob) {
 
 export async function fetched(path) {
   const response = await fetch(path).catch(() => null);
+  const blob = await response?.blob().catch(() => null);
   const name = decodeURIComponent(path.split("/").pop());
-  if (!response)
+  if (!blob || response.status >= 500)
     throw new Refusal("The server does not answer. The picture is shown as soon as it does.", "UNREACHABLE");
   if (!response.ok) throw new Refusal(`There is no sample ${name} here any more.`, "NOT_FOUND", response.status);
-  const blob = await response.blob();
   return new File([blob], name, {type: blob.type});
 }

@@ -89,6 +89,32 @@ class Recovery(PageCase):
         page.locator(".predictions").wait_for()
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
+    def test_a_proxy_without_its_server(self):
+        """A proxy answers with its own page. The requests are sent again when the server is there."""
+        page = self.open("#sample=cifar/cat-chelsea.jpg")
+        lost = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
+        for path in ("**/v1/models/*:classify*", "**/page/samples/**"):
+            page.route(path, lambda route: route.fulfill(**lost))
+        page.locator("#head").select_option("1")
+        page.locator(".card .trouble").filter(has_text="The server answered 502").wait_for()
+        page.locator('[data-name="cifar/horse-bay.jpg"]').click()
+        page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
+        for path in ("**/v1/models/*:classify*", "**/page/samples/**"):
+            page.unroute(path)
+        self.answered(page, "horse")
+
+    def test_a_sample_that_breaks_off(self):
+        page = self.open("#sample=cifar/cat-chelsea.jpg")
+        page.evaluate("""() => {
+            const fetch = window.fetch, broken = {ok: true, blob: () => Promise.reject(new TypeError("network error"))};
+            window.fetch = (path, ...more) => path.startsWith("/page/samples/") ? Promise.resolve(broken) : fetch(path, ...more);
+            window.mend = () => { window.fetch = fetch; };
+        }""")
+        page.locator('[data-name="cifar/horse-bay.jpg"]').click()
+        page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
+        page.evaluate("() => window.mend()")
+        self.answered(page, "horse")
+
     def test_progress_of_a_large_image(self):
         """At a few hundred kB/s the upload takes long. The page must show its progress, not a missing answer."""
         picture = io.BytesIO()
