@@ -109,6 +109,20 @@ TEST(ModelFiles, ArgumentsThatTheArchitectureHasAreAccepted) {
             "");
 }
 
+// timm serves OpenAI's weights of CLIP under two names; the tensors do not show that only one gives OpenAI's results.
+TEST(ModelFiles, WeightsThatWereTrainedWithQuickGeluAreNamed) {
+  const std::string openai = R"({"architecture": "vit_base_patch32_clip_224", "pretrained_cfg": {"tag": "openai",
+      "notes": ["natively QuickGELU, use quickgelu model variant for original results"]}})";
+  ImportOptions options = {.source = "timm", .arch = "vit_base_patch32_clip_224.openai"};
+  const auto told = TakePreprocessing({{"x.json", openai}}, options);
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_THAT(*told, ElementsAre(HasSubstr("--arch vit_base_patch32_clip_quickgelu_224")));
+  options.arch = "vit_base_patch32_clip_quickgelu_224";
+  const auto chosen = TakePreprocessing({{"x.json", openai}}, options);
+  ASSERT_TRUE(chosen.ok()) << chosen.status();
+  EXPECT_THAT(*chosen, IsEmpty());
+}
+
 TEST(ModelFiles, TimmsSquashIsStretch) {
   ImportOptions options = Timm();
   ASSERT_TRUE(Take(R"({"pretrained_cfg": {"crop_mode": "squash", "crop_pct": 1.0}})", options).ok());

@@ -4,10 +4,13 @@
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/foreign/import.h"
@@ -30,9 +33,15 @@ void AddFile(const fs::path& path, std::vector<ModelFile>& files) {
   if (json.ok()) files.push_back({path.string(), *std::move(json)});
 }
 
+constexpr char kQuick[] = "_quickgelu";  // in timm's names of models with QuickGELU
+
 // Removes timm's tag, which identifies weights, not the model.
 std::string WithoutTag(const std::string& arch) {
   return arch.substr(0, arch.find('.'));
+}
+
+std::string Dumped(const Json& json) {
+  return json.dump(-1, ' ', /*ensure_ascii=*/true);
 }
 
 // Returns a boolean member, or `otherwise` if it is missing or no boolean.
@@ -60,10 +69,18 @@ class Reader {
                : absl::OkStatus();
   }
 
-  // Returns the sentence about the options that were set; "" if there are none.
-  std::string Taken() const {
-    if (taken_.empty()) return "";
-    return absl::StrCat(file_.name, ": taken from it: ", absl::StrJoin(taken_, ", "));
+  // Returns the sentences about the options that were set, and about those that the user should check.
+  std::vector<std::string> Sentences() const {
+    std::vector<std::string> sentences;
+    if (!taken_.empty()) {
+      sentences.push_back(absl::StrCat(file_.name, ": taken from it: ", absl::StrJoin(taken_, ", ")));
+    }
+    if (!quick_.empty()) {
+      sentences.push_back(absl::StrCat(file_.name, ": these weights were trained with QuickGELU, but --arch ",
+                                       options_.arch, " has the exact GELU, as in timm; for the original results give ",
+                                       "--arch ", quick_));
+    }
+    return sentences;
   }
 
  private:
@@ -78,7 +95,9 @@ class Reader {
       if (!from_timm) {
         return Refused(absl::StrCat("describes timm's ", escaped, "; give --from timm --arch ", escaped));
       }
-      if (WithoutTag(name) != WithoutTag(options_.arch)) {
+      // OpenAI's weights have QuickGELU under both of timm's names, so --arch may choose it.
+      const std::string arch = WithoutTag(options_.arch);
+      if (WithoutTag(name) != arch && WithoutTag(name) != absl::StrReplaceAll(arch, {{kQuick, ""}})) {
         return Refused(absl::StrCat("says that the model is a ", escaped, ", but --arch says ", options_.arch,
                                     "; give --arch ", escaped, ", or the ", kConfigFile, " of these weights"));
       }
@@ -104,8 +123,8 @@ class Reader {
     for (const auto& [name, value] : known) {
       const auto found = arguments.find(name);
       if (found == arguments.end() || found->is_null() || *found == value) continue;
-      return Refused(absl::StrCat("has model_args.", name, " ", found->dump(-1, ' ', /*ensure_ascii=*/true),
-                                  ", but --arch ", options_.arch, " has ", value.dump()));
+      return Refused(absl::StrCat("has model_args.", name, " ", Dumped(*found), ", but --arch ", options_.arch, " has ",
+                                  value.dump()));
     }
     return absl::OkStatus();
   }
@@ -153,6 +172,12 @@ class Reader {
   }
 
   absl::Status ReadTimm(const Json& images) {
+    const auto notes = images.find("notes");
+    const std::string::size_type clip = options_.arch.find("_clip_");
+    if (notes != images.end() && absl::StrContains(Dumped(*notes), "QuickGELU") && clip != std::string::npos &&
+        model_.vit().activation() != v1::VitConfig::QUICK_GELU) {
+      quick_ = WithoutTag(options_.arch).insert(clip + 5, kQuick);
+    }
     const auto input = images.find("input_size");
     if (input != images.end() && input->is_array() && input->size() == 3 && input->at(0).is_number() &&
         input->at(1).is_number() && input->at(2).is_number()) {
@@ -291,6 +316,7 @@ class Reader {
   const v1::ModelConfig& model_;
   ImportOptions& options_;
   std::vector<std::string> taken_;
+  std::string quick_;  // name of the model with QuickGELU, if the file's notes advise it and --arch has the exact GELU
 };
 
 // Returns the error of a mean or standard deviation, which is in units of [0, 1].
@@ -320,7 +346,7 @@ absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<Mod
   for (const ModelFile& file : files) {
     Reader reader(file, model, options);
     RETURN_IF_ERROR(reader.Read());
-    if (const std::string taken = reader.Taken(); !taken.empty()) sentences.push_back(taken);
+    for (std::string& sentence : reader.Sentences()) sentences.push_back(std::move(sentence));
   }
   return sentences;
 }

@@ -26,10 +26,11 @@ struct ModelFile {
 std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
 
 // Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not
-// set, each from the first file that states its value. Returns a sentence per file that was used. FAILED_PRECONDITION
-// names the file and what is not supported: another architecture or image size, statistics outside their range, or
-// another way of scaling than those of --interpolation and --fit. If an option is set, the value in the files is not
-// used and not checked. DATA_LOSS: the file is not JSON.
+// set, each from the first file that states its value. Returns sentences about the values used, and about an
+// activation that the user should check. FAILED_PRECONDITION names the file and what is not supported: another
+// architecture or image size, statistics outside their range, or another way of scaling than those of --interpolation
+// and --fit. If an option is set, the value in the files is not used and not checked. DATA_LOSS: the file is not
+// JSON.
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
 
 // Returns the `model_type` of transformers for a model of --from huggingface: "vit", "deit", "clip",
