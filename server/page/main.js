@@ -61,7 +61,7 @@ async function loadModels(loading = catalogue.load()) {
 
 function settle() {
   if (!state.models.length && firstModel()) state.models = [firstModel()];
-  if (!state.kind) state.kind = firstKind();
+  if (!state.kind && chosen().length) state.kind = firstKind();  // not before a model is known
 }
 
 const act = {
@@ -285,7 +285,7 @@ function lock(wanted) {
 // Returns the promise of the initial image: the sample in the address. If the address has neither sample nor model, it
 // is the first sample.
 function firstPicture() {
-  if (!state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
+  if (!picture && !state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);
   const bytes = found ? pictures.fetched(found.path) : null;
   bytes?.catch(() => {});  // handled where it is opened
@@ -307,11 +307,12 @@ async function begin(asked) {
     if (error.status === 403) needToken();  // another token may have the permission
     return refuse(error.message, error.shortCode);
   }
-  picker.showSamples(samples, sample);
   settle();
-  if (!models.length) refuse("The server has no model that is ready.");
   showControls();
-  if (state.sample) await sample(state.sample, "link", bytes);
+  if (!models.length) return refuse("The server has no model that is ready.");
+  picker.showSamples(samples, sample);
+  if (state.sample) return sample(state.sample, "link", bytes);
+  return ask();  // an uploaded image that was chosen before there was a model or a valid token
 }
 
 function beginAgain() {

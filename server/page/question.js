@@ -19,7 +19,7 @@ const upTo = (count, word) => (count === 1 ? `one ${word}` : `${count} ${word}s,
 
 // Returns a sentence that says why this model has no such map; empty if it has one.
 export function lack(about, state) {
-  if (!about || state.kind === "none") return "";
+  if (!about || ["", "none"].includes(state.kind)) return "";
   const offer = offerOf(about, state.kind);
   const kinds = about.attention.map((each) => each.kind).filter((kind) => kind in KINDS);
   if (!offer) {

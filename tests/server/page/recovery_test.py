@@ -13,7 +13,7 @@ import PIL.Image
 
 import oip_server
 
-from page_case import EIT, PATIENCE, PageCase, start_server
+from page_case import EIT, FROG, PATIENCE, PageCase, start_server, state_of
 
 SOON = 2.0  # seconds until the page must show the failure
 SLACK = 2.0  # additional seconds for a busy machine
@@ -114,6 +114,35 @@ class Recovery(PageCase):
         page.locator("#trouble").filter(has_text="The server does not answer").wait_for()
         page.evaluate("() => window.mend()")
         self.answered(page, "horse")
+
+    def test_an_upload_before_the_first_model_is_ready(self):
+        page = self.open(wait=False)
+        page.route("**/v1/models", lambda route: route.fulfill(json={"models": []}))
+        self.addCleanup(page.unroute, "**/v1/models")
+        page.goto(f"http://{self.server.http}/")
+        page.locator("#trouble").filter(has_text="no model that is ready").wait_for()
+        self.upload(page, FROG)
+        page.unroute("**/v1/models")
+        self.answered(page, "frog")
+        self.assertTrue(page.locator("#trouble").is_hidden())
+        self.assertNotIn("sample", state_of(page))
+        self.assertEqual(page.locator("#kind").input_value(), "class", "the map must be shown")
+
+    def test_an_upload_is_sent_again_with_another_token(self):
+        page = self.open("#sample=cifar/cat-chelsea.jpg")
+        page.locator("#neighbour-rows li").first.wait_for()  # until then, the page sends further requests
+        self.upload(page, FROG)
+        wrong = {"status": 401, "json": {"error": "who are you?", "code": "UNAUTHENTICATED"}}
+        page.route("**/v1/models/*:classify*", lambda route: route.fulfill(**wrong))
+        self.addCleanup(page.unroute, "**/v1/models/*:classify*")
+        page.locator("#head").select_option("1")
+        field = page.get_by_label("This server requires a token")
+        field.wait_for()
+        page.unroute("**/v1/models/*:classify*")
+        field.fill("another")
+        field.press("Enter")
+        self.answered(page, "frog")
+        self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_image(self):
         """At a few hundred kB/s the upload takes long. The page must show its progress, not a missing answer."""
