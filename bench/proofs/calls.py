@@ -164,4 +164,6 @@ def measure(setup):
     if shutil.which("h2load") is None:
         return [Row("calls", note="LEFT OUT: h2load is missing; install nghttp2-client")]
     return [null_calls(setup, Server(setup, setup.repository, [setup.core]), "server on one core", goal=NULL_GOAL),
-            null_calls(setup, TlsServer(setup), "over TLS", "https"), *beside_grpc(setup)]
+            null_calls(setup, TlsServer(setup), "over TLS", "https"),
+            null_calls(setup, Server(setup, setup.repository, setup.both(), ["--queues", "2"]),
+                       "two event loops on both cores, one of them h2load's"), *beside_grpc(setup)]
