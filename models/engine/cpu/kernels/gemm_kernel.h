@@ -24,8 +24,8 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
   }
   const float* part = call.a + row * call.a_stride;
   for (int64_t p = 0; p < call.parts; ++p, part += call.part_stride) {
-    const float* a = part;
-    for (int64_t k = 0; k < call.inner; ++k, ++a, weights += kVectors * V::kLanes) {
+    RowPointers<kRows, float> a(part, call.a_stride);
+    for (int64_t k = 0; k < call.inner; ++k, a.Advance(1), weights += kVectors * V::kLanes) {
       Reg w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
@@ -36,7 +36,7 @@ void GemmTile(const GemmCall& call, int64_t row, int64_t column, const float* we
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const Reg x = V::Broadcast(a[r * call.a_stride]);
+        const Reg x = V::Broadcast(*a.Row(r));
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) sums[r][v] = V::Fma(x, w[v], sums[r][v]);
       }

@@ -156,8 +156,8 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
   }
   const std::byte* part = call.a + row * call.a_stride;
   for (int64_t p = 0; p < call.parts; ++p, part += call.part_stride) {
-    const std::byte* a = part;
-    for (int64_t k = 0; k < call.groups; ++k, a += call.group_stride, weights += kVectors * kVectorBytes<N>) {
+    RowPointers<kRows, std::byte> a(part, call.a_stride);
+    for (int64_t k = 0; k < call.groups; ++k, a.Advance(call.group_stride), weights += kVectors * kVectorBytes<N>) {
       typename N::Words w[kVectors];
 #pragma GCC unroll 2
       for (int v = 0; v < kVectors; ++v) {
@@ -168,7 +168,7 @@ void NarrowTile(const NarrowGemmCall& call, int64_t row, int64_t column, const s
       }
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        const typename N::Words x = N::Spread(a + r * call.a_stride);
+        const typename N::Words x = N::Spread(a.Row(r));
 #pragma GCC unroll 2
         for (int v = 0; v < kVectors; ++v) sums[r][v] = N::Dot(x, w[v], sums[r][v]);
       }

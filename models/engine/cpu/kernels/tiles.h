@@ -18,6 +18,37 @@ inline constexpr int kTileVectors = 2;
 inline constexpr int64_t kPrefetchSteps = 64;
 inline constexpr int64_t kLineBytes = 64;  // bytes per prefetch
 
+// Reads the rows of a tile's left operand. Each of its pointers serves five rows, because the address pointer + 0, 1, 2
+// or 4 strides needs no register but the stride's. With a single pointer, the offsets of 12 or more rows need more
+// registers than x86 has, and the inner loop would load them from the stack or, slower, from vector registers.
+template <int kRows, class T>
+class RowPointers {
+ public:
+  [[gnu::always_inline]] RowPointers(const T* first, int64_t stride) : stride_(stride) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kPointers; ++i) {
+      pointers_[i] = first + i * kRowsOfPointer * stride;
+      asm("" : "+r"(pointers_[i]));  // The compiler would derive all pointers from one.
+    }
+  }
+
+  [[gnu::always_inline]] const T* Row(int row) const {
+    return pointers_[row / kRowsOfPointer] + row % kRowsOfPointer * stride_;
+  }
+
+  [[gnu::always_inline]] void Advance(int64_t count) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kPointers; ++i) pointers_[i] += count;
+  }
+
+ private:
+  static constexpr int kRowsOfPointer = 5;
+  static constexpr int kPointers = (kRows + kRowsOfPointer - 1) / kRowsOfPointer;
+
+  const int64_t stride_;
+  const T* pointers_[kPointers];
+};
+
 // Returns Tiles::kOf<rows, kVectors> for 1 to kTileRows rows.
 template <class V, class Tiles, int kVectors>
 typename Tiles::Function TileOfRows(int64_t rows) {
