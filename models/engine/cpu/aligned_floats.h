@@ -2,6 +2,8 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_ALIGNED_FLOATS_H_
 #define VITRINE_MODELS_ENGINE_CPU_ALIGNED_FLOATS_H_
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -9,11 +11,13 @@
 
 namespace vitrine::engine {
 
-// Zero-initialized floats, aligned to a cache line. Movable.
+// Zero-initialized floats, aligned to a cache line. Movable. Arrays of 4 MiB or more, such as the weights of a wide
+// layer, use the kernel's huge pages where it has some: a pass reads all weights, and with 4 KiB pages it waits for
+// page tables.
 class AlignedFloats {
  public:
   AlignedFloats() = default;
-  explicit AlignedFloats(int64_t count) : data_(new (std::align_val_t{kLine}) float[static_cast<size_t>(count)]) {
+  explicit AlignedFloats(int64_t count) : data_(Allocate(static_cast<size_t>(count))) {
     std::fill_n(data_.get(), count, 0.0f);
     count_ = count;
   }
@@ -24,10 +28,27 @@ class AlignedFloats {
 
  private:
   static constexpr size_t kLine = 64;
+  static constexpr size_t kHugePage = size_t{2} << 20;
+
   struct Delete {
-    void operator()(float* data) const { ::operator delete[](data, std::align_val_t{kLine}); }
+    Delete() : Delete(std::align_val_t{kLine}) {}
+    explicit Delete(std::align_val_t at) : alignment(at) {}
+    void operator()(float* data) const { ::operator delete[](data, alignment); }
+    std::align_val_t alignment;
   };
-  std::unique_ptr<float[], Delete> data_;
+  using Owner = std::unique_ptr<float[], Delete>;
+
+  static Owner Allocate(size_t count) {
+    const size_t bytes = count * sizeof(float);
+    const bool large = bytes >= 2 * kHugePage;
+    const std::align_val_t alignment{large ? kHugePage : kLine};
+    Owner data(new (alignment) float[count], Delete(alignment));
+    // A kernel without huge pages refuses, and the array works all the same.
+    if (large) madvise(data.get(), bytes, MADV_HUGEPAGE);
+    return data;
+  }
+
+  Owner data_;
   int64_t count_ = 0;
 };
 

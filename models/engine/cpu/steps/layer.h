@@ -16,7 +16,7 @@ namespace vitrine::engine {
 
 // Maximum number of rows of a left operand that are prepared in scratch at once, so that they stay in the L1 and L2
 // caches.
-inline constexpr int64_t kChunkRows = 56;
+inline constexpr int64_t kChunkRows = 70;
 
 // Left operand of a product: fp32 rows, or rows of groups.
 struct LeftSide {
