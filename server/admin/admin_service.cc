@@ -303,8 +303,12 @@ absl::StatusOr<v1::ServingChange> AdminService::SetLabel(const v1::SetLabelReque
   const bool loads = !CheckReady(id).ok() && !IsPutAway(plan.changed, id.version);
   if (!loads) RETURN_IF_ERROR(verify());
   const int64_t serving = registry_.Traffic(id.model).stable;
-  const bool pins = loads && serving != 0 && id.version > serving && request.label() != kStableLabel &&
-                    LabelledVersion(plan.serving, kStableLabel) == 0;
+  const bool is_pinned = LabelledVersion(plan.serving, kStableLabel) != 0;
+  if (request.label() == kCanaryLabel && id.version == serving && !is_pinned) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        Text(id), " serves the requests, so it cannot be a canary; give another version the label stable first"));
+  }
+  const bool pins = serving != 0 && id.version > serving && request.label() != kStableLabel && !is_pinned;
   const Step label = {[&](v1::ModelOverride& row) {
                         row = plan.changed;
                         SetLabelIn(row, request.label(), id.version);

@@ -12,6 +12,7 @@
 namespace vitrine {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -156,6 +157,24 @@ TEST_F(AdminServiceTest, ALabelOfANewerVersionLeavesTheServingOneStable) {
   ASSERT_TRUE(change.ok()) << change.status();
   EXPECT_EQ(Stable(), 2);
   EXPECT_THAT(change->notes(), ElementsAre(HasSubstr("version 2 got the label stable")));
+}
+
+TEST_F(AdminServiceTest, ALabelOfAVersionThatWaitsLeavesTheServingOneStable) {
+  files_.Write("serving", "models { model: 'm' canary_guard { allow_other_labels: true } }");
+  files_.labels[{"m", 4}] = {"other"};
+  files_.Add("m", 4);
+  Poll();
+  ASSERT_EQ(Stable(), 3) << "4 waits";
+  const auto change = Label("canary", 4);
+  ASSERT_TRUE(change.ok()) << change.status();
+  EXPECT_EQ(Stable(), 3) << "a canary gets only requests that name it";
+  EXPECT_THAT(change->notes(), Contains(HasSubstr("version 3 got the label stable")));
+}
+
+TEST_F(AdminServiceTest, TheServingVersionIsNoCanary) {
+  EXPECT_THAT(Label("canary", 3).status().ToString(), HasSubstr("serves the requests, so it cannot be a canary"));
+  ASSERT_TRUE(Label("canary", 2).ok());
+  EXPECT_EQ(Stable(), 3);
 }
 
 TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {

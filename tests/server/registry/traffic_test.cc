@@ -44,6 +44,9 @@ TEST(Traffic, ACanaryIsNotStable) {
   EXPECT_EQ(table.PercentOf(3), 5);
   EXPECT_EQ(table.PercentOf(2), 95);
   EXPECT_EQ(Table("traffic { version: 3 percent: 5 }", {3}).stable, 3) << "version 3 is the only one";
+  EXPECT_THAT(Table("labels { label: 'canary' version: 3 }", {1, 2, 3}).labels,
+              ElementsAre(Pair("canary", 3), Pair("stable", 2)))
+      << "the label alone makes it a canary";
 }
 
 TEST(Traffic, LabelsAreOnlyForReadyVersions) {
