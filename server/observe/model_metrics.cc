@@ -144,20 +144,15 @@ void ModelMetrics::CountLoad(const absl::Status& status, absl::Duration spent) {
 
 std::shared_ptr<VersionMetrics> ModelMetrics::ForVersion(int64_t version) {
   MutexLock lock(mutex_);
-  std::erase_if(versions_, [](const auto& known) { return known.second.expired(); });
-  std::weak_ptr<VersionMetrics>& known = versions_[version];
-  std::shared_ptr<VersionMetrics> metrics = known.lock();
-  if (metrics == nullptr) known = metrics = std::make_shared<VersionMetrics>();
+  std::erase_if(versions_, [&](const auto& known) { return known.first != version && known.second.use_count() == 1; });
+  std::shared_ptr<VersionMetrics>& metrics = versions_[version];
+  if (metrics == nullptr) metrics = std::make_shared<VersionMetrics>();
   return metrics;
 }
 
 std::map<int64_t, std::shared_ptr<VersionMetrics>> ModelMetrics::Versions() const {
   MutexLock lock(mutex_);
-  std::map<int64_t, std::shared_ptr<VersionMetrics>> held;
-  for (const auto& [version, known] : versions_) {
-    if (std::shared_ptr<VersionMetrics> metrics = known.lock()) held.emplace(version, std::move(metrics));
-  }
-  return held;
+  return versions_;
 }
 
 ModelTotals ModelMetrics::Totals() const {

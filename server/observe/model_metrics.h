@@ -129,9 +129,10 @@ class ModelMetrics {
   // found.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
-  // Returns the metrics of a version that is being loaded. Calls for one version share an object while it is in use.
+  // Returns the metrics of a version that is being loaded. Forgets other versions that left memory: until then their
+  // metrics stay, so that a scrape after a rollback still has the last requests of the canary.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
-  // Returns the version metrics to which references still exist.
+  // Returns the metrics of the versions in memory, and of those that left memory since the last load.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
   // Counts the time that a request answered OK spent in a stage; for kCompute, the time of a successful batch.
@@ -175,7 +176,7 @@ class ModelMetrics {
   Histogram failed_loads_;
 
   mutable Mutex mutex_;
-  std::map<int64_t, std::weak_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::shared_ptr<VersionMetrics>> versions_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vitrine

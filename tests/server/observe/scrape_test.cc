@@ -249,7 +249,7 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
   EXPECT_EQ(said, "");
 }
 
-TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
+TEST(DocumentedMetrics, AVersionsSeriesEndWhenTheNextOneIsLoaded) {
   Metrics metrics("");
   auto version = metrics.ForModel("m")->ForVersion(7);
   EXPECT_EQ(metrics.ForModel("m")->ForVersion(7), version) << "one set for a version";
@@ -257,11 +257,13 @@ TEST(DocumentedMetrics, AVersionsSeriesEndWithIt) {
   version->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
   metrics.ForModel("m")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
   version.reset();
+  EXPECT_THAT(metrics.Text(), ::testing::HasSubstr("{model=\"m\",version=\"7\",code=\"OK\"} 1\n"));
+  EXPECT_EQ(metrics.ForModel("m")->ForVersion(7)->Requests().All(), 1) << "loaded again";
+  version = metrics.ForModel("m")->ForVersion(8);
   EXPECT_THAT(metrics.Text(), ::testing::Not(::testing::HasSubstr("version=\"7\"")));
-  version = metrics.ForModel("m")->ForVersion(7);
-  EXPECT_EQ(version->Requests().All(), 0) << "a new one";
+  EXPECT_EQ(metrics.ForModel("m")->ForVersion(7)->Requests().All(), 0) << "a new one";
   EXPECT_EQ(metrics.ForModel("m")->Requests().All(), 1) << "what was counted at the model stays";
-  EXPECT_THAT(metrics.ForModel("m")->Versions(), ::testing::ElementsAre(::testing::Pair(7, version)));
+  EXPECT_THAT(metrics.ForModel("m")->Versions(), ::testing::Contains(::testing::Pair(8, version))) << "in memory";
 }
 
 }  // namespace
