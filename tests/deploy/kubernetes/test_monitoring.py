@@ -78,6 +78,17 @@ class Monitoring(unittest.TestCase):
             known.update(re.findall(r'job="([^"]+)"', file.read_text()))
         self.assertLessEqual(known, names)
 
+    def test_kserves_pods_are_scraped_at_the_port_of_metrics(self):
+        (pod,) = [one for one in manifests.pods("kserve")]
+        (container,) = pod.containers()
+        (endpoint,) = manifests.documents("kserve", "PodMonitor")[0]["spec"]["podMetricsEndpoints"]
+        self.assertIn(endpoint["port"], [port["name"] for port in container["ports"]])
+        row = next(one for one in endpoint["relabelings"] if one["targetLabel"] == "__address__")
+        port = manifests.flag(container, "--metrics").rpartition(":")[2]
+        for host in ("10.0.0.7", "[fd00::7]"):
+            found = re.fullmatch(row["regex"], f"{host}:8500")
+            self.assertEqual(found.expand(row["replacement"].replace("$", "\\")), f"{host}:{port}")
+
     def test_metrics_are_documented(self):
         """The adapter's query and the scaler use only metrics that docs/reference/metrics.md lists."""
         metrics = (manifests.ROOT / "docs/reference/metrics.md").read_text()
