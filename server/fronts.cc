@@ -146,6 +146,11 @@ int64_t Fronts::open_connections() const {
   return (rpc_ == nullptr ? 0 : rpc_->open_connections()) + (http_port_ == nullptr ? 0 : http_port_->connections());
 }
 
+int64_t Fronts::unsent_bytes() const {
+  if (!IsOpen()) return 0;
+  return (rpc_ == nullptr ? 0 : rpc_->unsent_bytes()) + (http_port_ == nullptr ? 0 : http_port_->unsent_bytes());
+}
+
 void Fronts::StartLeaving() {
   if (rpc_ != nullptr) rpc_->StartLeaving();
   if (http_port_ != nullptr) http_port_->StartLeaving();

@@ -62,6 +62,8 @@ class Fronts {
   // Number of open connections of the clients' listeners.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
+  // Bytes of responses that were not yet passed to the kernel.
+  int64_t unsent_bytes() const;
   // Bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
   // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service is on a TCP port, of the

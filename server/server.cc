@@ -184,7 +184,8 @@ class RunningServer : public Server {
         fronts_.CloseStreams();
       };
       drain_.Run(service_.ledger(), refuse, [this] {
-        return vitrine::Drain::Unanswered{admission_.load().computing > 0, admission_.answers().reserved()};
+        return vitrine::Drain::Unanswered{admission_.load().computing > 0, admission_.answers().reserved(),
+                                          fronts_.unsent_bytes()};
       });
     }
     probe_.Stop();

@@ -225,6 +225,10 @@ int64_t HttpServer::connections() const {
   return parts_->common->open.load(std::memory_order_relaxed);
 }
 
+int64_t HttpServer::unsent_bytes() const {
+  return parts_->common->unsent.load(std::memory_order_relaxed);
+}
+
 std::vector<HttpConnectionStatus> HttpServer::Describe(size_t most) const {
   std::vector<HttpConnectionStatus> all;
   for (const auto& loop : parts_->loops) {

@@ -72,6 +72,7 @@ class RpcServer : public RpcFront {
   const std::string& socket_address() const override { return http_->socket_address(); }
   int64_t open_connections() const override { return http_->connections(); }
   int64_t open_streams() const override { return static_cast<int64_t>(parts_.streams.open() + parts_.watches.open()); }
+  int64_t unsent_bytes() const override { return http_->unsent_bytes(); }
   std::vector<HttpConnectionStatus> Describe(size_t most) const override { return http_->Describe(most); }
   void StartLeaving() override { http_->StartLeaving(); }
   void CloseStreams() override { parts_.streams.CloseAll(); }

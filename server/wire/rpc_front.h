@@ -68,6 +68,7 @@ class RpcFront {
   // Return the number of open connections, and of open calls that last until the client ends them.
   virtual int64_t open_connections() const = 0;
   virtual int64_t open_streams() const = 0;
+  virtual int64_t unsent_bytes() const = 0;  // see HttpServer::unsent_bytes
   virtual std::vector<HttpConnectionStatus> Describe(size_t most) const = 0;
 
   // Asks clients to reconnect elsewhere: see HttpServer::StartLeaving.

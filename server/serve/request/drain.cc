@@ -46,13 +46,17 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
 // Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
-  int64_t unread = 0;
+  // The smallest number of unsent bytes so far: rejections of new requests only add to it for moments.
+  int64_t unread = 0, least_unsent = 0;
   absl::Time moved = clock_.Now();
   WaitFor(options_.deadline, kHurriedDeadline, [&] {
     const absl::Time now = clock_.Now();
     const Unanswered left = unanswered();
     const int64_t before = std::exchange(unread, left.answer_bytes);
-    if (unread != before || left.computing) moved = now;
+    if (unread != before || left.computing || left.unsent_bytes < least_unsent) {
+      moved = now;
+      least_unsent = left.unsent_bytes;
+    }
     all = !left.computing && unread == 0;
     if (all) return true;
     if (now - moved < kUnreadGrace) return false;

@@ -22,7 +22,7 @@ struct DrainOptions {
 // Shutdown of a server: lame duck, rejection of new requests, wait for accepted ones. Thread-safe.
 class Drain {
  public:
-  // Once nothing is left to compute, answers that clients do not read are dropped after this time.
+  // Once nothing is left to compute, answers are dropped if no client has read anything for this time.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
   // Maximum wait for accepted requests after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
@@ -34,6 +34,7 @@ class Drain {
   struct Unanswered {
     bool computing = false;    // some requests still wait or compute
     int64_t answer_bytes = 0;  // bytes reserved for answers that clients have not read
+    int64_t unsent_bytes = 0;  // bytes of these answers, and of others, that the kernel has not accepted
   };
 
   // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then

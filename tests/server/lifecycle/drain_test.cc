@@ -21,7 +21,7 @@ class DrainTest : public ::testing::Test {
       drain.Run(
           ledger_, [&] { refused_at_ = clock_.Now() - begin; },
           [&] {
-            return Drain::Unanswered{computing_.load(), unread_.load()};
+            return Drain::Unanswered{computing_.load(), unread_.load(), unsent_.load()};
           });
       ended = true;
     });
@@ -40,6 +40,7 @@ class DrainTest : public ::testing::Test {
   Ledger ledger_;
   std::atomic<bool> computing_ = false;
   std::atomic<int64_t> unread_ = 0;  // bytes of unread answers
+  std::atomic<int64_t> unsent_ = 0;  // bytes that the kernel has not accepted
   absl::Duration refused_at_;
 };
 
@@ -95,6 +96,25 @@ TEST_F(DrainTest, AnswersThatAreStillTakenOneByOneAreNotGivenUp) {
   });
   EXPECT_EQ(unread_, 0) << "a client that reads slowly is waited for, though nothing is computed";
   EXPECT_GE(took, kAnswers * Drain::kUnreadGrace * 0.75);
+}
+
+TEST_F(DrainTest, ALargeAnswerThatIsStillReadIsNotGivenUp) {
+  Drain drain({.deadline = absl::Seconds(30)}, clock_);
+  unread_ = unsent_ = 5;
+  absl::Duration next = Drain::kUnreadGrace * 0.75;
+  Run(drain, [&](absl::Duration passed) {
+    if (passed < next || unsent_ == 0) return;
+    if (--unsent_ == 0) unread_ = 0;
+    next = passed + Drain::kUnreadGrace * 0.75;
+  });
+  EXPECT_EQ(unread_, 0) << "the client reads one answer slowly";
+}
+
+TEST_F(DrainTest, RejectionsDoNotCountAsReading) {
+  Drain drain({.deadline = absl::Minutes(10)}, clock_);
+  unread_ = unsent_ = 5;
+  const absl::Duration took = Run(drain, [&](absl::Duration) { unsent_ = 11 - unsent_; });
+  EXPECT_LT(took, absl::Seconds(10)) << "the deadline is ten minutes";
 }
 
 TEST_F(DrainTest, TheDeadlineEndsIt) {
