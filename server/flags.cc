@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "server/options.h"
+#include "server/registry/version/memory_budget.h"
 
 namespace vitrine {
 namespace {
@@ -123,10 +124,11 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
          "with --tls-client-ca: required, or optional if a client may send a token instead")
       ->check(CLI::IsMember({"required", "optional"}).description(""))
       ->type_name("WORD")
-      ->default_str("required");
+      ->default_str(identity.tls.client_certificate_optional ? "optional" : "required");
   Add(app, "--tokens", identity.tokens, "bearer tokens, made by `vitrine token new`; read again when changed", "FILE");
   app.add_flag("--plaintext-tokens", identity.plaintext_tokens,
-               "accept tokens from the network without TLS, for example behind a proxy that terminates TLS");
+               "accept tokens from the network without TLS, for example behind a proxy that terminates TLS")
+      ->default_str(identity.plaintext_tokens ? "true" : "false");
   Add(app, "--policy", identity.policy, "access policy, textproto of vitrine.v1.AccessPolicy; read again when changed",
       "FILE");
   // An empty value, such as that of an unset variable in a script, would open the server to all callers.
@@ -238,10 +240,12 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "settings of models, textproto of vitrine.v1.ServingConfig; read again when changed", "FILE");
   Add(app, "--admin-state", options.registry.admin_state,
       "file that keeps changes by the Admin service; empty: they are lost when the server ends", "FILE");
+  const int64_t memory = options.registry.max_memory_bytes;
   app.add_option(
          "--model-memory", options.registry.max_memory_bytes,
          "maximum bytes of all weights in memory; default: half of the control group's memory limit, or no limit")
       ->type_name("BYTES")
+      ->default_str(memory == kNoMemoryLimit ? "" : absl::StrCat(memory))
       ->each([&options](const std::string&) { options.chosen.insert("--model-memory"); });
   Add(app, "--log-level", options.log_level, "trace, debug, info, warning, error or off", "LEVEL");
   Add(app, "--log-format", options.log_format, "text, or json for one object per line", "FORMAT");

@@ -128,6 +128,9 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   EXPECT_EQ(in_force.at("--log-batches"), "true");
   EXPECT_EQ(in_force.at("--page"), "true");
   EXPECT_EQ(in_force.at("--listen-grpc-only"), "true");
+  EXPECT_EQ(in_force.at("--plaintext-tokens"), "true");
+  EXPECT_EQ(in_force.at("--tls-client-cert"), "optional");
+  EXPECT_EQ(in_force.at("--model-memory"), "32");
   EXPECT_TRUE(options.allow_empty && options.executor.log_batches && options.identity.plaintext_tokens);
   EXPECT_TRUE(options.identity.tls.client_certificate_optional);
   EXPECT_EQ(options.registry.max_memory_bytes, 32);
@@ -137,6 +140,9 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   const std::map<std::string, std::string> at_first(defaults.begin(), defaults.end());
   EXPECT_EQ(at_first.at("--allow-empty"), "false");
   EXPECT_EQ(at_first.at("--log-batches"), "false");
+  EXPECT_EQ(at_first.at("--plaintext-tokens"), "false");
+  EXPECT_EQ(at_first.at("--tls-client-cert"), "required");
+  EXPECT_EQ(at_first.at("--model-memory"), "");
   EXPECT_FALSE(Said({"--tls-client-cert=required"}).identity.tls.client_certificate_optional);
 }
 
