@@ -252,7 +252,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   Add(app, "--log-requests", options.request_log.requests,
       "requests that get a log line: none, errors (the server's fault), failures (all except OK) or all", "WHICH");
   AddDuration(app, "--log-slow-requests", options.request_log.slow,
-              "duration from which a request gets a log line whatever its result, except with --log-requests none");
+              "duration from which a request gets a log line whatever its result; not with --log-requests none");
   app.add_flag("--log-batches", options.executor.log_batches, "log a line per batch: images, tokens and grids")
       ->default_str(options.executor.log_batches ? "true" : "false");
   BindTracing(app, options.tracing);

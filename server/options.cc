@@ -104,6 +104,7 @@ void CheckAbuse(const ServerOptions& options, Faults& faults) {
 absl::Status ServerOptions::Validate() const {
   Faults faults;
   if (models.empty()) faults.Add(remote.Validate(repository));
+  if (models.empty() && !model_cache.empty()) faults.Add("--model-cache needs --model");
   const bool is_listen_valid = CheckAddress("--listen", rpc.listen, faults);
   if (!rpc.socket.empty()) CheckSocket("--socket", rpc.socket, faults);
   if (!metrics.empty()) CheckAddress("--metrics", metrics, faults);

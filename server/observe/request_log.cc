@@ -33,6 +33,9 @@ absl::Status RequestLogOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("--log-slow-requests is ", absl::FormatDuration(slow), "; it must be longer than zero"));
   }
+  if (requests == "none" && slow < absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError("--log-slow-requests has no effect with --log-requests none; write errors");
+  }
   return absl::OkStatus();
 }
 

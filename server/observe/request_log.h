@@ -25,7 +25,7 @@ struct RequestLogOptions {
   // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of UNAUTHENTICATED are limited to
   // kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
   std::string requests = "errors";
-  // Minimum duration of a request that gets a line whatever its result. No effect if `requests` is none.
+  // Minimum duration of a request that gets a line whatever its result. Infinite if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
   absl::Status Validate() const;  // an error names the setting, the value and the allowed values

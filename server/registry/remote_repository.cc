@@ -72,8 +72,13 @@ absl::Status RemoteRepositoryOptions::Validate(const std::string& source) const 
       return absl::InvalidArgumentError(
           absl::StrCat("--repository is \"", source, "\", which is not a readable folder"));
     }
-    if (cache.empty()) return absl::OkStatus();
-    return absl::InvalidArgumentError("--repository-cache needs a remote --repository, such as s3://BUCKET/PREFIX");
+    const RemoteRepositoryOptions defaults;
+    const char* const flag = !cache.empty()                        ? "--repository-cache"
+                             : cache_bytes != defaults.cache_bytes ? "--repository-cache-bytes"
+                             : refresh != defaults.refresh         ? "--repository-refresh"
+                                                                   : nullptr;
+    if (flag == nullptr) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(flag, " needs a remote --repository, such as s3://BUCKET/PREFIX"));
   }
   const std::string_view scheme = std::string_view(source).substr(0, source.find("://"));
   const auto schemes = {"s3", "gs", "az", "https", "http", "oci"};

@@ -50,6 +50,9 @@ absl::Status OtlpOptions::Validate() const {
         absl::StrCat("--trace-sample is ", sample, "; it must be 0 to 1, the fraction of requests that is traced"));
   }
   if (!headers.empty() && endpoint.empty()) return absl::InvalidArgumentError("--otlp-headers needs --otlp-endpoint");
+  if (sample != OtlpOptions().sample && endpoint.empty()) {
+    return absl::InvalidArgumentError("--trace-sample needs --otlp-endpoint");
+  }
   return absl::OkStatus();
 }
 

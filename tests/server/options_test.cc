@@ -268,6 +268,15 @@ TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
   EXPECT_EQ(FaultsOf({http}), "") << "nobody has a token";
 }
 
+TEST(ServerOptions, FlagsWithoutEffectAreRefused) {
+  EXPECT_EQ(FaultsOf({"--model-cache=/c"}), "--model-cache needs --model");
+  EXPECT_THAT(FaultsOf({"--repository-cache-bytes=1"}), HasSubstr("--repository-cache-bytes needs a remote"));
+  EXPECT_THAT(FaultsOf({"--repository-refresh=5s"}), HasSubstr("--repository-refresh needs a remote"));
+  EXPECT_EQ(FaultsOf({"--trace-sample=0.5"}), "--trace-sample needs --otlp-endpoint");
+  EXPECT_THAT(FaultsOf({"--log-slow-requests=1s", "--log-requests=none"}),
+              HasSubstr("--log-slow-requests has no effect"));
+}
+
 TEST(ServerOptions, WordsAreThoseOfTheirLists) {
   for (const char* good : {"--log-level=trace", "--log-level=off", "--log-format=text", "--log-format=json",
                            "--pin=auto", "--pin=on", "--pin=off", "--precision=fp32", "--precision=int8"}) {

@@ -47,7 +47,9 @@ TEST(OtlpOptions, ThePathIsOtlpsUnlessThereIsOne) {
 }
 
 TEST(OtlpOptions, SampleIsAShare) {
-  for (const double sample : {0.0, 0.1, 1.0}) EXPECT_EQ(FaultOf({.sample = sample}), "") << sample;
+  for (const double sample : {0.0, 0.1, 1.0}) {
+    EXPECT_EQ(FaultOf({.endpoint = "http://collector:4318", .sample = sample}), "") << sample;
+  }
   for (const double sample : {-0.1, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THAT(FaultOf({.sample = sample}), AllOf(HasSubstr("--trace-sample"), HasSubstr("0 to 1"))) << sample;
   }
