@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string_view>
 
 namespace vitrine {
 
@@ -14,19 +15,25 @@ namespace vitrine {
 std::atomic<uint64_t>& LostLogLines();
 
 // Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely
-// (disk full, reader gone) counts as lost; the next line begins on a new line. Thread-safe.
+// (disk full, reader gone, or a reader that took nothing for a second) counts as lost; the next line begins on a new
+// line. While the reader takes nothing, further lines are lost at once. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines()) : file_(file), lost_(lost) {}
+  explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines());
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override;
   void flush_() override {}
 
  private:
+  // Returns the number of bytes written: all, or those before an error.
+  size_t WriteAll(std::string_view text);
+
   const int file_;
+  const size_t piece_;  // maximum bytes of one write
   std::atomic<uint64_t>& lost_;
-  bool torn_ = false;  // the output ends in the middle of a line
+  bool torn_ = false;      // the output ends in the middle of a line
+  bool is_stuck_ = false;  // the reader took nothing at the last write
 };
 
 }  // namespace vitrine
