@@ -7,6 +7,11 @@
 #include <utility>
 
 namespace vitrine {
+namespace {
+
+constexpr char kUnknownModel[] = "unknown";
+
+}  // namespace
 
 Metrics::Metrics(std::string version, std::string revision)
     : version_(std::move(version)), revision_(std::move(revision)) {}
@@ -18,7 +23,7 @@ void Metrics::SetSources(Sources sources) {
 std::shared_ptr<ModelMetrics> Metrics::ForModel(const std::string& model) {
   MutexLock lock(mutex_);
   std::shared_ptr<ModelMetrics>& metrics = models_[model];
-  if (metrics == nullptr) metrics = std::make_shared<ModelMetrics>();
+  if (metrics == nullptr) metrics = model == kUnknownModel ? unknown_ : std::make_shared<ModelMetrics>();
   return metrics;
 }
 
@@ -35,6 +40,12 @@ void Metrics::CountAdminAction(std::string_view action, absl::StatusCode code) {
 std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::Models() const {
   MutexLock lock(mutex_);
   return models_;
+}
+
+std::map<std::string, std::shared_ptr<ModelMetrics>> Metrics::WithUnknown() const {
+  std::map<std::string, std::shared_ptr<ModelMetrics>> models = Models();
+  models.try_emplace(kUnknownModel, unknown_);
+  return models;
 }
 
 std::vector<prometheus::MetricFamily> Metrics::Collect() const {

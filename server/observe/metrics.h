@@ -128,8 +128,9 @@ class Metrics : public prometheus::Collectable {
   // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
   // request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Metrics of requests whose model is not known; label "unknown".
-  ModelMetrics& unknown() { return unknown_; }
+  // Metrics of requests whose model is not known; label "unknown". A model of that name shares them, because a scrape
+  // must not have a series twice.
+  ModelMetrics& unknown() { return *unknown_; }
   ServerCounters& server() { return server_; }
 
   // CountAdminAction counts the end of an Admin call. `action` is the method's name, never text from a client.
@@ -145,6 +146,7 @@ class Metrics : public prometheus::Collectable {
   std::string Text() const;
 
  private:
+  std::map<std::string, std::shared_ptr<ModelMetrics>> WithUnknown() const;  // Models(), and unknown()
   // Defined in request_families.cc.
   void AddRequests(MetricFamilies& families) const;
   void AddEnds(MetricFamilies& families) const;
@@ -160,7 +162,7 @@ class Metrics : public prometheus::Collectable {
 
   const std::string version_;
   const std::string revision_;
-  ModelMetrics unknown_;
+  const std::shared_ptr<ModelMetrics> unknown_ = std::make_shared<ModelMetrics>();
   ServerCounters server_;
   Sources sources_;  // constant after SetSources
 

@@ -36,8 +36,7 @@ void Metrics::AddRequests(MetricFamilies& families) const {
       AddHistogram(durations, {{"model", model}, {"method", name}, {"outcome", "error"}}, method.error_duration);
     }
   };
-  for (const auto& [model, metrics] : Models()) add(model, *metrics);
-  add("unknown", unknown_);
+  for (const auto& [model, metrics] : WithUnknown()) add(model, *metrics);
 }
 
 void Metrics::AddEnds(MetricFamilies& families) const {
@@ -57,8 +56,7 @@ void Metrics::AddEnds(MetricFamilies& families) const {
       if (progress > 0) AddValue(cancelled, labels, Read(metrics.cancelled_[progress]));
     }
   };
-  for (const auto& [model, metrics] : Models()) add(model, *metrics);
-  add("unknown", unknown_);
+  for (const auto& [model, metrics] : WithUnknown()) add(model, *metrics);
 }
 
 void Metrics::AddStages(MetricFamilies& families) const {

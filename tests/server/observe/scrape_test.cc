@@ -249,6 +249,16 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
   EXPECT_EQ(said, "");
 }
 
+TEST(DocumentedMetrics, AModelNamedUnknownIsNoSecondSeries) {
+  Metrics metrics("");
+  metrics.unknown().requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  metrics.ForModel("unknown")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
+  const std::vector<std::string> parts =
+      absl::StrSplit(metrics.Text(), "vitrine_requests_total{model=\"unknown\",method=\"Classify\",code=\"OK\"} ");
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_EQ(parts[1].substr(0, 2), "2\n");
+}
+
 TEST(DocumentedMetrics, AVersionsSeriesEndWhenTheNextOneIsLoaded) {
   Metrics metrics("");
   auto version = metrics.ForModel("m")->ForVersion(7);
