@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "client/lib/connect/address.h"
 #include "client/lib/connect/proxy.h"
@@ -26,6 +28,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kKeepaliveTimeout = absl::Seconds(20);
+constexpr absl::string_view kLasting = "vitrine/lasting";  // payload of an error for which IsLasting returns true
 
 // Round robin over the servers whose health service reports SERVING. A replica that is loading its models or shutting
 // down gets no request. A server without the health service counts as serving.
@@ -73,6 +76,18 @@ bool IsNoGrpc(const std::string& detail) {
          absl::StrContains(lower, "expected settings frame as the first frame");
 }
 
+// Returns true if gRPC's message names a fault of TLS that another attempt would not change. Another one of several
+// servers may answer the next attempt.
+bool IsLastingTls(const std::string& detail) {
+  const std::string lower = absl::AsciiStrToLower(detail);
+  if (absl::StrContains(lower, "connections to all backends failing")) return false;
+  for (const char* words : {"certificate verify failed", "certificate_verify_failed", "peer name",
+                            "wrong version number", "certificate required", "handshake failure"}) {
+    if (absl::StrContains(lower, words)) return true;
+  }
+  return false;
+}
+
 // Makes one call without wait_for_ready, because only a call returns the cause of a failed connection.
 absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
   grpc::ClientContext context;
@@ -85,8 +100,10 @@ absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientO
         "the server at ", options.address,
         " does not speak gRPC; give the host:port of vitrine-server --listen, or for an Admin call that of --admin"));
   }
-  return absl::UnavailableError(
+  absl::Status unreachable = absl::UnavailableError(
       absl::StrCat("no server answers at ", options.address, WayTo(options), CauseOf(status.error_message(), options)));
+  if (options.tls.has_value() && IsLastingTls(status.error_message())) unreachable.SetPayload(kLasting, absl::Cord());
+  return unreachable;
 }
 
 }  // namespace
@@ -117,6 +134,10 @@ std::string CauseOf(const std::string& detail, const ClientOptions& options) {
   if (says("no such file or directory")) return ": there is no such socket";
   if (says("permission denied")) return ": permission denied";
   return "";
+}
+
+bool IsLasting(const absl::Status& status) {
+  return status.GetPayload(kLasting).has_value();
 }
 
 // Rejects a token that would be sent in plain text over a network.

@@ -38,6 +38,9 @@ absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, c
 // Translates gRPC's message about a failed connection. Returns what WaitUntilConnected appends to "no server answers at
 // ADDRESS": for example ": there is no such socket". Returns "" for a refused connection and for an unknown cause.
 std::string CauseOf(const std::string& detail, const ClientOptions& options);
+// Returns true if `status` is an error of WaitUntilConnected, or of a function that calls it, and another attempt would
+// fail in the same way: TLS fails because of a certificate, or the server speaks no TLS.
+bool IsLasting(const absl::Status& status);
 
 }  // namespace vitrine
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "client/commands/output/text.h"
+#include "client/lib/channel.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -50,13 +51,21 @@ absl::Status AddLabels(Client& client, v1::ModelVersion& model) {
   return absl::OkStatus();
 }
 
-// Connects, with retries until the connect timeout, because a starting server does not listen yet.
-absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, const std::atomic<bool>* stop) {
+// Connects, with retries until the connect timeout, because a starting server does not listen yet. Prints the cause of
+// the first failure. A lasting fault of TLS ends the attempts.
+absl::StatusOr<std::unique_ptr<Client>> ConnectPatiently(ClientOptions options, ProgressDisplay& display,
+                                                         const std::atomic<bool>* stop) {
   const absl::Time end = absl::Now() + options.connect_timeout;
-  while (true) {
+  for (bool said = false;; said = true) {
     absl::StatusOr<std::unique_ptr<Client>> client = Client::Connect(options);
     const absl::Duration left = end - absl::Now();
-    if (!absl::IsUnavailable(client.status()) || left <= kNap || Stopping(stop)) return client;
+    if (!absl::IsUnavailable(client.status()) || IsLasting(client.status()) || left <= kNap || Stopping(stop)) {
+      return client;
+    }
+    if (!said) {
+      display.Line(absl::StrCat("vitrine: ", Printable(client.status().message()), "; trying for ",
+                                absl::FormatDuration(absl::Ceil(left, absl::Seconds(1)))));
+    }
     absl::SleepFor(kNap);
     options.connect_timeout = left;
   }
@@ -69,7 +78,7 @@ absl::StatusOr<std::pair<std::unique_ptr<Client>, v1::ModelVersion>> AwaitModel(
                                                                                 absl::Duration patience,
                                                                                 ProgressDisplay& display,
                                                                                 const std::atomic<bool>* stop) {
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectPatiently(options, stop));
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectPatiently(options, display, stop));
   const absl::Time end = absl::Now() + patience;
   for (bool said = false;; said = true) {
     absl::StatusOr<v1::ModelVersion> model = ReadyModel(*client, choice);

@@ -159,6 +159,11 @@ TEST_F(Evaluating, WrongArgumentsAreRefusedBeforeTheFirstImage) {
   command.client.address = "127.0.0.1:1";
   command.client.connect_timeout = absl::Milliseconds(300);
   EXPECT_EQ(Run(command).status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(said_.str(), HasSubstr("no server answers at 127.0.0.1:1; trying for 1s"));
+  command = Command(server, "out");
+  command.client.tls.emplace();
+  command.client.connect_timeout = absl::Minutes(10);  // a fault of TLS ends the attempts
+  EXPECT_THAT(std::string(Run(command).status().message()), HasSubstr("it does not speak TLS"));
   EXPECT_EQ(asked, 0);
 }
 

@@ -68,14 +68,18 @@ TEST_F(Tls, DescribesTheFaultOfTheServersCertificate) {
   EXPECT_EQ(Refusal(options), nobody + options.tls->ca_file + " has no CA that signed its certificate");
   options.tls->ca_file = "";
   EXPECT_EQ(Refusal(options), nobody + "its certificate is not signed by a CA that this system trusts");
+  EXPECT_TRUE(IsLasting(Client::Connect(options).status()));
 }
 
 TEST_F(Tls, SaysIfOneSideDoesNotUseTls) {
   const SmallServer tls({.classify = ClassifyAny}, 64 << 20, certificates_->OfServer());
   EXPECT_EQ(Refusal({.address = tls.address()}),
             "no server answers at " + tls.address() + ": it closed the connection; it may require TLS");
+  EXPECT_FALSE(IsLasting(Client::Connect({.address = tls.address()}).status()))
+      << "a server that restarts does the same";
   const SmallServer plain({.classify = ClassifyAny});
   EXPECT_EQ(Refusal(To(plain)), "no server answers at " + plain.address() + ": it does not speak TLS");
+  EXPECT_TRUE(IsLasting(Client::Connect(To(plain)).status()));
 }
 
 // gRPC has several error texts for a connection that the peer has closed. The text depends on when gRPC notices this.
