@@ -213,7 +213,11 @@ ClientCommand AddEval(CLI::App& app) {
   eval->footer(absl::StrCat("Formats of --data:\n", DatasetFormats(), "  cifar:DIR is short for cifar10:DIR\n\n",
                             kEvalExamples));
   eval->callback([eval, flags] {
-    if (!eval->get_subcommands().empty()) return;
+    if (!eval->get_subcommands().empty()) {
+      const std::string part = eval->get_subcommands().front()->get_name();
+      return CheckEffective(*eval, {},
+                            absl::StrCat("has no effect with ", part, "; leave it out, or give it after ", part));
+    }
     if (flags->command.data.empty()) throw CLI::RequiredError("--data");
     if (flags->command.out.empty()) throw CLI::RequiredError("--out");
     flags->command.keep_logits = flags->calibrate.wanted;

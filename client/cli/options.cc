@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -26,7 +27,21 @@ class ShortHelpFormatter : public CLI::Formatter {
   std::string make_option_usage(const CLI::Option* option) const override { return option->get_name() + "..."; }
 };
 
+// Returns true if the command line has the option; false if its value is from an environment variable.
+bool IsGiven(const CLI::Option& option) {
+  if (option.count() == 0) return false;
+  const char* const value = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
+  return value == nullptr || option.results() != std::vector<std::string>{value};
+}
+
 }  // namespace
+
+void CheckEffective(const CLI::App& app, const std::set<std::string>& effective, const std::string& why) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (effective.contains(option->get_name()) || !IsGiven(*option)) continue;
+    throw CLI::ValidationError(option->get_name(), why);
+  }
+}
 
 std::shared_ptr<CLI::Formatter> ShortHelp() {
   return std::make_shared<ShortHelpFormatter>();

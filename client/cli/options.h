@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -74,6 +75,10 @@ CLI::Option* AddParsed(CLI::App& app, const std::string& name, Parse parse, Valu
       ->check(Checked(parse))
       ->type_name(type);
 }
+
+// Throws CLI::ValidationError if the command line has an option of `app` that is not in `effective`. Options whose
+// value is from an environment variable are allowed. `why` completes the message: "has no effect with merge".
+void CheckEffective(const CLI::App& app, const std::set<std::string>& effective, const std::string& why);
 
 // Returns a check that accepts only `words`.
 CLI::Validator OneOf(const std::vector<std::string>& words);

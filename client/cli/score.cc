@@ -4,7 +4,6 @@
 
 #include <unistd.h>
 
-#include <cstdlib>
 #include <iostream>
 #include <memory>
 #include <set>
@@ -147,23 +146,13 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       ->type_name("KIND");
 }
 
-// Returns true if the command line has the option; false if its value is from an environment variable.
-bool IsGiven(const CLI::Option& option) {
-  if (option.count() == 0) return false;
-  const char* const value = option.get_envname().empty() ? nullptr : std::getenv(option.get_envname().c_str());
-  return value == nullptr || option.results() != std::vector<std::string>{value};
-}
-
 // Refuses options that have no effect with --repository.
 void CheckWhere(const CLI::App& score, const ScoreCommand& command) {
   if (score.count("--repository") == 0) return;
   static const std::set<std::string> effective = {"SOURCE",       "--out",        "--restart",   "--chunk",
                                                   "--shard",      "--model",      "--top-k",     "--embeddings",
                                                   "--resolution", "--repository", "--precision", "--threads"};
-  for (const CLI::Option* option : score.get_options()) {
-    if (effective.contains(option->get_name()) || !IsGiven(*option)) continue;
-    throw CLI::ValidationError(option->get_name(), "has no effect with --repository, which uses no server");
-  }
+  CheckEffective(score, effective, "has no effect with --repository, which uses no server");
   const absl::Status wrong = CheckLocalChoice(command.local, command.model);
   if (!wrong.ok()) throw CLI::ValidationError(std::string(wrong.message()), CLI::ExitCodes::ValidationError);
 }
@@ -195,7 +184,9 @@ ClientCommand AddScore(CLI::App& app) {
   const ClientCommand merge = AddMerge(*score);
   score->footer(kScoreExamples);
   score->callback([score, command] {
-    if (!score->get_subcommands().empty()) return;
+    if (!score->get_subcommands().empty()) {
+      return CheckEffective(*score, {}, "has no effect with merge; leave it out, or give it after merge");
+    }
     if (command->source.empty()) throw CLI::RequiredError("SOURCE");
     if (command->out.empty()) throw CLI::RequiredError("--out");
     CheckWhere(*score, *command);

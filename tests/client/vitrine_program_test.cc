@@ -153,11 +153,12 @@ TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
        {"classify", "classify -0 a.png", "classify a.png --deadline 5", "classify a.png --max-attempts 0",
         "classify a.png --side-by-side", "classify a.png --out o --side-by-side --sheet", "models --max-in-flight 3",
         "models watch kv-pos-mnist@stable", "embed a.png", "eval --data none --out o", "eval --data none:x --out o",
-        "token new 'a b' --out o", "health --server a", "bench --server a", "eval --server a --data mnist:x --out o",
-        "admin serving --admin a"}) {
+        "eval --data mnist:x compare a b", "eval --out o merge a --out p", "token new 'a b' --out o",
+        "health --server a", "bench --server a", "eval --server a --data mnist:x --out o", "admin serving --admin a"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + command).exit_code, 2) << command;
   }
-  for (const char* flags : {"in", "--out o", "in --out o --shard 4/3", "in --out o --embeddings patches", "merge in"}) {
+  for (const char* flags : {"in", "--out o", "in --out o --shard 4/3", "in --out o --embeddings patches", "merge in",
+                            "in merge a --out o", "--repository r merge a --out o"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + "score " + flags).exit_code, 2) << flags;
   }
   for (const char* words :
