@@ -2,6 +2,7 @@
 #include "client/commands/classify_models.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <set>
 #include <sstream>
@@ -136,9 +137,12 @@ void PrintLines(const ModelsSheet& sheet, std::ostream& out) {
   out << std::flush;
 }
 
+bool IsPage(const std::string& file) {
+  return absl::EndsWithIgnoreCase(file, ".html");
+}
+
 absl::Status WriteSheet(const ModelsSheet& sheet, const std::string& file) {
-  ASSIGN_OR_RETURN(const std::string bytes,
-                   absl::EndsWithIgnoreCase(file, ".html") ? ModelsSheetPage(sheet) : DrawModelsSheet(sheet));
+  ASSIGN_OR_RETURN(const std::string bytes, IsPage(file) ? ModelsSheetPage(sheet) : DrawModelsSheet(sheet));
   return WriteFile(file, bytes);
 }
 
@@ -153,6 +157,9 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
     return absl::InvalidArgumentError(
         "the standard input can be read only once, but --models reads images once per model");
   }
+  const std::string& file = command.models_sheet;
+  if (!file.empty() && !IsPage(file)) RETURN_IF_ERROR(CheckSheetRows(paths.size()));
+  RETURN_IF_ERROR(MakeFolder(std::filesystem::path(file).parent_path().string()));
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ModelsSheet sheet;
   std::vector<v1::ClassifyRequest> requests;

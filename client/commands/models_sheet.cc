@@ -142,16 +142,19 @@ absl::StatusOr<ImageCard> CardOf(const ModelsSheet& sheet, const ModelsSheet::Ro
 
 }  // namespace
 
+absl::Status CheckSheetRows(size_t images) {
+  if (images <= kMostSheetRows) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("a PNG sheet shows at most ", kMostSheetRows, " images, not ", images,
+                                                 "; give --out FILE.html, which has no limit"));
+}
+
 absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
   ASSIGN_OR_RETURN(const SharedRanges ranges, RangesOf(sheet));
   const size_t bars = BarsOf(sheet);
   SheetFigure figure;
   figure.columns = {"the image"};
   for (const ModelsSheet::Model& model : sheet.models) figure.columns.push_back(model.name);
-  if (sheet.rows.size() > kMostSheetRows) {
-    return absl::InvalidArgumentError(absl::StrCat("a PNG sheet shows at most ", kMostSheetRows, " images, not ",
-                                                   sheet.rows.size(), "; give --out FILE.html, which has no limit"));
-  }
+  RETURN_IF_ERROR(CheckSheetRows(sheet.rows.size()));
   const int columns = static_cast<int>(figure.columns.size());
   const int side = SheetTileSide(static_cast<int>(sheet.rows.size()), columns);
   for (const ModelsSheet::Row& row : sheet.rows) {

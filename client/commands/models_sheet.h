@@ -32,6 +32,8 @@ struct ModelsSheet {
 
 // Maximum images of DrawModelsSheet. ModelsSheetPage has no limit.
 inline constexpr size_t kMostSheetRows = 40;
+// INVALID_ARGUMENT: DrawModelsSheet cannot show so many images.
+absl::Status CheckSheetRows(size_t images);
 
 // Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, with
 // bars of the predictions below. Unsigned maps share one colour scale, and signed maps another. INVALID_ARGUMENT: no

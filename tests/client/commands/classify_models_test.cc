@@ -70,6 +70,13 @@ TEST_F(ClassifyModels, TheSheetHasAColumnForEachModel) {
   EXPECT_GE(two->width, one->width + 200) << "the sheet must have one more tile";
 }
 
+TEST_F(ClassifyModels, TooManyImagesForASheetAreRefusedBeforeAnyIsSent) {
+  command_.models_sheet = folder_.Path("models.png");
+  command_.paths.resize(41, command_.paths[0]);
+  EXPECT_THAT(std::string(RunModels().status().message()), HasSubstr("at most 40 images, not 41"));
+  EXPECT_EQ(out_.str() + errors_.str(), "");
+}
+
 TEST_F(ClassifyModels, ThePageDescribesFailures) {
   command_.models_sheet = folder_.Path("models.html");
   EXPECT_EQ(RunModels().value_or(-1), 1);
