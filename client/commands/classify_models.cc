@@ -170,10 +170,13 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
   }
   for (const std::string& path : paths) sheet.rows.push_back({.path = path});
   std::set<std::string> said;
+  ImageCount count(paths.size() * requests.size(), errors);
+  size_t before = 0;  // images of the earlier models
   for (const v1::ClassifyRequest& request : requests) {
     std::ostringstream lines;
     ImageRun::Handlers handlers;
     handlers.answered = [&](const ImageRun::Answered& answered) {
+      count.Update(before + answered.index + 1);
       sheet.rows[answered.index].answers.emplace_back(answered.answer);
       sheet.rows[answered.index].sent_as = answered.sent_as;
       return absl::OkStatus();
@@ -181,6 +184,7 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
     handlers.failed = [&](size_t index, const absl::Status& why) { sheet.rows[index].answers.emplace_back(why); };
     ImageRun(paths, command.client, request, handlers, lines).Run(*client);
     PrintOnce(lines.str(), said, errors);
+    before += paths.size();
   }
   int failed = 0;
   for (const ModelsSheet::Row& row : sheet.rows) {

@@ -227,7 +227,11 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   const std::filesystem::path output(command.output);
   RETURN_IF_ERROR(MakeFolder((embedding.one_array() ? output.parent_path() : output).string()));
   const v1::ClassifyRequest request = RequestFor(command, model, kind);
-  ImageRun::Handlers handlers{.answered = [&](const ImageRun::Answered& image) { return embedding.Take(image); }};
+  ImageCount count(paths.size(), errors);
+  ImageRun::Handlers handlers{.answered = [&](const ImageRun::Answered& image) {
+    if (command.format == Format::kTable) count.Update(image.index + 1);
+    return embedding.Take(image);
+  }};
   if (command.format == Format::kJson) {
     handlers.failed = [&](size_t index, const absl::Status& why) {
       out << FailureLine(paths[index], why) << std::flush;

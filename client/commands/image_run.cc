@@ -136,6 +136,13 @@ absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const Model
   return labels;
 }
 
+void ImageCount::Update(size_t done) {
+  const absl::Time now = absl::Now();
+  if (now - printed_ < absl::Seconds(10)) return;
+  printed_ = now;
+  errors_ << "vitrine: " << done << " of " << images_ << " images" << std::endl;
+}
+
 int ImageRun::Run(Client& client) {
   const RequestSource next = [this] { return Next(); };
   const ResultSink deliver = [this](size_t index, const absl::StatusOr<v1::ClassifyResponse>& answer) {

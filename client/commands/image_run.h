@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "client/lib/client.h"
 #include "common/imaging/geometry.h"
 
@@ -40,6 +42,19 @@ absl::Status CheckLoaded(const v1::ModelVersion& model);
 // Finds the labels of a model without the Registry, from an answer with all predictions. Needs about twenty requests to
 // find the largest top_k that the server accepts, which is the number of classes.
 absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const ModelChoice& choice);
+
+// Prints "vitrine: 1200 of 10000 images" at most every ten seconds, for commands that print their results at the end.
+class ImageCount {
+ public:
+  ImageCount(size_t images, std::ostream& errors) : images_(images), errors_(errors) {}
+  // Takes the number of images whose results have arrived.
+  void Update(size_t done);
+
+ private:
+  const size_t images_;
+  std::ostream& errors_;
+  absl::Time printed_ = absl::Now();
+};
 
 // Sends images to a server. Reads each image, adds it to the common request, and delivers the answers in the order of
 // the paths. One image is sent as a unary call, several over one stream.

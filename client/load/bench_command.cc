@@ -28,6 +28,7 @@ constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
 constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
+constexpr double kPlainSeconds = 15;  // longer than the default measurement, which needs no progress
 
 // Returns true if every request would fail with the error of the probe. An overloaded server can still be measured.
 bool IsFatal(const absl::Status& status) {
@@ -41,7 +42,7 @@ class Bench {
   Bench(const BenchCommand& command, std::ostream& errors, bool live, const std::function<bool()>& stopped)
       : command_(command), errors_(errors), live_(live) {
     hooks_.stopped = stopped;
-    if (live) hooks_.progress = [this](const LoadProgress& progress) { Show(progress); };
+    hooks_.progress = [this](const LoadProgress& progress) { Show(progress); };
   }
 
   absl::Status Prepare() {
@@ -198,6 +199,7 @@ class Bench {
 
   // Measures one rate (0: the closed loop or the trace).
   const LoadPoint& Measure(double rate) {
+    shown_ = 0;
     LoadPoint point{rate, RunLoad(connections_, workload_, SettingsFor(rate), hooks_)};
     point.stability = JudgeStability(point.result.record, command_.stability);
     if (command_.find_max && !point.result.interrupted) {
@@ -343,18 +345,21 @@ class Bench {
     errors_ << std::flush;
   }
 
+  // Redraws a line on a terminal; otherwise prints a line every kPlainSeconds.
   void Show(const LoadProgress& progress) {
+    if (!live_ && progress.seconds - shown_ < kPlainSeconds) return;
+    shown_ = progress.seconds;
     errors_ << absl::StrFormat(
-                   "\r\33[K%5.0f s  %.0f/s due, %.0f/s answered, %.0f refused, p50 %.1f ms, p99 %.1f ms, %d "
-                   "outstanding",
-                   progress.seconds, progress.due, progress.answered, progress.failed, progress.p50_ms, progress.p99_ms,
-                   progress.outstanding)
+                   "%s%5.0f s  %.0f/s due, %.0f/s answered, %.0f refused, p50 %.1f ms, p99 %.1f ms, %d outstanding%s",
+                   live_ ? "\r\33[K" : "", progress.seconds, progress.due, progress.answered, progress.failed,
+                   progress.p50_ms, progress.p99_ms, progress.outstanding, live_ ? "" : "\n")
             << std::flush;
   }
 
   const BenchCommand& command_;
   std::ostream& errors_;
   const bool live_;
+  double shown_ = 0;  // seconds of the measurement at which Show last printed
   LoadHooks hooks_;
   Trace trace_;
   Workload workload_;

@@ -56,7 +56,7 @@ absl::Status ValidateBench(const BenchCommand& command);
 enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
 // Connects, sends one request of each of the first 16 classes, runs the load and reports. `stopped` ends the run with
-// the results so far. `live`: `errors` is a terminal and shows the progress.
+// the results so far. `live`: `errors` is a terminal, and the progress is redrawn; else a line is printed every 15 s.
 //
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
 // gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, or an
