@@ -16,6 +16,7 @@
 #include "client/load/report/load_output.h"
 #include "client/load/stability.h"
 #include "client/load/workload/trace_file.h"
+#include "common/file/write.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -374,15 +375,16 @@ absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream&
   RETURN_IF_ERROR(ValidateBench(command));
   Bench bench(command, errors, live, stopped);
   RETURN_IF_ERROR(bench.Prepare());
+  RETURN_IF_ERROR(MakeFolder(command.out));
   LoadReport report = bench.Run();
   report.gates = JudgeLoad(command.gates, report);
-  if (!command.out.empty()) RETURN_IF_ERROR(WriteLoadFiles(report, command.out));
   if (command.format == Format::kJson) {
     out << LoadJson(report, -1) << std::flush;
   } else {
     PrintLoad(report, out);
   }
   const bool missed = PrintMisses(report, errors);
+  if (!command.out.empty()) RETURN_IF_ERROR(WriteLoadFiles(report, command.out));
   const auto any = [&](auto is) { return std::any_of(report.points.begin(), report.points.end(), is); };
   if (stopped() && (!report.complete || any([](const LoadPoint& point) { return point.result.interrupted; }))) {
     return BenchOutcome::kInterrupted;

@@ -59,8 +59,9 @@ enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 // the results so far. `live`: `errors` is a terminal, and the progress is redrawn; else a line is printed every 15 s.
 //
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
-// gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, or an
-// image that the server rejects.
+// gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, an
+// image that the server rejects, or a folder that cannot be made. Also returns an error if the files in the folder
+// cannot be written; `out` then has the results.
 absl::StatusOr<BenchOutcome> RunBench(const BenchCommand& command, std::ostream& out, std::ostream& errors, bool live,
                                       const std::function<bool()>& stopped);
 

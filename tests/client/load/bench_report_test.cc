@@ -283,6 +283,19 @@ TEST(RunBench, FilesOfASinglePointHaveNoNumber) {
       << "files of an earlier run stand beside those of this one";
 }
 
+TEST(RunBench, PrintsTheResultsIfTheFolderCannotBeWritten) {
+  SmallServer server({.classify = Classify});
+  const ScratchFolder folder;
+  BenchCommand command = Short(server);
+  command.out = folder.path().string();
+  std::filesystem::create_directories(folder.Path("load.json"));  // no file can have this name
+  const Outcome ran = Bench(command);
+  EXPECT_THAT(std::string(ran.measured.status().message()), HasSubstr("cannot write "));
+  EXPECT_TRUE(json::accept(ran.out)) << ran.out;
+  command.out = folder.Write("file", "");
+  EXPECT_THAT(std::string(Bench(command).measured.status().message()), HasSubstr("cannot make the folder"));
+}
+
 TEST(RunBench, ATerminalShowsEachSecondOfTheLoad) {
   SmallServer server({.classify = Classify});
   BenchCommand command = Short(server);
