@@ -23,6 +23,8 @@
 namespace vitrine {
 namespace {
 
+constexpr size_t kLongestLine = 4096;  // bytes
+
 bool IsSetting(const CLI::Option* option) {
   return option != nullptr && !option->get_envname().empty();
 }
@@ -48,6 +50,10 @@ void CheckForm(const std::string& text) {
   for (const absl::string_view each : absl::StrSplit(text, '\n')) {
     const std::string line(absl::StripSuffix(each, "\r"));
     const std::string where = absl::StrCat("--config: line ", ++number);
+    // std::regex recurses for each character, and a line of 32 kB would overflow the stack.
+    if (line.size() > kLongestLine) {
+      throw CLI::ConfigError(absl::StrCat(where, " has ", line.size(), " bytes; a line has at most ", kLongestLine));
+    }
     std::smatch parts;
     if (std::regex_match(line, kNothing)) continue;
     if (std::regex_match(line, kTable)) {

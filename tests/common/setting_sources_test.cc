@@ -106,6 +106,7 @@ TEST(SettingSources, AnUnknownKeyIsNamedWithASuggestionButWithoutItsValue) {
               AllOf(HasSubstr("there is no setting max-wiat; did you mean max-wait?"), Not(HasSubstr("secret"))));
   EXPECT_THAT(Fault("nonsense = 1"), HasSubstr("there is no setting nonsense"));
   EXPECT_THAT(Fault("[server]\nexecutors = 1"), HasSubstr("line 1 is a table or a list"));
+  EXPECT_THAT(Fault("# " + std::string(100000, 'a')), HasSubstr("line 1 has 100002 bytes; a line has at most 4096"));
   EXPECT_THAT(Fault("executors = 1\npage = true\nexecutors = 2"), HasSubstr("line 3: executors is set twice"));
   EXPECT_THAT(Fault("proxies = \"a\"\nproxies = \"b\""), HasSubstr("line 2: proxies is set twice"));
   EXPECT_THAT(Fault("executors = many"), HasSubstr("--executors"));
