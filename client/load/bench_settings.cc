@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "client/load/bench_command.h"
@@ -43,6 +44,10 @@ absl::Status ValidateSizes(const BenchCommand& command) {
   }
   if (command.duration.has_value() && *command.duration <= absl::ZeroDuration()) {
     return wrong("--duration ", absl::FormatDuration(*command.duration), " measures nothing");
+  }
+  for (const auto& [flag, time] : {std::pair("--duration ", command.duration), {"--warmup ", command.warm_up}}) {
+    if (time.value_or(absl::ZeroDuration()) <= kLongestLoad) continue;
+    return wrong(flag, absl::FormatDuration(*time), " is too long; give at most ", absl::FormatDuration(kLongestLoad));
   }
   if (command.load.server_process > 0 && !ProcessExists(command.load.server_process)) {
     return wrong("--server-pid ", command.load.server_process, ": there is no such process on this machine");

@@ -22,11 +22,10 @@ constexpr double kOwnShare = 0.1;       // relative to the bound
 // Minimum number of late requests, because a single one could be the whole p99 of 100 requests.
 constexpr uint64_t kFewestLate = 3;
 constexpr double kBusiest = 0.9;
-constexpr absl::Duration kLongest = absl::Hours(24);
 
 MeasuredInterval IntervalOf(const LoadSettings& settings) {
   const auto bounded = [](absl::Duration duration) {
-    return absl::ToInt64Nanoseconds(std::clamp(duration, absl::ZeroDuration(), kLongest));
+    return absl::ToInt64Nanoseconds(std::clamp(duration, absl::ZeroDuration(), kLongestLoad));
   };
   const int64_t from = bounded(settings.warm_up);
   return {from, from + bounded(settings.duration)};

@@ -54,6 +54,9 @@ struct LoadSettings {
   std::vector<LatencyBound> bounds = {};
 };
 
+// Maximum duration of a warm-up and of a measurement; a trace may be as long.
+inline constexpr absl::Duration kLongestLoad = absl::Hours(7 * 24);
+
 // Progress of a running load.
 struct LoadProgress {
   double seconds = 0;                        // since the start
