@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/commands/output/text.h"
 #include "client/lib/channel.h"
 #include "client/lib/connect/address.h"
 #include "client/lib/traceparent.h"
@@ -248,8 +249,10 @@ absl::string_view TlsRemedy(absl::string_view message) {
 
 }  // namespace
 
-int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server,
+int FailWithHint(const absl::Status& error, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
+  // A message of the server could have control characters for the terminal.
+  const absl::Status status(error.code(), Printable(error.message()));
   // An error that is found without a server is an error of the flags or of their environment variables.
   if (absl::IsInvalidArgument(status) &&
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {

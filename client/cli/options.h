@@ -89,7 +89,7 @@ std::shared_ptr<CLI::Formatter> ShortHelp();
 
 // Prints the error on stderr. If the server cannot be reached, adds the advice to start `server` or to give another
 // address with `flag`. Returns kExitFailure, or kExitUsage if the options are invalid.
-int FailWithHint(const absl::Status& status, const ClientOptions& options, absl::string_view server = "vitrine-server",
+int FailWithHint(const absl::Status& error, const ClientOptions& options, absl::string_view server = "vitrine-server",
                  absl::string_view flag = "--server");
 
 }  // namespace vitrine

@@ -42,6 +42,16 @@ TEST(BenchProgram, RefusesInvalidFlagsAndFlagsWithoutEffect) {
   EXPECT_THAT(Shell(folder, kBench + "--help").out, testing::Not(HasSubstr("repetitions")));
 }
 
+TEST(BenchProgram, PrintsNoControlCharactersOfAServer) {
+  const ScratchFolder folder;
+  SmallServer server({.classify = [](const v1::ClassifyRequest&, v1::ClassifyResponse*, grpc::ServerContext*) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "\x1b[2J");
+  }});
+  const Ran ran = Shell(folder, kBench + "--server " + server.address());
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_THAT(ran.errors, HasSubstr("was refused: ?[2J"));
+}
+
 TEST(BenchProgram, AMissedGateIsAFailureAfterAllFilesAreWritten) {
   const ScratchFolder folder;
   SmallServer server({.classify = Classify});
