@@ -230,6 +230,7 @@ void AddDividing(CLI::App& admin, const std::shared_ptr<Words>& words) {
   words->reset->final_callback([words] { RequireVersion(*words, false, kNoVersion); });
   words->serving = AddWord(admin, "serving", "Show how models are served, and why.", kServingExamples);
   AddName(*words->serving, *words, "NAME", false);
+  words->serving->final_callback([words] { RequireVersion(*words, false, kNoVersion); });
 }
 
 }  // namespace

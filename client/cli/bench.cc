@@ -213,6 +213,15 @@ ClientCommand AddBench(CLI::App& app) {
       bench->get_option("--deadline")
           ->description("time for one request from when it is due; an answer within\nthis time is in time");
   bench->footer(kBenchExamples);
+  bench->callback([bench, command] {
+    for (const char* flag : {"--arrivals", "--max-outstanding"}) {
+      if (bench->count(flag) == 0 || !command->IsClosed()) continue;
+      throw CLI::ValidationError(flag, "has no effect in a closed loop; give --rate, --sweep or --find-max as well");
+    }
+    if (bench->count("--arrivals") > 0 && !command->trace.empty()) {
+      throw CLI::ValidationError("--arrivals", "has no effect with --trace, which has its own arrivals");
+    }
+  });
   return {bench, [command, deadline] {
             command->deadline_given = deadline->count() > 0;
             if (const absl::Status valid = ValidateBench(*command); !valid.ok()) {

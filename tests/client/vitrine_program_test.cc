@@ -163,7 +163,7 @@ TEST_F(VitrineProgram, ExitsWithOneForFailuresAndTwoForWrongCommands) {
   }
   for (const char* words :
        {"load", "unload m", "unload m@1 --all", "traffic m", "traffic m 3", "traffic m 3=200", "traffic m 1=5 --clear",
-        "label m stable", "policy m some", "policy m latest 0", "reset m@1", "load m@canary"}) {
+        "label m stable", "policy m some", "policy m latest 0", "reset m@1", "load m@canary", "serving m@1"}) {
     EXPECT_EQ(Shell(folder_, kVitrine + "admin " + words + " --admin unix:nowhere").exit_code, 2) << words;
   }
   EXPECT_THAT(Shell(folder_, kVitrine + "score a.tar b.tar --out o").errors, HasSubstr("a pattern in quotes"));

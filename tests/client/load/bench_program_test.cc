@@ -29,12 +29,27 @@ grpc::Status Classify(const v1::ClassifyRequest&, v1::ClassifyResponse* response
 
 TEST(BenchProgram, RefusesInvalidFlagsAndFlagsWithoutEffect) {
   const ScratchFolder folder;
-  for (const char* flags :
-       {"--concurrency 3 --sweep 1:2", "--concurrency 3 --find-max --latency p99=1s", "--concurrency 3 --trace t.csv",
-        "--concurrency 3 --rate 5", "--concurrency 3 --arrivals constant", "--concurrency 3 --max-outstanding 9",
-        "--max-attempts 2", "--keepalive 20s", "--duration 0s", "--duration 169h", "--warmup inf", "--requests 0",
-        "--bytes 16777216", "--find-max", "--require p99", "--sweep 1:2 --require 'p99<=50ms'", "--attention nothing",
-        "--features rollout"}) {
+  for (const char* flags : {"--concurrency 3 --sweep 1:2",
+                            "--concurrency 3 --find-max --latency p99=1s",
+                            "--concurrency 3 --trace t.csv",
+                            "--concurrency 3 --rate 5",
+                            "--concurrency 3 --arrivals constant",
+                            "--concurrency 3 --max-outstanding 9",
+                            "--arrivals constant",
+                            "--max-outstanding 9",
+                            "--trace t.csv --arrivals constant",
+                            "--max-attempts 2",
+                            "--keepalive 20s",
+                            "--duration 0s",
+                            "--duration 169h",
+                            "--warmup inf",
+                            "--requests 0",
+                            "--bytes 16777216",
+                            "--find-max",
+                            "--require p99",
+                            "--sweep 1:2 --require 'p99<=50ms'",
+                            "--attention nothing",
+                            "--features rollout"}) {
     const Ran ran = Shell(folder, kBench + flags);
     EXPECT_EQ(ran.exit_code, 2) << flags << "\n" << ran.errors;
     EXPECT_NE(ran.errors, "") << flags;
