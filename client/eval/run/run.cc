@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "client/commands/output/text.h"
 #include "client/eval/calibrate.h"
 #include "client/eval/eval_gates.h"
 #include "client/eval/likelihood.h"
@@ -54,8 +55,8 @@ absl::Status EvaluationRun::OpenJournal(std::unique_ptr<Client> client, std::vec
     if (!known.contains(index)) pending.push_back(index);
   }
   if (!known.empty()) {
-    display_.Line(absl::StrCat("vitrine: ", command_.out, " has results of ", known.size(), " images already; ",
-                               pending.size(), " are left"));
+    progress_->Line(absl::StrCat("vitrine: ", Printable(command_.out), " has results of ", known.size(),
+                                 " images already; ", pending.size(), " are left"));
   }
   if (pending.empty()) return absl::OkStatus();
   const double now = UnixSeconds(absl::Now());
