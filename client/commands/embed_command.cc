@@ -62,8 +62,13 @@ class Embedding {
 
   bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
 
-  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite.
-  absl::Status CheckFolder() const {
+  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite; or the name
+  // of the array is that of a folder.
+  absl::Status CheckOutput() const {
+    if (std::error_code unknown; one_array() && std::filesystem::is_directory(command_.output, unknown)) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(command_.output, " is a folder, but --out FILE.npy is one array; give another name"));
+    }
     if (one_array() || command_.output.empty()) return absl::OkStatus();
     std::vector<std::string> files = {Origin()};
     for (const std::string& stem : stems_) files.push_back(InFolder(stem + kArrayEnding));
@@ -220,7 +225,7 @@ absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std
   const std::vector<std::string>& paths = found.paths;
   if (!found.passed_over.empty()) errors << "vitrine: skipped: " << Printable(found.passed_over) << std::endl;
   Embedding embedding(command, paths, out);
-  RETURN_IF_ERROR(embedding.CheckFolder());
+  RETURN_IF_ERROR(embedding.CheckOutput());
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(command.client));
   ASSIGN_OR_RETURN(const v1::ModelVersion model, ChooseModel(*client, command.model));
   ASSIGN_OR_RETURN(const v1::FeatureKind kind, ChooseFeatureKind(command.kind, model));

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
 #include <sstream>
 
 #include "client/commands/output/feature_files.h"
@@ -74,6 +75,13 @@ TEST_F(EmbedCommandTest, FilesNameModelVersionAndWeights) {
             "\n");
   EXPECT_EQ(folder_.Read("each/model.json"), folder_.Read("x.model.json"));
   EXPECT_THAT(out_.str(), HasSubstr("x.model.json: sizes version 3, weights aaaabbbbcccc\n"));
+}
+
+TEST_F(EmbedCommandTest, TheNameOfAFolderIsRefusedForAnArray) {
+  command_.paths = {folder_.Path("a.png")};
+  command_.output = folder_.Path("folder.npy");
+  std::filesystem::create_directory(command_.output);
+  EXPECT_THAT(std::string(RunCommand().status().message()), HasSubstr("folder.npy is a folder"));
 }
 
 TEST_F(EmbedCommandTest, AFolderWithFilesOfAnEarlierRunIsRefusedAndAnArrayIsReplaced) {
