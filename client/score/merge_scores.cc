@@ -33,7 +33,10 @@ absl::StatusOr<std::vector<Part>> ReadParts(const std::vector<std::string>& fold
     }
     RETURN_IF_ERROR(index.status());
     if (!parts.empty()) {
-      const Part& first = parts.front();
+      // A part without an answer has no precision, so any precision would equal that of such a part.
+      const auto known =
+          std::ranges::find_if(parts, [](const Part& part) { return !part.index.settings.precision.empty(); });
+      const Part& first = known == parts.end() ? parts.front() : *known;
       if (const absl::Status same = CheckSameScores(first.index.settings, index->settings); !same.ok()) {
         return absl::FailedPreconditionError(absl::StrCat(
             first.folder, " and ", folder, " are no parts of one run: ", same.message(), " in the second"));

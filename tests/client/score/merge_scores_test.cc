@@ -66,6 +66,16 @@ TEST_F(MergingScores, MissingAndOverlappingImagesAreRefused) {
   EXPECT_THAT(Refused({"part1", "data"}), HasSubstr("data holds no scores"));
 }
 
+// A shard whose images all failed has no precision.
+TEST_F(MergingScores, PartsOfTwoPrecisionsAreRefusedAlsoBesideOneWithout) {
+  for (int i = 1; i <= 3; ++i) {
+    ScoreIndex index = RunShard(i, absl::StrCat("part", i));
+    index.settings.precision = i == 1 ? "" : i == 2 ? "fp32" : "bf16";
+    ASSERT_TRUE(WriteScoreIndex(folder_.Path(absl::StrCat("part", i)), index).ok());
+  }
+  EXPECT_THAT(Refused({"part1", "part2", "part3"}), HasSubstr("the precision of the model was fp32, now it is bf16"));
+}
+
 TEST_F(MergingScores, PartsOfOtherRunsAreRefused) {
   RunShard(1, "part1");
   RunShard(2, "part2");
