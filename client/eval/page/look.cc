@@ -69,8 +69,8 @@ class Faults {
   Looks& looks_;
 };
 
-void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices,
-                  const std::vector<std::optional<Image>>& images, Looks& looks) {
+// Reads each image again, because the images of all mistakes may not fit into memory.
+void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices, Looks& looks) {
   Faults faults(looks);
   const std::optional<v1::AttentionKind> kind = BestKind(*source.model);
   if (!kind) {
@@ -93,8 +93,9 @@ void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices
   };
   const ResultSink sink = [&](size_t i, absl::StatusOr<v1::ClassifyResponse> answer) {
     source.Tell("attention for the mistakes", static_cast<int64_t>(i) + 1, static_cast<int64_t>(indices.size()));
-    if (i >= images.size() || !images[i]) return;
-    const auto overlay = answer.ok() ? Overlay(*images[i], *answer) : answer.status();
+    if (looks.images[i].empty()) return;  // unreadable
+    const absl::StatusOr<Image> image = answer.ok() ? source.data->image(indices[i]) : answer.status();
+    const auto overlay = image.ok() ? Overlay(*image, *answer) : image.status();
     if (!overlay.ok()) return faults.Add("Attention is missing", overlay.status());
     looks.images[i].push_back(*overlay);
     looks.attention = InWords(*kind);
@@ -126,7 +127,6 @@ Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& pr
   }
   Faults faults(looks);
   std::vector<int64_t> indices;
-  std::vector<std::optional<Image>> images(predictions.size());
   for (size_t i = 0; i < predictions.size(); ++i) {
     indices.push_back(predictions[i]->index);
     if (!Shows(*source.data, *predictions[i])) {
@@ -134,16 +134,15 @@ Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& pr
       looks.images.assign(predictions.size(), {});
       return looks;
     }
-    absl::StatusOr<Image> image = source.data->image(indices[i]);
+    const absl::StatusOr<Image> image = source.data->image(indices[i]);
     const auto thumbnail = image.ok() ? Thumbnail(*image, kSide, "image") : image.status();
     if (!thumbnail.ok()) {
       faults.Add("An image is missing", thumbnail.status());
       continue;
     }
     looks.images[i].push_back(*thumbnail);
-    images[i] = *std::move(image);
   }
-  if (source.model != nullptr && !indices.empty()) AddAttention(source, indices, images, looks);
+  if (source.model != nullptr && !indices.empty()) AddAttention(source, indices, looks);
   return looks;
 }
 
