@@ -154,6 +154,24 @@ TEST_F(RemoteCredentials, OnlyARegistryOnThisMachineIsCalledWithoutTls) {
   }
 }
 
+// A registry can send any JSON.
+TEST_F(RemoteCredentials, MembersOfOtherTypesInARegistrysManifestAreNoException) {
+  Surroundings surroundings = cloud_.surroundings();
+  cloud_.variables["DOCKER_CONFIG"] = scratch_.path().string();
+  scratch_.Write("config.json", R"({"auths":{"registry.test":{"auth":7}}})");
+  std::string layers;
+  surroundings.ask = [&](const FetchRequest&) { return FetchReply{.status = 200, .body = layers}; };
+  const auto store = OpenRemote("oci://registry.test/models", "", surroundings);
+  for (const char* layer : {R"({"annotations":{"org.opencontainers.image.title":7}})", R"({"annotations":7})", "7",
+                            R"({"annotations":{"org.opencontainers.image.title":"manifest.textproto"},"digest":7})"}) {
+    layers = absl::StrCat(R"({"layers":[)", layer, "]}");
+    EXPECT_FALSE((*store)->ReadManifest({"m", 1}).ok()) << layer;
+  }
+  surroundings.ask = [](const FetchRequest&) { return FetchReply{.status = 401}; };
+  EXPECT_EQ((*OpenRemote("oci://registry.test/models", "", surroundings))->List().status().code(),
+            absl::StatusCode::kPermissionDenied);
+}
+
 TEST_F(RemoteCredentials, WebIdentityIsRenewed) {
   cloud_.variables["AWS_ROLE_ARN"] = "arn:aws:iam::1:role/models";
   cloud_.variables["AWS_WEB_IDENTITY_TOKEN_FILE"] = scratch_.Write("jwt", "header.claims.signature\n");

@@ -11,6 +11,7 @@
 #include "common/status_macros.h"
 #include "models/repository/manifest.h"
 #include "models/repository/names.h"
+#include "models/tool/publish/import/json_members.h"
 #include "models/tool/publish/remote/bearer_token.h"
 
 namespace vitrine {
@@ -81,8 +82,8 @@ class OciRegistry : public RemoteStore {
     for (const auto& layer : json.is_object() ? json.value("layers", nlohmann::json()) : nlohmann::json()) {
       if (!layer.is_object()) continue;
       const auto annotations = layer.value("annotations", nlohmann::json::object());
-      if (!annotations.is_object() || annotations.value(kTitle, "") != kManifestFile) continue;
-      const std::string digest = layer.value("digest", "");
+      if (!annotations.is_object() || TextIn(annotations, kTitle) != kManifestFile) continue;
+      const std::string digest = TextIn(layer, "digest");
       const std::string blob = absl::StrCat(root_, "/blobs/", UrlEncoded(digest, ":"));
       ASSIGN_OR_RETURN(FetchReply reply, Succeed({.url = blob, .most_bytes = kMaxManifestBytes}));
       if ("sha256:" + Sha256Hex(reply.body) == digest) return std::move(reply.body);
@@ -187,7 +188,7 @@ class OciRegistry : public RemoteStore {
     const auto json = nlohmann::json::parse(text.ok() ? *text : "", nullptr, /*allow_exceptions=*/false);
     const auto auths = json.is_object() ? json.value("auths", nlohmann::json::object()) : nlohmann::json::object();
     const auto found = auths.find(host_);
-    return found == auths.end() || !found->is_object() ? "" : found->value("auth", "");
+    return found == auths.end() || !found->is_object() ? "" : TextIn(*found, "auth");
   }
 
   const std::string base_, host_, root_;
