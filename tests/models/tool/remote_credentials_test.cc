@@ -230,6 +230,38 @@ TEST_F(RemoteCredentials, AnAzureSharedAccessSignatureIsPartOfTheUrl) {
   EXPECT_THAT(cloud_.asked[0].url, EndsWith("&restype=container&sv=1&sig=a%2B"));
 }
 
+// The error is a line of the server's log.
+TEST_F(RemoteCredentials, AnErrorDoesNotNameAnAzureSharedAccessSignature) {
+  cloud_.variables["AZURE_STORAGE_SAS_TOKEN"] = "sv=1&sig=secret";
+  Surroundings surroundings = cloud_.surroundings();
+  surroundings.ask = [](const FetchRequest& request) { return absl::UnavailableError(request.url + ": no route"); };
+  const absl::Status away = (*OpenRemote("az://account/models", "", surroundings))->List().status();
+  EXPECT_EQ(away.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(away.message()), EndsWith("?comp=list&prefix=&restype=container: no route"));
+}
+
+// A key in a file of credentials, such as a mounted Secret, may be replaced while a pull watches.
+TEST_F(RemoteCredentials, AReplacedKeyIsReadAgain) {
+  const auto write = [&](const std::string& key) {
+    return scratch_.Write("credentials", "[default]\naws_access_key_id=" + key + "\naws_secret_access_key=s\n")
+        .string();
+  };
+  cloud_.variables["AWS_SHARED_CREDENTIALS_FILE"] = write("OLD");
+  Surroundings surroundings = cloud_.surroundings();
+  std::string valid = "OLD";
+  surroundings.ask = [&](const FetchRequest& request) {
+    const bool good = absl::StrContains(request.headers.at("Authorization"), "Credential=" + valid + "/");
+    return good ? FetchReply{.status = 200, .body = kEmptyListing}
+                : FetchReply{.status = 403, .body = "<Code>InvalidAccessKeyId</Code>"};
+  };
+  const auto store = OpenRemote("s3://models", "", surroundings);
+  EXPECT_TRUE((*store)->List().ok());
+  valid = "NEW";
+  EXPECT_EQ((*store)->List().status().code(), absl::StatusCode::kPermissionDenied);
+  write("NEW");
+  EXPECT_TRUE((*store)->List().ok());
+}
+
 TEST_F(RemoteCredentials, AreStillUsedWhileTheirServiceIsAway) {
   Cloud metadata;
   Surroundings surroundings = cloud_.surroundings();

@@ -125,6 +125,7 @@ class Bucket : public RemoteStore {
   }
 
   // Sends the request with credentials. Repeats it after status 429 or 5xx, and with new credentials after a refusal.
+  // Errors name the URL without credentials.
   absl::StatusOr<FetchReply> Send(FetchRequest request, const std::string& sha256 = Sha256Hex("")) {
     // A redirect would send the credentials to another address, with a signature that is not valid there.
     request.follow = false;
@@ -132,8 +133,14 @@ class Bucket : public RemoteStore {
       FetchRequest authorized = request;
       RETURN_IF_ERROR(options_.authorize(authorized, sha256));
       absl::StatusOr<FetchReply> reply = ask_(authorized);
+      if (!reply.ok() && authorized.url != request.url) {
+        return absl::Status(reply.status().code(),
+                            absl::StrReplaceAll(reply.status().message(), {{authorized.url, request.url}}));
+      }
       if (!reply.ok() || attempt == kAttempts) return reply;
-      const bool refused = reply->status == 401 || absl::StrContains(reply->body, "ExpiredToken");
+      // S3 returns InvalidAccessKeyId for a key that was replaced in the file of credentials.
+      const bool refused = reply->status == 401 || absl::StrContains(reply->body, "ExpiredToken") ||
+                           absl::StrContains(reply->body, "InvalidAccessKeyId");
       if (refused) options_.forget();
       if (!refused && reply->status != 429 && reply->status < 500) return reply;
       if (!refused) absl::SleepFor(absl::Milliseconds(200) * attempt);
