@@ -262,6 +262,21 @@ TEST_F(RemoteCredentials, AReplacedKeyIsReadAgain) {
   EXPECT_TRUE((*store)->List().ok());
 }
 
+TEST_F(RemoteCredentials, AListingWithoutEndIsAnError) {
+  Surroundings surroundings = cloud_.surroundings();
+  cloud_.variables["AWS_ACCESS_KEY_ID"] = cloud_.variables["AWS_SECRET_ACCESS_KEY"] = "x";
+  surroundings.ask = [](const FetchRequest& request) {
+    return FetchReply{.status = 200,
+                      .headers = {{"link", absl::StrCat("<", request.url, ">; rel=\"next\"")}},
+                      .body = absl::StrContains(request.url, "/v2/")
+                                  ? R"({"tags":[]})"
+                                  : "<ListBucketResult><NextContinuationToken>a</NextContinuationToken>"};
+  };
+  for (const char* address : {"s3://models", "oci://registry.test/models"}) {
+    EXPECT_THAT((*OpenRemote(address, "", surroundings))->List().status().ToString(), HasSubstr("without end"));
+  }
+}
+
 TEST_F(RemoteCredentials, AreStillUsedWhileTheirServiceIsAway) {
   Cloud metadata;
   Surroundings surroundings = cloud_.surroundings();

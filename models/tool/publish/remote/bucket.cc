@@ -68,6 +68,9 @@ class Bucket : public RemoteStore {
         if (const auto id = VersionOfKey(key, options_.prefix)) versions.push_back(*id);
       }
       const auto more = Elements(reply.body, options_.azure ? "NextMarker" : "NextContinuationToken");
+      if (!more.empty() && !next.empty() && more.front() == next) {
+        return absl::FailedPreconditionError(absl::StrCat(url, " returns a listing without end"));
+      }
       next = more.empty() ? "" : more.front();
     } while (!next.empty());
     return versions;

@@ -70,7 +70,9 @@ class OciRegistry : public RemoteStore {
       // Link: </v2/NAME/tags/list?n=1000&last=TAG>; rel="next"
       const std::string link = reply.Header("link");
       const size_t end = link.find('>');
-      url = link.empty() || end == std::string::npos ? "" : Resolved(link.substr(1, end - 1));
+      const std::string next = link.empty() || end == std::string::npos ? "" : Resolved(link.substr(1, end - 1));
+      if (next == url) return absl::FailedPreconditionError(url + " returns a list of tags without end");
+      url = next;
     }
     return versions;
   }
