@@ -176,7 +176,10 @@ absl::Status CheckFiles(const ServerOptions& options) {
 
 absl::Status CheckRepository(const ServerOptions& options) {
   // A remote repository is first copied when the server starts.
-  if (IsRemoteRepository(options.repository) && !std::filesystem::exists(options.folder())) return absl::OkStatus();
+  std::error_code ignored;
+  if (IsRemoteRepository(options.repository) && !std::filesystem::exists(options.folder(), ignored)) {
+    return absl::OkStatus();
+  }
   ASSIGN_OR_RETURN(const Listing listing, ListRepository(options.folder()));
   RETURN_IF_ERROR(listing.status());
   ASSIGN_OR_RETURN(const std::unique_ptr<ServingSettings> settings, ServingSettings::Open(options.registry.Serving()));

@@ -82,6 +82,14 @@ TEST_F(Mirror, VersionsOfAFolderThatIsNoCopyAreNotRemoved) {
   EXPECT_FALSE(IsThere(".pull")) << "the folder must not look like a copy afterwards";
 }
 
+TEST_F(Mirror, AFolderWhoseNameIsTooLongIsAnError) {
+  ListedStore store({}, absl::UnavailableError("not stored"), "");
+  for (const bool remove : {false, true}) {
+    const PullOptions options = {.source = "s3://m", .folder = folder_.Path(std::string(300, 'a')), .remove = remove};
+    EXPECT_THAT(RefreshMirror(store, options).ToString(), HasSubstr("File name too long"));
+  }
+}
+
 // A pull that was killed leaves .pull without its file `refreshed`.
 TEST_F(Mirror, VersionsOfACopyThatIsIncompleteAreRemoved) {
   folder_.Write("own/m/1/manifest.textproto", "");

@@ -122,7 +122,8 @@ class Refresh {
       : store_(store), options_(options), root_(options.folder), pull_(root_ / kPullFolder), copies_(root_) {}
 
   absl::Status Run() {
-    if (options_.remove && !fs::exists(pull_)) RETURN_IF_ERROR(CheckNothingElse());
+    std::error_code ignored;
+    if (options_.remove && !fs::exists(pull_, ignored)) RETURN_IF_ERROR(CheckNothingElse());
     RETURN_IF_ERROR(MakeFolders(pull_));
     absl::StatusOr<FileDescriptor> lock = LockForProcess(pull_ / "lock");
     if (absl::IsAlreadyExists(lock.status())) {
@@ -156,7 +157,8 @@ class Refresh {
   // Checks that a folder without an earlier pull has only versions of the source, because `remove` deletes all other
   // versions.
   absl::Status CheckNothingElse() {
-    if (!fs::exists(root_)) return absl::OkStatus();
+    std::error_code error;
+    if (!fs::exists(root_, error)) return error ? FileError(error.value(), root_.native()) : absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<VersionId> ids, ListVersionFolders(root_));
     if (ids.empty()) return absl::OkStatus();
     ASSIGN_OR_RETURN(const std::vector<VersionId> remote, store_.List());
@@ -243,7 +245,8 @@ class Refresh {
     const fs::path model = root_ / id.model, place = model / absl::StrCat(id.version);
     RETURN_IF_ERROR(MakeFolders(model));
     RETURN_IF_ERROR(SyncFolder(root_));
-    if (fs::exists(place)) RETURN_IF_ERROR(RemoveVersion(root_, id));
+    std::error_code ignored;
+    if (fs::exists(place, ignored)) RETURN_IF_ERROR(RemoveVersion(root_, id));
     if (rename(stage.c_str(), place.c_str()) != 0) return FileError(errno, place.native());
     RETURN_IF_ERROR(SyncFolder(model));
     return SyncFolder(pull_);
