@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_replace.h"
+#include "common/status_macros.h"
 #include "tests/paths.h"
 #include "tests/scratch_folder.h"
 
@@ -57,7 +58,7 @@ class Mirror : public testing::Test {
     options.folder = root_.string();
     options.remove = remove;
     options.most_bytes = most_bytes;
-    return RefreshMirror(store, options);
+    return RefreshMirror(store, options, damaged_);
   }
   // Puts a complete version, kv-pos-mnist/1, into the copy.
   void CopyVersion() const {
@@ -69,6 +70,7 @@ class Mirror : public testing::Test {
 
   const ScratchFolder folder_;
   const std::filesystem::path root_ = folder_.path() / "own";
+  DamagedVersions damaged_;
 };
 
 TEST_F(Mirror, VersionsOfAFolderThatIsNoCopyAreNotRemoved) {
@@ -86,7 +88,8 @@ TEST_F(Mirror, AFolderWhoseNameIsTooLongIsAnError) {
   ListedStore store({}, absl::UnavailableError("not stored"), "");
   for (const bool remove : {false, true}) {
     const PullOptions options = {.source = "s3://m", .folder = folder_.Path(std::string(300, 'a')), .remove = remove};
-    EXPECT_THAT(RefreshMirror(store, options).ToString(), HasSubstr("File name too long"));
+    DamagedVersions damaged;
+    EXPECT_THAT(RefreshMirror(store, options, damaged).ToString(), HasSubstr("File name too long"));
   }
 }
 
@@ -136,6 +139,53 @@ TEST_F(Mirror, OneRefusedVersionDoesNotHoldUpTheOthers) {
     EXPECT_EQ(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, fault, own).code(), fault.code());
     EXPECT_EQ(Refreshed(), "part of s3://models/production\n") << "the source still returns kv-pos-mnist/1";
   }
+}
+
+// A store that sends text as every file.
+class WrongStore : public ListedStore {
+ public:
+  using ListedStore::ListedStore;
+  Download DownloadOf(const VersionId& id, const v1::FileDigest& file, std::filesystem::path into) override {
+    Download download = ListedStore::DownloadOf(id, file, std::move(into));
+    download.ask = [this, bytes = file.bytes()](const FetchRequest& request) -> absl::StatusOr<FetchReply> {
+      ++sent;
+      const FetchReply reply = {.status = 200};
+      RETURN_IF_ERROR(request.sink(reply, std::string(static_cast<size_t>(bytes), text)));
+      return reply;
+    };
+    return download;
+  }
+
+  char text = 'x';
+  int sent = 0;
+};
+
+TEST_F(Mirror, ADamagedVersionIsNotFetchedAtEachRefresh) {
+  const std::string own = ReadFile(std::string(kBundled) + "/manifest.textproto");
+  const std::vector<VersionId> listed = {{"kv-pos-mnist", 1}};
+  const PullOptions options = {.source = "s3://models/production", .folder = root_.string()};
+  WrongStore store(listed, absl::NotFoundError("404"), own);
+  const auto refresh = [&](RemoteStore& from) { return RefreshMirror(from, options, damaged_); };
+  const absl::Status first = refresh(store);
+  EXPECT_EQ(first.code(), absl::StatusCode::kDataLoss) << first;
+  EXPECT_FALSE(damaged_.only_known);
+  store.text = 'y';
+  EXPECT_NE(refresh(store), first) << "other wrong bytes, as of a broken connection";
+  EXPECT_FALSE(damaged_.only_known);
+  const absl::Status second = refresh(store);
+  EXPECT_TRUE(damaged_.only_known) << "the same wrong bytes";
+  EXPECT_EQ(store.sent, 3);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(refresh(store), second);
+  EXPECT_TRUE(damaged_.only_known);
+  EXPECT_EQ(store.sent, 3) << "nothing is sent again";
+
+  WrongStore other({listed[0], {"n", 1}}, absl::NotFoundError("404"), own);
+  EXPECT_THAT(refresh(other).ToString(), HasSubstr("kv-pos-mnist/1: "));
+  EXPECT_EQ(other.sent, 1) << "the listing has changed";
+  other.text = 'y';
+  for (int i = 0; i < 2; ++i) refresh(other).IgnoreError();
+  EXPECT_EQ(refresh(other), absl::NotFoundError("n/1: 404")) << "a known fault is not repeated beside others";
+  EXPECT_FALSE(damaged_.only_known);
 }
 
 // A version that does not fit into the copy gets room when an older one is removed from the source.

@@ -91,8 +91,8 @@ class Part {
       }
       if (reply->status != 200 && reply->status != 206) {
         const std::string why = absl::StrCat(download_.url, " returned status ", reply->status);
-        // The file does not exist, or has no more bytes.
-        if (reply->status == 404 || reply->status == 416) return absl::DataLossError(why);
+        if (reply->status == 404) return absl::NotFoundError(why);
+        if (reply->status == 416) return absl::DataLossError(why);  // the file has no more bytes
         absl::Status later = Continues(why);
         // A server may refuse one file and still send others.
         const bool is_refused = reply->status == 401 || reply->status == 403;

@@ -27,8 +27,8 @@ struct Download {
 // that transferred data. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; the same command continues later.
-// DATA_LOSS: digest mismatch (names both digests and removes the bytes), no file, too few or too many bytes, or the
-// wrong range. ABORTED: another process is downloading the file. Other errors from the file system.
+// NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or too many bytes,
+// or the wrong range. ABORTED: another process is downloading the file. Other errors from the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

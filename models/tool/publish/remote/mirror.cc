@@ -118,10 +118,16 @@ bool HasCopy(const PullOptions& options) {
 
 class Refresh {
  public:
-  Refresh(RemoteStore& store, const PullOptions& options)
-      : store_(store), options_(options), root_(options.folder), pull_(root_ / kPullFolder), copies_(root_) {}
+  Refresh(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged)
+      : store_(store),
+        options_(options),
+        damaged_(damaged),
+        root_(options.folder),
+        pull_(root_ / kPullFolder),
+        copies_(root_) {}
 
   absl::Status Run() {
+    damaged_.only_known = false;
     std::error_code ignored;
     if (options_.remove && !fs::exists(pull_, ignored)) RETURN_IF_ERROR(CheckNothingElse());
     RETURN_IF_ERROR(MakeFolders(pull_));
@@ -132,18 +138,24 @@ class Refresh {
     if (!absl::IsUnimplemented(lock.status())) RETURN_IF_ERROR(lock.status());
     ASSIGN_OR_RETURN(std::vector<VersionId> remote, store_.List());
     listed_ = {remote.begin(), remote.end()};
+    if (std::exchange(damaged_.listed, listed_) != listed_) damaged_.found.clear();
     RETURN_IF_ERROR(copies_.Read());
     SortByAge(remote);
-    std::vector<absl::Status> faults;
+    std::vector<absl::Status> faults, known;
+    bool is_unavailable = false;
     for (const VersionId& id : remote) {
       if (copies_.manifests().contains(id)) continue;
-      const absl::Status fetched = Fetch(id);
-      if (!fetched.ok()) faults.push_back(Prefixed(id, fetched));
-      if (absl::IsUnavailable(fetched)) break;
+      bool is_known = false;
+      const absl::Status fetched = Fetch(id, is_known);
+      if (!fetched.ok()) (is_known ? known : faults).push_back(Prefixed(id, fetched));
+      is_unavailable = absl::IsUnavailable(fetched);
+      if (is_unavailable) break;
     }
-    if (!faults.empty()) {
-      if (!absl::IsUnavailable(faults.back())) faults.push_back(HasCopy(options_) ? RemoveReplaced() : KeepPart());
-      return JoinFaults(faults);
+    if (!faults.empty() || !known.empty()) {
+      if (!is_unavailable) faults.push_back(HasCopy(options_) ? RemoveReplaced() : KeepPart());
+      const absl::Status joined = JoinFaults(faults);
+      damaged_.only_known = joined.ok();
+      return joined.ok() ? JoinFaults(known) : joined;
     }
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired(listed_));
     DropUnneeded();
@@ -186,8 +198,21 @@ class Refresh {
     std::stable_sort(ids.begin(), ids.end(), [&](const VersionId& a, const VersionId& b) { return age[a] < age[b]; });
   }
 
-  absl::Status Fetch(const VersionId& id) {
+  // Sets `is_known` if an earlier refresh returned the same error because the version is damaged.
+  absl::Status Fetch(const VersionId& id, bool& is_known) {
     ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
+    DamagedVersions::Damage damage;
+    if (const auto found = damaged_.found.find(id); found != damaged_.found.end()) damage = found->second;
+    is_known = damage.manifest == text;
+    if (is_known && damage.is_confirmed) return damage.fault;
+    const absl::Status fetched = Fetch(id, text);
+    is_known = is_known && damage.fault == fetched;
+    damaged_.found.erase(id);
+    if (absl::IsDataLoss(fetched)) damaged_.found[id] = {text, fetched, /*is_confirmed=*/is_known};
+    return fetched;
+  }
+
+  absl::Status Fetch(const VersionId& id, const std::string& text) {
     absl::StatusOr<v1::Manifest> manifest = ParseManifest(text);
     const absl::Status valid = manifest.ok() ? ValidateManifest(*manifest) : manifest.status();
     if (!valid.ok()) return absl::FailedPreconditionError(absl::StrCat(kManifestFile, ": ", valid.message()));
@@ -302,6 +327,7 @@ class Refresh {
 
   RemoteStore& store_;
   const PullOptions& options_;
+  DamagedVersions& damaged_;
   const fs::path root_, pull_;
   std::set<VersionId> listed_;  // versions of the source
   Copies copies_;
@@ -309,8 +335,8 @@ class Refresh {
 
 }  // namespace
 
-absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options) {
-  return Refresh(store, options).Run();
+absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged) {
+  return Refresh(store, options, damaged).Run();
 }
 
 absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures, double chance) {
@@ -323,14 +349,15 @@ absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures,
 
 absl::Status PullCommand(const PullOptions& options) {
   ASSIGN_OR_RETURN(const std::unique_ptr<RemoteStore> store, OpenRemote(options.source, options.endpoint, {}));
-  if (options.watch_seconds <= 0) return RefreshMirror(*store, options);
+  DamagedVersions damaged;
+  if (options.watch_seconds <= 0) return RefreshMirror(*store, options, damaged);
   std::minstd_rand random(std::random_device{}());
   for (int failures = 0;;) {
-    const absl::Status refreshed = RefreshMirror(*store, options);
+    const absl::Status refreshed = RefreshMirror(*store, options, damaged);
     failures = refreshed.ok() ? 0 : failures + 1;
     const double chance = std::uniform_real_distribution<>(0, 1)(random);
     const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), HasCopy(options), failures, chance);
-    if (!refreshed.ok()) {
+    if (!refreshed.ok() && !damaged.only_known) {
       // One line, because a server logs each line by itself.
       std::cerr << "vitrine-repo: " << absl::StrReplaceAll(refreshed.message(), {{"\n", "; "}})
                 << "; the next attempt is in " << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100)))

@@ -3,10 +3,13 @@
 #define VITRINE_MODELS_TOOL_PUBLISH_REMOTE_MIRROR_H_
 
 #include <cstdint>
+#include <map>
+#include <set>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "models/repository/repository.h"
 #include "models/tool/publish/remote/store.h"
 
 namespace vitrine {
@@ -18,6 +21,19 @@ struct PullOptions {
   bool remove = false;       // remove versions that the source no longer has
   int64_t most_bytes = 0;    // limit of the copy's size; 0: none
   double watch_seconds = 0;  // interval at which the copy is refreshed; 0: once
+};
+
+// Versions of which the source sends other bytes than their manifests say. After two refreshes with the same error, a
+// version is not fetched again while the source lists the same versions and the manifest is the same.
+struct DamagedVersions {
+  struct Damage {
+    std::string manifest;
+    absl::Status fault;
+    bool is_confirmed = false;
+  };
+  std::map<VersionId, Damage> found = {};
+  std::set<VersionId> listed = {};  // versions of the source at the last refresh
+  bool only_known = false;          // the last refresh had no other error than those of earlier refreshes in `found`
 };
 
 // Fetches every version that `folder` lacks, or of which a file is missing or has another size; newest versions first.
@@ -33,12 +49,13 @@ struct PullOptions {
 // folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions were left out, and
 // `remove` then removes the versions that the source lacks. The folder becomes no copy after UNAVAILABLE, or if it has
 // no version whose manifest the source still returns: if credentials have expired, the versions left out are probably
-// intact. Returns the errors of all versions in one status. ABORTED: another process refreshes the folder.
-// RESOURCE_EXHAUSTED: most_bytes, or the disk. Other errors are those of RemoteStore and Fetch (download.h).
-absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options);
+// intact. Returns the errors of all versions in one status; errors of `damaged` that an earlier refresh returned are
+// left out if there are others. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes, or the
+// disk. Other errors are those of RemoteStore and Fetch (download.h).
+absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged);
 
-// Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, and
-// RefreshWait gives the time to the next call.
+// Calls RefreshMirror once or, if watch_seconds is positive, forever. In the latter case, errors are printed, those of
+// a damaged version once, and RefreshWait gives the time to the next call.
 absl::Status PullCommand(const PullOptions& options);
 
 // Returns the wait before the next refresh: the interval, doubled for each failure in a row up to two minutes. Before
