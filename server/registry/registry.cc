@@ -233,7 +233,13 @@ void Registry::Divide(const std::string& model) {
 
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
-  table_.SetPlan(model, plan, IsOnDisk({model, LabelledVersion(plan.serving, kStableLabel)}));
+  // The table explains versions that were put away by the command that loads them again. A deleted version has none.
+  ModelPlan explained = plan;
+  for (const v1::PutAway& away : plan.changed.put_away()) {
+    const VersionId id = {model, away.version()};
+    if (!IsOnDisk(id) && !Get(model, id.version).ok()) ReadmitVersion(explained.changed, id.version);
+  }
+  table_.SetPlan(model, explained, IsOnDisk({model, LabelledVersion(plan.serving, kStableLabel)}));
   if (parts_.limits != nullptr) parts_.limits->Set(model, plan.serving);
   return plan;
 }

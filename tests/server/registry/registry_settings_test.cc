@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -83,9 +84,16 @@ TEST_F(RegistrySettingsTest, AVersionThatWasPutAwayStaysUnloaded) {
     registry_->Poll();
   }
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY"));
+  EXPECT_THAT(registry_->Get("m").value().reason, HasSubstr("vitrine admin load m@2"));
+  std::filesystem::remove_all(files_.root() / "m/2");
+  registry_->Poll();
+  EXPECT_EQ(registry_->Get("m").value().reason, "") << "a deleted version cannot be loaded again";
+  EXPECT_THAT(registry_->Get("m", 2).status().ToString(), HasSubstr("has no version 2"));
+  files_.Add("m", 2);
   files_.Add("m", 3);
   registry_->Poll();
   EXPECT_EQ(registry_->Find("m").value()->id.version, 3) << "a newer version is not affected";
+  EXPECT_THAT(registry_->Get("m").value().reason, HasSubstr("vitrine admin load m@2")) << "it is back";
   Set([](v1::ModelOverride& row) {
     v1::PutAway& away = *row.add_put_away();
     away.set_version(3);
