@@ -23,6 +23,7 @@
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/repository/files/text.h"
+#include "models/repository/labels.h"
 #include "models/repository/manifest.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
@@ -73,6 +74,9 @@ absl::StatusOr<WeightedModel> FeatureModel(v1::ModelConfig config, const HeadLay
 absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelled(const std::string& spec) {
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, OpenDataset(spec, Split::kTrain));
   for (const std::string& remark : data->remarks()) std::cerr << "vitrine-repo: " << EscapedText(remark) << "\n";
+  if (const auto checked = FormatLabels(data->labels()); !checked.ok()) {
+    return absl::FailedPreconditionError(absl::StrCat("--data: ", checked.status().message()));
+  }
   const std::vector<int64_t> images = ImagesPerClass(*data);
   if (images.size() < 2) {
     return absl::FailedPreconditionError("--data has fewer than two classes; give each class a folder of images");
