@@ -121,11 +121,16 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
       absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
-// Returns a number above all used numbers, and above the numbers of all version folders, complete or not.
-absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
+// Returns the highest number that was used, or that a version folder has, complete or not.
+absl::StatusOr<int64_t> HighestUsed(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
       model_folder, [&](const std::string& name) { highest = std::max(highest, ParseVersion(name).value_or(0)); }));
+  return highest;
+}
+
+absl::StatusOr<int64_t> NextVersion(const FileDescriptor& model_folder) {
+  ASSIGN_OR_RETURN(const int64_t highest, HighestUsed(model_folder));
   if (highest == std::numeric_limits<int64_t>::max()) return absl::ResourceExhaustedError("no version number is left");
   return highest + 1;
 }
@@ -216,9 +221,9 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
   // The number is recorded first, because once the version is removed, only kHighestFile records the number.
-  ASSIGN_OR_RETURN(const int64_t next, NextVersion(model_folder));
+  ASSIGN_OR_RETURN(const int64_t highest, HighestUsed(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
-  if (given < next - 1) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(next - 1, "\n")));
+  if (given < highest) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(highest, "\n")));
   RETURN_IF_ERROR(folder->TakeIn(name));
   folder.reset();
   return SyncToDisk(model_folder, "the model's folder");

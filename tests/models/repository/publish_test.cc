@@ -4,6 +4,7 @@
 #include <sys/file.h>
 
 #include <cmath>
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -54,6 +55,7 @@ TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
   EXPECT_THAT(Publish(root_, "sample", SampleDraft(1)),
               Fails(absl::StatusCode::kResourceExhausted, HasSubstr("no version number is left")));
   EXPECT_THAT(Entries(root_ / "sample"), Not(Contains(testing::StartsWith(".tmp"))));
+  EXPECT_EQ(RemoveVersion(root_, {"sample", std::numeric_limits<int64_t>::max()}), absl::OkStatus());
 }
 
 TEST_F(PublishTest, ARepositoryOfBeforeCountsOnFromWhatIsThere) {
