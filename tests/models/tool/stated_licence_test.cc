@@ -29,7 +29,11 @@ TEST(StatedLicence, OfAModelCard) {
   EXPECT_EQ(LicenceOfCard("license: mit\n"), "") << "without YAML";
   EXPECT_EQ(LicenceOfCard(""), "");
   EXPECT_EQ(LicenceOfCard("---\nlicense: " + std::string(300, '\1')).size(), 100u);
-  EXPECT_EQ(LicenceOfCard("---\nlicense: " + std::string(99, 'x') + "é"), std::string(99, 'x')) << "no half character";
+  const std::string longest(99, 'x');
+  EXPECT_EQ(LicenceOfCard("---\nlicense: " + longest + "é"), longest) << "no half character";
+  EXPECT_EQ(LicenceOfCard("---\nlicense: [" + longest + "," + longest.substr(3) + "é]"),
+            longest + " OR " + longest.substr(3))
+      << "no half character";
 }
 
 TEST(StatedLicence, OfAConfig) {

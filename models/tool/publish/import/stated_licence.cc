@@ -61,7 +61,7 @@ std::string LicenceOfCard(absl::string_view card) {
       listed = false;
     }
   }
-  const std::string licence = absl::StrJoin(licences, " OR ").substr(0, kMostLicenceBytes);
+  const std::string licence(FrontOf(absl::StrJoin(licences, " OR "), kMostLicenceBytes));
   return licence == "other" && !name.empty() ? name : licence;
 }
 
