@@ -189,7 +189,8 @@ TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
   folder.Write("b/names.json", "[]");
   const auto names = [&](const std::string& weights, const std::string& labels) {
     std::vector<std::string> found;
-    for (const ModelFile& file : FilesOfModel({.weights = folder.Path(weights), .labels = labels})) {
+    const auto files = FilesOfModel({.weights = folder.Path(weights), .labels = labels});
+    for (const ModelFile& file : *files) {
       found.push_back(std::filesystem::relative(file.name, folder.path()).string());
     }
     return found;
@@ -202,6 +203,8 @@ TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
   EXPECT_THAT(names("b/x.safetensors", folder.Path("a/config.json")),
               ElementsAre("a/config.json", "a/preprocessor_config.json"));
   EXPECT_THAT(names("b/x.safetensors", "labels.txt"), IsEmpty());
+  folder.Write("a/preprocessor_config.json", std::string((4 << 20) + 1, ' '));
+  EXPECT_FALSE(FilesOfModel({.weights = folder.Path("a")}).ok()) << "it may state other preprocessing than the default";
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ absl::Status CheckBefore(const ImportOptions& options) {
 absl::StatusOr<Imported> Import(const ImportOptions& asked) {
   RETURN_IF_ERROR(CheckBefore(asked));
   ImportOptions options = asked;
-  std::vector<ModelFile> files = FilesOfModel(options);
+  ASSIGN_OR_RETURN(std::vector<ModelFile> files, FilesOfModel(options));
   std::string source;
   const auto accept = [&](const std::vector<ModelFile>& pulled, const v1::Origin& origin) {
     files.insert(files.begin(), pulled.begin(), pulled.end());

@@ -23,14 +23,17 @@ namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 // Adds a file of at most 4 MiB, unless it is missing or was added before.
-void AddFile(const fs::path& path, std::vector<ModelFile>& files) {
+absl::Status AddFile(const fs::path& path, std::vector<ModelFile>& files) {
   constexpr int64_t kMostBytes = 4 << 20;
   std::error_code error;
   for (const ModelFile& file : files) {
-    if (fs::equivalent(file.name, path, error)) return;
+    if (fs::equivalent(file.name, path, error)) return absl::OkStatus();
   }
   absl::StatusOr<std::string> json = ReadWholeFile(path, kMostBytes);
-  if (json.ok()) files.push_back({path.string(), *std::move(json)});
+  if (absl::IsNotFound(json.status())) return absl::OkStatus();
+  RETURN_IF_ERROR(json.status());
+  files.push_back({path.string(), *std::move(json)});
+  return absl::OkStatus();
 }
 
 constexpr char kQuick[] = "_quickgelu";  // in timm's names of models with QuickGELU
@@ -327,14 +330,14 @@ std::string OutsideUnits(const char* range, double value) {
 
 }  // namespace
 
-std::vector<ModelFile> FilesOfModel(const ImportOptions& options) {
+absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options) {
   std::vector<ModelFile> files;
   const fs::path labels = options.labels, weights = options.weights;
-  if (labels.extension() == ".json") AddFile(labels, files);
-  if (labels.filename() == kConfigFile) AddFile(labels.parent_path() / kPreprocessorFile, files);
+  if (labels.extension() == ".json") AddFile(labels, files).IgnoreError();
+  if (labels.filename() == kConfigFile) RETURN_IF_ERROR(AddFile(labels.parent_path() / kPreprocessorFile, files));
   if (options.weights.empty()) return files;
   const fs::path folder = IsFolder(weights) ? weights : weights.parent_path();
-  for (const char* name : {kConfigFile, kPreprocessorFile}) AddFile(folder / name, files);
+  for (const char* name : {kConfigFile, kPreprocessorFile}) RETURN_IF_ERROR(AddFile(folder / name, files));
   return files;
 }
 

@@ -22,8 +22,9 @@ struct ModelFile {
 };
 
 // Reads the files that describe the model of a local import: the config.json given with --labels, and the files beside
-// the weights. Ignores files that are missing or unreadable.
-std::vector<ModelFile> FilesOfModel(const ImportOptions& options);
+// the weights. Ignores missing files. Errors of other files are those of ReadWholeFile; TakeLabels reports those of
+// --labels.
+absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options);
 
 // Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not
 // set, each from the first file that states its value. Returns sentences about the values used, and about an

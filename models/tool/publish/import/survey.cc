@@ -100,7 +100,7 @@ absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surve
 }
 
 absl::Status CheckFolder(Surveyed& model) {
-  const std::vector<ModelFile> files = FilesOfModel({.weights = model.model});
+  ASSIGN_OR_RETURN(const std::vector<ModelFile> files, FilesOfModel({.weights = model.model}));
   ASSIGN_OR_RETURN(TensorMap tensors, TensorsIn(model.model));
   return Check(files, std::move(tensors), model);
 }
