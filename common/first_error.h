@@ -6,13 +6,15 @@
 
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 namespace vitrine {
 
 // Keeps the first error of protobuf's text parser, with its position. By default the parser prints all errors on
-// stderr. Bytes of the file that are not ASCII are escaped, because a message with invalid UTF-8 cannot be sent.
+// stderr. Bytes of the file that are no printable ASCII are escaped, because a message with invalid UTF-8 cannot be
+// sent.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
@@ -20,7 +22,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
     message_ = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ");
     for (const char c : message) {
       const auto byte = static_cast<unsigned char>(c);
-      message_ += byte < 0x80 ? std::string(1, c) : absl::StrFormat("\\x%02x", byte);
+      message_ += absl::ascii_isprint(byte) ? std::string(1, c) : absl::StrFormat("\\x%02x", byte);
     }
   }
   // Returns the error, or "" if there was none.

@@ -62,7 +62,8 @@ absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const 
 std::string PrecisionsInWords(const v1::Manifest& manifest) {
   std::string words;
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
-    absl::StrAppend(&words, ", ", plan.precision(), IsComputedHere(plan) ? " as well" : " not on this CPU");
+    absl::StrAppend(&words, ", ", EscapedText(plan.precision()),
+                    IsComputedHere(plan) ? " as well" : " not on this CPU");
   }
   return words;
 }

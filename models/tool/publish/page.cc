@@ -115,10 +115,11 @@ std::string ManifestAsPage(const v1::Manifest& manifest) {
   if (manifest.has_calibration())
     facts.push_back({"calibrated", EscapedText(CalibrationInWords(manifest.calibration()))});
   for (const v1::GoldenTolerance& row : manifest.golden_tolerances()) {
-    facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), row.precision(), row.device())});
+    facts.push_back({"tolerance", absl::StrFormat("%g in %s on %s", row.tolerance(), EscapedText(row.precision()),
+                                                  EscapedText(row.device()))});
   }
   for (const v1::PrecisionPlan& plan : manifest.precisions()) {
-    std::string words = absl::StrCat(plan.precision(), ", ", plan.kept_size(), " operators excluded");
+    std::string words = absl::StrCat(EscapedText(plan.precision()), ", ", plan.kept_size(), " operators excluded");
     for (const v1::Metric& metric : plan.metrics()) {
       // The text of the split includes the number of images: "mnist test, 2000 images".
       absl::StrAppend(&words, "; ", EscapedText(metric.name()), " ", MetricValue(metric),

@@ -57,7 +57,7 @@ TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
   refused("model: \"a\"\nversion: x\n", "line 2, column 10");
   refused("version: 1 version: 2", "specified multiple times");
   refused("config {", "line 1");
-  refused("version: \"\xff\xc3\xa9\"", "line 1, column 10: Expected integer, got: \"\\xff\\xc3\\xa9\"");
+  refused("version: \"\xff\xc3\xa9\x1b\"", "line 1, column 10: Expected integer, got: \"\\xff\\xc3\\xa9\\x1b\"");
   refused("version: 99999999999999999999", "line 1");
   refused(std::string("\0", 1), "line 1");
   refused(std::string(kMaxManifestBytes + 1, ' '), "longer than");
