@@ -220,10 +220,13 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
                                                            Quoted(root.native()), ": ", made.status().message()));
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
-  // The number is recorded first, because once the version is removed, only kHighestFile records the number.
+  // The highest number is recorded first, because once its version is removed, only kHighestFile records it. Other
+  // versions are removed without a write, so that this also works on a full disk.
   ASSIGN_OR_RETURN(const int64_t highest, HighestUsed(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
-  if (given < highest) RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(highest, "\n")));
+  if (id.version == highest && given < highest) {
+    RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(highest, "\n")));
+  }
   RETURN_IF_ERROR(folder->TakeIn(name));
   folder.reset();
   return SyncToDisk(model_folder, "the model's folder");

@@ -118,6 +118,9 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
   EXPECT_EQ(RemoveVersion(root_, {"..", 1}).code(), absl::StatusCode::kInvalidArgument);
   fs::create_directory_symlink("1", root_ / "sample/12");
   EXPECT_EQ(RemoveVersion(root_, {"sample", 12}).code(), absl::StatusCode::kNotFound) << "a link";
+  fs::remove(root_ / "sample/.highest-version");
+  ASSERT_TRUE(RemoveVersion(root_, {"sample", 3}).ok());
+  EXPECT_FALSE(fs::exists(root_ / "sample/.highest-version")) << "9 shows the highest number, and the disk may be full";
 }
 
 // While a large version is copied file by file, repeated scans must not read all of it each time.
