@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -55,8 +56,10 @@ Shape ForeignShape(Reshape reshape, Shape ours, const v1::ModelConfig& config) {
   return ours;
 }
 
-// Stacks the rows of all parts.
-StoredTensor Stacked(const std::vector<StoredTensor>& parts, const Shape& ours) {
+// Stacks the rows of all parts, as fp32 if their types differ.
+StoredTensor Stacked(std::vector<StoredTensor> parts, const Shape& ours) {
+  const bool is_mixed = std::ranges::any_of(parts, [&](const auto& part) { return part.dtype != parts[0].dtype; });
+  if (is_mixed) std::ranges::transform(parts, parts.begin(), ToF32);
   std::byte* bytes = nullptr;
   StoredTensor stacked = MakeStored(parts[0].dtype, ours, bytes);
   for (const StoredTensor& part : parts) {

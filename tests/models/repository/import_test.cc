@@ -127,6 +127,18 @@ TEST(Import, StoredTypesAreKept) {
   for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.dtype, Dtype::kF16) << name;
 }
 
+TEST(Import, PartsOfDifferentTypesBecomeFloats) {
+  const at::Tensor image = HashedTensor({3, 12, 16}, 99);
+  for (const std::string part : {"query", "value"}) {
+    Tensors foreign = HuggingFaceVitWeights(kSmallVit);
+    at::Tensor& weight = foreign["vit.encoder.layer.0.attention.attention." + part + ".weight"];
+    weight = weight.to(at::kHalf);
+    const at::Tensor logits = Imported(ForeignSource::kHuggingFace, foreign, image);
+    weight = weight.to(at::kFloat);
+    EXPECT_LT((logits - HuggingFaceForward(foreign, image)).abs().max().item<float>(), 1e-5) << part;
+  }
+}
+
 // Each of our tensors comes from a tensor of timm, for both patch sizes.
 TEST(Import, TimmXcitFillsTheModel) {
   for (const auto& [arch, patch] : {std::pair("xcit_nano_12_p16_224", 16), std::pair("xcit_nano_12_p8_224", 8)}) {

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kImporter = 2;  // increases with each change after which the same files give another version
+constexpr int kImporter = 3;  // increases with each change after which the same files give another version
 
 std::string FirstLine() {
   return absl::StrCat("importer ", kImporter, "\n");
