@@ -240,18 +240,24 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   Log(LogLevel::kInfo, "ending", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
   manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
-  // A second signal shortens the drain.
+  // A second signal shortens the drain, unless no more threads can start.
   std::atomic<bool> drained = false;
-  std::thread second([&] {
+  const auto hurry = [&] {
     const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
     while (!drained) {
       const int again = sigtimedwait(&signals, nullptr, &tick);
       if (again == SIGTERM || again == SIGINT) server->Hurry();
     }
-  });
+  };
+  std::thread second;
+  try {
+    second = std::thread(hurry);
+  } catch (const std::system_error&) {
+    Log(LogLevel::kWarning, "no more threads can start; a second signal does not shorten the drain");
+  }
   const Server::Counts counts = server->Drain();
   drained = true;
-  second.join();
+  if (second.joinable()) second.join();
   if (counts.accepted == counts.answered) return absl::OkStatus();
   return absl::InternalError(absl::StrCat(counts.accepted - counts.answered, " accepted requests were not answered"));
 }
