@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <future>
+#include <system_error>
 #include <vector>
 
 namespace vitrine {
@@ -29,11 +30,16 @@ absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std
     return backend.Run(std::span(views).subspan(first, count), workspace, logits.values.data() + first * width, nullptr,
                        nullptr);
   };
+  absl::Status status;
   std::vector<std::future<absl::Status>> others;
   for (size_t first = share; first < views.size(); first += share) {
-    others.push_back(std::async(std::launch::async, run, first));
+    try {
+      others.push_back(std::async(std::launch::async, run, first));
+    } catch (const std::system_error&) {
+      status.Update(run(first));  // if no more threads can start, the calling thread computes the share
+    }
   }
-  absl::Status status = run(0);
+  status.Update(run(0));
   for (std::future<absl::Status>& other : others) status.Update(other.get());
   if (!status.ok()) return status;
   return logits;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
 #include <map>
@@ -66,6 +67,21 @@ TEST(LogitsOf, WhatFailsOnAnyThreadFails) {
     EXPECT_EQ(LogitsOf(Calls(), 2, images, 3).status(), absl::InternalError("below zero"));
   }
 }
+
+#ifndef VITRINE_SANITIZED  // sanitizers need address space
+TEST(LogitsOf, ComputesAllImagesIfNoThreadCanStart) {
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const std::vector<FloatArray> images = Images(64);
+  const rlimit none = {.rlim_cur = 1, .rlim_max = before.rlim_max};  // no room for the stack of another thread
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+  const Calls backend;
+  const absl::StatusOr<FloatArray> logits = LogitsOf(backend, 2, images, /*threads=*/64);
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &before), 0);
+  ASSERT_TRUE(logits.ok()) << logits.status();
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(logits->values[2 * i], images[i].values[0]);
+}
+#endif
 
 }  // namespace
 }  // namespace vitrine
