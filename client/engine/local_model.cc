@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -151,6 +152,8 @@ std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<Lo
     plans.push_back(PlanRequest({.message = std::move(image.request), .input = image.bytes}, model_));
   }
   const absl::Time arrival = SteadyClock().Now();
+  // Made in advance, so that the loop throws nothing: other threads may already answer images of this call.
+  const absl::Status no_memory = absl::ResourceExhaustedError("memory ran out; use fewer or smaller images per call");
   for (size_t i = 0; i < plans.size(); ++i) {
     absl::StatusOr<InferenceRequest>& plan = plans[i];
     if (!plan.ok()) {
@@ -158,14 +161,18 @@ std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<Lo
       continue;
     }
     plan->arrival = arrival;
-    plan->done = [&answers, i, arrival](absl::StatusOr<v1::ClassifyResponse> answer) {
-      if (answer.ok()) {
-        const absl::Duration total = SteadyClock().Now() - arrival;
-        answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(total)));
-      }
-      answers.Put(i, std::move(answer));
-    };
-    scheduler_.Submit(*std::move(plan));
+    try {
+      plan->done = [&answers, i, arrival](absl::StatusOr<v1::ClassifyResponse> answer) {
+        if (answer.ok()) {
+          const absl::Duration total = SteadyClock().Now() - arrival;
+          answer->mutable_timings()->set_total(static_cast<float>(absl::ToDoubleSeconds(total)));
+        }
+        answers.Put(i, std::move(answer));
+      };
+      scheduler_.Submit(*std::move(plan));
+    } catch (const std::exception&) {
+      answers.Put(i, no_memory);
+    }
   }
   return answers.Wait();
 }
