@@ -87,7 +87,8 @@ enum class Form {
   // The form of the papers' code, on which the figures in the papers are based: every norm on all tokens, queries of
   // all tokens in class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
-  // The form that Vitrine executes: only values that affect the logits, factored F-SNE, fused softmax attention.
+  // The form that the reference executes: only values that affect the logits or that are the tokens after a block
+  // (program::ResultsOfRun), factored F-SNE, fused softmax attention. The engine leaves out more in the last block.
   kExecuted,
 };
 
