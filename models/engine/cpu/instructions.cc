@@ -38,7 +38,8 @@ absl::Status CanCompute(Precision precision, cpu::CpuPath path) {
   if (instructions.Multiplies(precision)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "this CPU has no instructions for products in ", Name(precision), " on the path ", cpu::Name(path),
-      " (bf16 needs AVX512_BF16 or AMX, or BF16 of Arm; int8 needs avx512 with AVX512_VNNI, or ASIMDDP of Arm)"));
+      " (bf16 needs AVX512_BF16 or AMX, or BF16 of Arm; int8 needs AVX512_VNNI with AVX-512, or AVX2 with "
+      "VITRINE_ISA=avx2, or ASIMDDP of Arm)"));
 }
 
 }  // namespace vitrine::engine
