@@ -46,12 +46,14 @@ absl::StatusOr<Driver> Driver::Open(const std::string& file) {
                                                       VersionText(version), ", and the kernels need ",
                                                       VersionText(kLeastVersion), "; update it to 580 or newer"));
   }
-  if (const Result result = driver.functions_.cuInit(0); result != kSuccess && result != kNoDevice) {
+  const Result initialized = driver.functions_.cuInit(0);
+  if (initialized != kSuccess && initialized != kNoDevice) {
     return absl::FailedPreconditionError(
-        absl::StrCat("cuInit failed (", driver.Describe(result),
+        absl::StrCat("cuInit failed (", driver.Describe(initialized),
                      "); nvidia-smi shows if the driver works, and a restart loads a new kernel module"));
   }
-  const Result counted = driver.functions_.cuDeviceGetCount(&driver.devices_);
+  // Without a device, the driver is not initialized, and the count would fail with NOT_INITIALIZED.
+  const Result counted = initialized == kNoDevice ? kNoDevice : driver.functions_.cuDeviceGetCount(&driver.devices_);
   if (counted != kSuccess && counted != kNoDevice) {
     return absl::FailedPreconditionError(absl::StrCat("cuDeviceGetCount failed (", driver.Describe(counted), ")"));
   }

@@ -106,8 +106,9 @@ EXPORTED Result cuInit(unsigned flags) {
   Call call("cuInit", false);
   if (call.fails()) return call.error;
   if (flags != 0) return kInvalidValue;
-  call.gpu.initialized = true;
-  return call.gpu.settings.devices == 0 ? kNoDevice : kSuccess;
+  // Without a device, later calls fail with NOT_INITIALIZED.
+  call.gpu.initialized = call.gpu.settings.devices > 0;
+  return call.gpu.initialized ? kSuccess : kNoDevice;
 }
 
 EXPORTED Result cuDriverGetVersion(int* version) {
