@@ -232,5 +232,10 @@ TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
+TEST_F(CudaServer, EndsWithItsCodeIfTheDeviceIsLostDuringTheFirstLoad) {
+  const auto server = Start("cuda:0", "lost=1");
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+}
+
 }  // namespace
 }  // namespace vitrine::testing

@@ -74,6 +74,10 @@ bool ComputeProbe::IsLost() const {
   return lost.value_or(!stopping_.load(std::memory_order_acquire));
 }
 
+void ComputeProbe::EndIfLost() const {
+  if (IsLost()) parts_.end();
+}
+
 ComputeProbe::ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock)
     : options_(options), parts_(std::move(parts)), clock_(clock), last_success_(absl::ToUnixNanos(clock.Now())) {}
 
@@ -110,7 +114,10 @@ absl::Status ComputeProbe::Try() {
     for (const ModelHandle& model : models) (failures_.contains(model->id) ? failing : others).push_back(model);
     turn = next_model_++;
   }
-  if (models.empty()) (void)Report();
+  if (models.empty()) {
+    (void)Report();
+    EndIfLost();
+  }
   absl::Status first;
   if (!failing.empty()) first = TryModel(failing[turn % failing.size()]);
   if (others.empty() || (!failing.empty() && !Silent())) return first;
@@ -131,6 +138,7 @@ absl::Status ComputeProbe::TryAll() {
   absl::Status first;
   for (const ModelHandle& model : models) first.Update(TryModel(model));
   const ComputeFindings found = Report();
+  if (models.empty()) EndIfLost();
   const bool computes = models.empty() || found.failing.size() < models.size();
   return computes && !found.stuck ? absl::OkStatus() : first;
 }
@@ -177,7 +185,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     return status;
   }
   // The device is checked first, because logging may block.
-  if (failures >= kFailuresBeforeFatal && IsLost()) parts_.end();
+  if (failures >= kFailuresBeforeFatal) EndIfLost();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));
   return status;

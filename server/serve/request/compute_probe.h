@@ -48,7 +48,8 @@ class ComputeProbe {
     // Called with the current findings after each try, on any thread.
     std::function<void(const ComputeFindings& findings)> report;
     // Returns true if the device is permanently lost. Called on a detached thread after two or more consecutive
-    // failures of one model. A device that does not answer within the timeout also counts as lost.
+    // failures of one model, and while there is no model, because loads fail on a lost device. A device that does not
+    // answer within the timeout also counts as lost.
     std::function<bool()> fatal;
     // Reports that the device is lost and ends the process; returns only in tests.
     std::function<void()> end;
@@ -97,6 +98,7 @@ class ComputeProbe {
   template <class T>
   std::optional<T> Await(Answer<T>& answer) const;
   bool IsLost() const;
+  void EndIfLost() const;
   absl::Status Run(const ModelHandle& model);
 
   const ComputeProbeOptions options_;

@@ -198,6 +198,16 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
   EXPECT_EQ(ended_, 1);
 }
 
+TEST_F(ComputeProbeTest, ADeviceThatIsLostDuringTheFirstLoadEndsTheProcess) {
+  models_.clear();
+  ComputeProbe probe({}, Parts(), clock_);
+  lost_ = true;
+  (void)probe.TryAll();
+  EXPECT_EQ(ended_, 1);
+  (void)probe.Try();
+  EXPECT_EQ(ended_, 2);
+}
+
 // Simulates a computation on a device whose kernel never ends.
 struct Hangs {
   ~Hangs() {
