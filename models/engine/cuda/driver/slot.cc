@@ -189,6 +189,8 @@ absl::Status Slot::Wait() {
   RETURN_IF_ERROR(card_.Check(call.cuEventRecord(event_, stream_), "cuEventRecord"));
   const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(options_.limit);
   for (int polls = 0;; ++polls) {
+    // Reads the clock before the event: a process that is stopped between the two must not count as late.
+    const bool is_late = polls >= kPollsWithoutSleep && Clock::now() > end;
     const Result result = call.cuEventQuery(event_);
     if (result == kSuccess) break;
     if (result != kNotReady) return card_.Check(result, "cuEventQuery");
@@ -196,7 +198,7 @@ absl::Status Slot::Wait() {
       std::this_thread::yield();
       continue;
     }
-    if (Clock::now() > end) {
+    if (is_late) {
       card_.Lose(absl::StrCat(card_.name(), " did not finish within ", absl::FormatDuration(options_.limit),
                               ": a kernel does not end, or the device hangs; the device serves a new process alone"));
       return card_.Enter();
