@@ -51,6 +51,10 @@ constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "the server's probe image is not answered; an executor or the device hangs";
 
+std::optional<DeviceBatch> BatchOf(const Device& device) {
+  return device.kind == Device::Kind::kCuda ? std::optional(device.batch) : std::nullopt;
+}
+
 class RunningServer : public Server {
  public:
   RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings,
@@ -336,7 +340,7 @@ class RunningServer : public Server {
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
   const std::unique_ptr<Tracing> tracing_;  // null if tracing is off
-  ModelLimitsTable model_limits_{options_.batch.Limits()};
+  ModelLimitsTable model_limits_{options_.batch.Limits(), BatchOf(options_.executor.device)};
   ModelLoader loader_;
   Registry registry_;
   Health health_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/registry/settings/model_limits.h"
 
+#include <algorithm>
+
 namespace vitrine {
 
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own) {
@@ -26,7 +28,7 @@ std::shared_ptr<QueueLimits> ModelLimitsTable::For(const std::string& model) {
   std::shared_ptr<QueueLimits>& limits = limits_[model];
   if (limits == nullptr) {
     limits = std::make_shared<QueueLimits>();
-    limits->set_batch(server_);
+    limits->set_batch(WithinDevice(server_));
   }
   return limits;
 }
@@ -36,7 +38,14 @@ void ModelLimitsTable::Set(const std::string& model, const v1::ModelServing& ser
   const std::shared_ptr<QueueLimits> held = For(model);
   held->max_requests = queue.has_max_queued_requests() ? queue.max_queued_requests() : QueueLimits::kNone;
   held->max_bytes = queue.has_max_queued_bytes() ? queue.max_queued_bytes() : QueueLimits::kNone;
-  held->set_batch(Over(server_, serving.batching()));
+  held->set_batch(WithinDevice(Over(server_, serving.batching())));
+}
+
+BatchLimits ModelLimitsTable::WithinDevice(BatchLimits limits) const {
+  if (!device_.has_value()) return limits;
+  limits.max_batch_images = std::min(limits.max_batch_images, device_->images);
+  limits.max_batch_tokens = std::min<int64_t>(limits.max_batch_tokens, device_->tokens);
+  return limits;
 }
 
 }  // namespace vitrine

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "common/mutex.h"
+#include "models/engine/device_status.h"
 #include "server/registry/settings/batch_limits.h"
 #include "vitrine/v1/serving.pb.h"
 
@@ -49,15 +50,20 @@ v1::BatchLimits ToProto(const BatchLimits& limits);
 // version neither resets nor doubles them. Thread-safe.
 class ModelLimitsTable {
  public:
-  // `server`: batch limits of models without settings.
-  explicit ModelLimitsTable(const BatchLimits& server) : server_(server) {}
+  // `server`: batch limits of models without settings. `device`: limits of the device's batches, which no model
+  // exceeds, because images with attention or features cannot be computed in several batches; nullopt on a CPU.
+  explicit ModelLimitsTable(const BatchLimits& server, const std::optional<DeviceBatch>& device = std::nullopt)
+      : server_(server), device_(device) {}
 
   // Returns the limits of a model, never null. Before Set: the server's batch limits, no queue limits.
   std::shared_ptr<QueueLimits> For(const std::string& model);
   void Set(const std::string& model, const v1::ModelServing& serving);
 
  private:
+  BatchLimits WithinDevice(BatchLimits limits) const;
+
   const BatchLimits server_;
+  const std::optional<DeviceBatch> device_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<QueueLimits>> limits_ ABSL_GUARDED_BY(mutex_);
 };

@@ -124,5 +124,20 @@ TEST(ModelLimits, AreSharedByTheVersionsAndFollowTheSettings) {
   EXPECT_EQ(limits->batch()->max_batch_tokens, 1);
 }
 
+TEST(ModelLimits, DoNotExceedTheBatchesOfADevice) {
+  const BatchLimits server = {
+      .max_batch_tokens = 1000, .max_batch_images = 64, .max_batch_pixels = 3, .max_wait = absl::Seconds(4)};
+  ModelLimitsTable table(server, DeviceBatch{.images = 16, .tokens = 500});
+  const auto expect = [&](int64_t tokens, int images) {
+    const BatchLimits limits = *table.For("m")->batch();
+    EXPECT_EQ(limits.max_batch_tokens, tokens);
+    EXPECT_EQ(limits.max_batch_images, images);
+    EXPECT_EQ(limits.max_batch_pixels, 3);
+  };
+  expect(500, 16);
+  table.Set("m", FromText<v1::ModelServing>("batching { max_batch_tokens: 501 max_batch_images: 15 }"));
+  expect(500, 15);
+}
+
 }  // namespace
 }  // namespace vitrine
