@@ -71,6 +71,16 @@ TEST(GpuBound, CountsRowsAndWeightsOnce) {
   EXPECT_EQ(qkv->multiply_adds, kRows * 192 * 576);
 }
 
+// A step that takes the class token of each image does not read the other tokens.
+TEST(GpuBound, CountsOnlyTheRowsThatAreTaken) {
+  const std::vector<StepWork> steps = Steps("vit-ti16", Precision::kBf16, /*every=*/true);
+  const auto taken = std::find_if(steps.begin(), steps.end(), [](const StepWork& step) {
+    return step.name == "blocks.11.attention.proj" && step.multiply_adds == 0;
+  });
+  ASSERT_NE(taken, steps.end());
+  EXPECT_EQ(taken->bytes, 2 * 4 * 192 * 4) << "four rows of 192 numbers, read and written";
+}
+
 TEST(GpuBound, KnowsItsGpus) {
   for (const Gpu& gpu : Gpus()) EXPECT_EQ(FindGpu(gpu.name), &gpu);
   EXPECT_EQ(FindGpu("h1000"), nullptr);
