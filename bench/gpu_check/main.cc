@@ -193,9 +193,11 @@ int Main(int argc, char** argv) {
   if (!device.ok()) return Fail(kProgram, device.status());
   absl::StatusOr<OpenedCard> opened = Open(*device);
   if (!opened.ok()) {
-    Fail(kProgram, absl::FailedPreconditionError(absl::StrCat(
-                       "device cuda:", *device, " cannot be used: ", std::string(opened.status().message()))));
-    return kExitNoDevice;
+    const int code =
+        Fail(kProgram, absl::Status(opened.status().code(), absl::StrCat("device cuda:", *device, " cannot be used: ",
+                                                                         std::string(opened.status().message()))));
+    // Other errors are those of a device that exists: its memory is full, or the kernels cannot be loaded.
+    return absl::IsFailedPrecondition(opened.status()) ? kExitNoDevice : code;
   }
   for (const auto& [name, value] : opened->facts)
     std::printf("%s%s%s\n", name.c_str(), name.empty() ? "" : ": ", value.c_str());
