@@ -147,10 +147,13 @@ void CheckForms(const CheckSetting& setting, CheckReport& report) {
   std::vector<SmallForm> forms = SmallForms();
   for (const SmallForm& form : SmallPrefixForms()) forms.push_back(form);
   for (SmallForm& form : SmallKvForms()) forms.push_back(std::move(form));
+  std::vector<std::string> unknown = setting.forms;
   for (const SmallForm& form : forms) {
-    const auto& wanted = setting.forms;
-    if (!wanted.empty() && std::find(wanted.begin(), wanted.end(), form.name) == wanted.end()) continue;
+    if (std::erase(unknown, form.name) == 0 && !setting.forms.empty()) continue;
     report.Run(form.name, [&] { return CheckForm(setting, form); });
+  }
+  for (const std::string& name : unknown) {
+    report.Run(name, []() -> absl::StatusOr<std::string> { return absl::NotFoundError("there is no such form"); });
   }
 }
 

@@ -18,7 +18,7 @@ constexpr size_t kCopied = size_t{32} << 20;       // bytes of a timed copy
 constexpr int kCopies = 12;
 
 std::optional<SmallForm> FindForm(const std::string& name) {
-  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallKvForms()}) {
+  for (const std::vector<SmallForm>& forms : {SmallForms(), SmallPrefixForms(), SmallKvForms()}) {
     for (const SmallForm& form : forms) {
       if (form.name == name) return form;
     }

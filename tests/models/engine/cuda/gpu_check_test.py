@@ -71,10 +71,18 @@ class GpuCheck(unittest.TestCase):
             self.assertEqual(found, code, text)
             self.assertIn(words, text)
 
+    def test_every_check_takes_every_form(self):
+        code, text = run("--check", "forms,refusal", "--form", "vit_clip")
+        self.assertEqual(code, 0, text)
+        self.assertIn("2 checks on cuda:0, 0 failed", text)
+
     def test_unknown_models_are_named(self):
         code, text = run("--profile", "xcit-n13")
         self.assertEqual(code, 1, text)
         self.assertIn("xcit-n12", text)
+        code, text = run("--check", "forms", "--form", "vit,vlt")
+        self.assertEqual(code, 1, text)
+        self.assertRegex(text, r"FAILED +vlt +there is no such form")
 
 
 if __name__ == "__main__":
