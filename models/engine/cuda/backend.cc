@@ -13,7 +13,8 @@ namespace {
 
 class CudaBackend : public Backend {
  public:
-  explicit CudaBackend(std::unique_ptr<Batcher> batcher) : batcher_(std::move(batcher)) {}
+  CudaBackend(std::unique_ptr<Batcher> batcher, int64_t saved_bytes)
+      : batcher_(std::move(batcher)), saved_bytes_(saved_bytes) {}
 
   absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& /*workspace*/, float* logits,
                    AttentionTap* attention, TokenTap* tokens) const override {
@@ -21,6 +22,7 @@ class CudaBackend : public Backend {
     return taps ? batcher_->RunAlone(images, logits, attention, tokens) : batcher_->Run(images, logits);
   }
 
+  int64_t saved_bytes() const override { return saved_bytes_; }
   DeviceMemory device_memory() const override {
     DeviceMemory memory;
     for (const std::unique_ptr<driver::Slot>& slot : batcher_->slots()) {
@@ -32,6 +34,7 @@ class CudaBackend : public Backend {
 
  private:
   const std::unique_ptr<Batcher> batcher_;
+  const int64_t saved_bytes_;
 };
 
 // Returns the error of a load. If memory is short, the message names the settings that determine the model's memory.
@@ -84,8 +87,9 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, c
   if (absl::Status loaded = Load(card, program, weights, chosen, slots, engines); !loaded.ok()) {
     return Explain(loaded, card, chosen, slots, memory.free);
   }
+  const int64_t saved_bytes = engines.front()->saved_bytes();
   return std::make_unique<CudaBackend>(
-      std::make_unique<Batcher>(card, std::move(slots), std::move(engines), options.engine.limits));
+      std::make_unique<Batcher>(card, std::move(slots), std::move(engines), options.engine.limits), saved_bytes);
 }
 
 }  // namespace vitrine::cuda

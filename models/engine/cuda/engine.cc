@@ -42,6 +42,7 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
   RETURN_IF_ERROR(MakePlans(program, weights, options, matrices, made));
   RETURN_IF_ERROR(shared->status());
   for (const std::unique_ptr<Engine>& engine : made) {
+    engine->saved_bytes_ = matrices.SavedBytes();
     ASSIGN_OR_RETURN(engine->recorded_, engine->device_.Record(engine->logits_.launches));
   }
   for (size_t weight = 0; weight < program.weights().size(); ++weight) weights.LetGo(weight);

@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_ENGINE_CUDA_ENGINE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_ENGINE_H_
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -53,6 +54,8 @@ class Engine {
   float* pixels() const { return batch_.pixels; }  // in device memory
 
   const LaunchPlan& plan() const { return logits_; }
+  // Returns the bytes that weights in bf16 or int8 save, compared to fp32.
+  int64_t saved_bytes() const { return saved_bytes_; }
 
  private:
   Engine(Device& device, const BatchLimits& limits) : device_(device), limits_(limits), buffers_(device) {}
@@ -76,6 +79,7 @@ class Engine {
   Device& device_;
   const BatchLimits limits_;
   std::shared_ptr<Buffers> weights_;
+  int64_t saved_bytes_ = 0;
   Buffers buffers_;
   BatchMemory batch_;
   LaunchPlan logits_;

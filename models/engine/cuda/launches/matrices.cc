@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "common/simd/bf16.h"
@@ -63,6 +64,18 @@ const DeviceMatrix& DeviceMatrices::Find(const engine::FoldedMatrix& matrix, Mat
   const auto [place, is_new] = matrices_.try_emplace({matrix.op, layout});
   if (is_new) place->second = Upload(matrix, layout);
   return place->second;
+}
+
+// Counts a matrix once, even if several layouts are on the device.
+int64_t DeviceMatrices::SavedBytes() const {
+  int64_t saved = 0;
+  const program::Operator* counted = nullptr;
+  for (const auto& [key, matrix] : matrices_) {
+    if (std::exchange(counted, key.first) == key.first) continue;
+    const int64_t of_number = matrix.int8 != nullptr ? 3 : matrix.bf16 != nullptr ? 2 : 0;
+    saved += of_number * matrix.inputs * matrix.outputs;
+  }
+  return saved;
 }
 
 DeviceMatrix DeviceMatrices::Upload(const engine::FoldedMatrix& matrix, MatrixLayout layout) {

@@ -46,6 +46,8 @@ class DeviceMatrices {
     if (is_new) copy->second = buffers_.Copy(values);
     return static_cast<const T*>(copy->second);
   }
+  // Returns the bytes that the matrices in bf16 or int8 save, compared to fp32.
+  int64_t SavedBytes() const;
 
  private:
   DeviceMatrix Upload(const engine::FoldedMatrix& matrix, MatrixLayout layout);

@@ -200,6 +200,19 @@ TEST_F(SmallCudaModel, AModelThatDoesNotFitIsRefusedAndTheOtherServes) {
   EXPECT_TRUE(RunBatch(**first, {&one, 1}).ok());
 }
 
+TEST_F(SmallCudaModel, CountsWhatNarrowWeightsSave) {
+  const std::unique_ptr<Card> card = NewCard();
+  const std::vector<const float*> weights(program_.weights().size(), numbers_.data());
+  for (const auto& [precision, of_number] :
+       {std::pair(Precision::kFp32, 0), {Precision::kBf16, 2}, {Precision::kInt8, 3}}) {
+    engine::WeightsInMemory source(weights);
+    const auto backend = cuda::MakeBackend(
+        *card, program_, source, {.engine = {.limits = kSmallBatch, .choice = {.precision = precision, .kept = {}}}});
+    ASSERT_TRUE(backend.ok()) << backend.status();
+    EXPECT_EQ((*backend)->saved_bytes(), of_number * 12 * kClasses);  // 12 numbers of a patch
+  }
+}
+
 TEST_F(SmallCudaModel, WithoutPinnedMemoryIsRefused) {
   const std::unique_ptr<Card> card = NewCard({.pinned_bytes = size_t{1} << 20});
   const absl::Status status = On(*card).status();
