@@ -9,7 +9,7 @@ from typing import Any, AsyncIterator, Awaitable, Callable, Iterator, List, Type
 import grpc
 import pytest
 from conftest import MODEL, ROOT, Server
-from scripted import Script, Unreadable, serve, stream_answer
+from scripted import Script, Unreadable, answer, serve, stream_answer
 
 import vitrine
 import vitrine.aio
@@ -200,3 +200,45 @@ def test_close_ends_a_run_at_once() -> None:
             run(address, use, deadline=float("inf"))
         finally:
             over.set()
+
+
+def test_close_ends_a_call_at_once() -> None:
+    """gRPC raises CancelledError for these calls, which would look like a cancellation of the caller's task."""
+    script, begun, over = Script(), threading.Semaphore(0), threading.Event()
+
+    def wait(request: Any, context: Any) -> Any:
+        begun.release()
+        over.wait(30)
+        return answer(request)
+
+    async def use(client: vitrine.aio.Client) -> None:
+        closed = asyncio.create_task(client.classify(b"a", "m"))
+        cancelled = asyncio.create_task(client.classify(b"b", "m"))
+        for _ in range(2):
+            assert await asyncio.to_thread(begun.acquire, timeout=30)
+        cancelled.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await cancelled
+        await client.close()
+        with pytest.raises(vitrine.Cancelled, match="this client is closed"):
+            await asyncio.wait_for(closed, 10)
+
+    script.classify = wait
+    with serve(script) as address:
+        try:
+            run(address, use, deadline=float("inf"))
+        finally:
+            over.set()
+
+
+def test_close_ends_a_watch_at_once(server: Server) -> None:
+    async def use(client: vitrine.aio.Client) -> None:
+        events = client.watch("kv-pos-mnist")
+        assert (await events.__anext__()).model.ready
+        following = asyncio.ensure_future(events.__anext__())
+        await asyncio.sleep(0.1)
+        await client.close()
+        with pytest.raises(vitrine.Cancelled, match="this client is closed"):
+            await asyncio.wait_for(following, 10)
+
+    run(server.address, use)

@@ -14,6 +14,7 @@ from scripted import Script, serve
 
 import vitrine
 import vitrine.aio
+from vitrine.v1 import registry_pb2
 
 DIGIT = ROOT / "samples/digits/digit-7.png"
 NAME = "kv-pos-mnist"
@@ -235,6 +236,10 @@ def test_a_closed_client_says_so(server: Server) -> None:
         with pytest.raises(vitrine.Cancelled) as caught:
             next(iter(result)) if hasattr(result := call(client), "__next__") else result
         assert str(caught.value) == said
+    with vitrine.Client(server.address) as client, pytest.raises(vitrine.Cancelled, match=said):
+        with client._calls.servers.calls() as stubs:
+            client.close()  # by another thread, after the call was permitted
+            stubs.list(registry_pb2.ListModelsRequest())
 
     async def use() -> None:
         client = vitrine.aio.Client(server.address)

@@ -13,6 +13,7 @@ import grpc
 T = TypeVar("T")
 
 GRPC: Any = grpc
+CLOSED = ValueError  # error of a call that begins after its channel was closed
 Queue = SimpleQueue
 sleep = time.sleep
 
@@ -40,6 +41,10 @@ def drain(queue: Queue[T], timeout: Optional[float]) -> List[T]:
             items.append(queue.get_nowait())
     except Empty:
         return items
+
+
+def is_task_cancelled() -> bool:
+    return False
 
 
 def close_later(channel: Any) -> None:

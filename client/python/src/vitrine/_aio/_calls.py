@@ -85,9 +85,10 @@ class Calls:
             line = self.servers.begin()
             call = line.stubs.watch(request, metadata=metadata)
             try:
-                async for event in call:
-                    failures = 0
-                    yield _models.ModelEvent(_models.of_version(event.version), event.removed)
+                with self.servers.closing():
+                    async for event in call:
+                        failures = 0
+                        yield _models.ModelEvent(_models.of_version(event.version), event.removed)
                 error: errors.VitrineError = errors.Unavailable("the server ended the stream")
             except grpc.RpcError as rpc:
                 error = self.settings.error(rpc)

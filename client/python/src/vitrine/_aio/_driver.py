@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 GRPC: Any = grpc.aio
+CLOSED = asyncio.CancelledError  # error of a call whose channel is closed
 Queue = asyncio.Queue
 sleep = asyncio.sleep
 
@@ -73,6 +74,11 @@ async def drain(queue: Queue[T], timeout: Optional[float]) -> List[T]:
             items.append(queue.get_nowait())
     except (asyncio.TimeoutError, asyncio.QueueEmpty):
         return items
+
+
+def is_task_cancelled() -> bool:
+    """Returns True if the caller's task is cancelled. Python before 3.11 does not report it: False."""
+    return bool(getattr(asyncio.current_task(), "cancelling", int)())
 
 
 def close_later(channel: Any) -> None:

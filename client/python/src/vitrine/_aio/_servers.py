@@ -16,6 +16,7 @@ from vitrine._connection import Settings, Stubs, open_channel
 _LOST = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 # Seconds between two resolutions.
 _PERIOD = 1.0
+_IS_CLOSED = "this client is closed; create another one"
 
 
 class _Line:
@@ -50,15 +51,26 @@ class Servers:
         """Yields the stubs for one call that ends within the context. Cancelled: the client is closed."""
         line = self.begin()
         try:
-            yield line.stubs
+            with self.closing():
+                yield line.stubs
         finally:
             self.end(line)
+
+    @contextmanager
+    def closing(self) -> Iterator[None]:
+        """Raises Cancelled instead of gRPC's error for a call that `close` ended."""
+        try:
+            yield
+        except _driver.CLOSED:
+            if not self._closed or _driver.is_task_cancelled():
+                raise
+            raise errors.Cancelled(_IS_CLOSED) from None
 
     def begin(self) -> _Line:
         """Returns the channel for one call, as a _Line; `end` releases it. Cancelled: the client is closed."""
         with self._lock:
             if self._closed:
-                raise errors.Cancelled("this client is closed; create another one")
+                raise errors.Cancelled(_IS_CLOSED)
             self._line.calls += 1
             return self._line
 
