@@ -45,6 +45,15 @@ function refusalOf(status, text, retryAfter) {
       Number(retryAfter ?? 0));
 }
 
+// Returns the JSON of a successful response. Throws a Refusal if it has none, as the page of a proxy with status 200.
+async function jsonOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Refusal("The answer is no JSON; it may be from a proxy. The page will retry.", "UNAVAILABLE", 200);
+  }
+}
+
 // Returns the JSON of `path`. Throws a Refusal, or AbortError on abort. A 401 dispatches "needs-token" to the window.
 export async function call(path, {signal, limit = LIMIT} = {}) {
   const headers = token ? {Authorization: `Bearer ${token}`} : {};
@@ -59,7 +68,7 @@ export async function call(path, {signal, limit = LIMIT} = {}) {
   }
   if (response.status === 401) dispatchEvent(new Event("needs-token"));
   if (!response.ok) throw refusalOf(response.status, text, response.headers.get("Retry-After"));
-  return JSON.parse(text);
+  return jsonOf(text);
 }
 
 // Sends an image; `sent` gets the uploaded share. Uses XMLHttpRequest, because fetch reports no upload progress.
@@ -80,7 +89,7 @@ function post(path, body, signal, sent = () => {}) {
     request.onabort = () => reject(new DOMException("another question came", "AbortError"));
     request.onload = () => {
       if (request.status === 401) dispatchEvent(new Event("needs-token"));
-      if (request.status === 200) return resolve(JSON.parse(request.responseText));
+      if (request.status === 200) return resolve(jsonOf(request.responseText));
       return reject(refusalOf(request.status, request.responseText, request.getResponseHeader("Retry-After")));
     };
     if (signal?.aborted) return request.onabort();

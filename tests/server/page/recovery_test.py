@@ -103,6 +103,23 @@ class Recovery(PageCase):
             page.unroute(path)
         self.answered(page, "horse")
 
+    def test_a_proxy_that_reports_success(self):
+        """A proxy may answer with a page for a login and status 200."""
+        page = self.open("#sample=cifar/horse-bay.jpg")
+        page.locator("#neighbour-rows li").first.wait_for()  # until then, the page sends further requests
+        login = {"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"}
+        page.route("**/v1/models/*:classify*", lambda route: route.fulfill(**login))
+        page.locator("#head").select_option("1")
+        page.locator(".card .trouble").filter(has_text="The answer is no JSON").wait_for()
+        page.get_by_role("button", name="Send 200 requests").click()
+        page.locator("#burst-text").filter(has_text="All 200 were refused: The answer is no JSON").wait_for()
+        page.route("**/v1/status", lambda route: route.fulfill(**login))
+        self.told(page, "Not reachable")
+        for path in ("**/v1/models/*:classify*", "**/v1/status"):
+            page.unroute(path)
+        self.answered(page, "horse")
+        self.assertEqual(page.locator(".card .trouble").count(), 0)
+
     def test_a_sample_that_breaks_off(self):
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         page.evaluate("""() => {
