@@ -58,9 +58,9 @@ def test_every_kind_of_image(client: vitrine.Client, local: vitrine.LocalModel, 
     assert mine == theirs
 
 
-def broken_after(images: List[Path]) -> Iterator[Path]:
+def broken_after(images: List[Path], error: BaseException) -> Iterator[Path]:
     yield from images
-    raise ZeroDivisionError
+    raise error
 
 
 def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
@@ -70,7 +70,9 @@ def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
     assert [one.ok for one in found[:4]] == [True, False, False, True]
     codes = [one.code for one in found if isinstance(one, vitrine.Refused)]
     assert codes == ["INVALID_ARGUMENT", "UNREADABLE"]
-    broken = local.classify_many(broken_after(cats[:3]))
+    with pytest.raises(KeyboardInterrupt):  # at once, as from Client
+        next(local.classify_many(broken_after(cats[:3], KeyboardInterrupt())))
+    broken = local.classify_many(broken_after(cats[:3], ZeroDivisionError()))
     assert [next(broken).ok for _ in range(3)] == [True] * 3
     with pytest.raises(ZeroDivisionError):
         next(broken)

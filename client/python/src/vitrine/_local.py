@@ -167,13 +167,13 @@ class LocalModel:
 
     def _outcomes(self, images: Iterator[ImageSource], request: Any) -> Iterator[Outcome]:
         index = 0
-        ended: Optional[BaseException] = None
+        ended: Optional[Exception] = None
         while ended is None:
             batch: List[Tuple[Union[Picture, Exception], str]] = []
             try:
                 while len(batch) < _IMAGES_PER_CALL:
                     batch.append(_read(next(images)))
-            except BaseException as error:  # the end of `images`, or its error, which is raised after these results
+            except Exception as error:  # the end of `images`, or its error, which is raised after these results
                 ended = error
             answers = iter(self._engine.run(request, [one for one, _ in batch if isinstance(one, Picture)]))
             for picture, name in batch:
