@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import itertools
+import os
 import signal
 import threading
 import time
@@ -246,3 +247,13 @@ def test_an_answer_to_nothing_ends_everything() -> None:
             for result in client.classify_many([b"a", b"b"], "m"):
                 results.append(result)
     assert results and not any(r.ok for r in results)
+
+
+def test_results_of_names_that_are_not_utf8_can_be_printed(client: vitrine.Client, cat: Path, tmp_path: Path) -> None:
+    path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff.jpg"))
+    path.write_bytes(cat.read_bytes())
+    shown: List[Any] = [*client.classify_many([path, path / "none"], MODEL), *client.embed_many([path], MODEL)]
+    for result in shown:
+        assert "c\\xff.jpg" in repr(result).encode().decode()
+    for result in shown[:2]:
+        assert "c\\xff.jpg" in result._repr_html_().encode().decode()

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vitrine._models import Model
+from vitrine._names import escaped
 from vitrine._result import Outcome, Refused, Result, ServedBy
 from vitrine.errors import Internal, InvalidArgument
 
@@ -54,7 +55,7 @@ class Embedding:
     def __repr__(self) -> str:
         shape = " x ".join(map(str, self.values.shape))
         return "<Embedding %s: %s, %s, %s@%d>" % (
-            self.source,
+            escaped(self.source),
             self.feature,
             shape,
             self.served_by.model,

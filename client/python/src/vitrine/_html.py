@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, List, Tuple
 
 from PIL import Image
 
+from vitrine._names import escaped
 from vitrine.errors import VitrineError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def of_result(result: Result) -> str:
 
 def of_refused(refused: Refused) -> str:
     return '<div><b>%s</b> <span style="color:#c0392b">%s</span>: %s</div>' % (
-        escape(refused.source),
+        escape(escaped(refused.source)),
         escape(refused.code),
         escape(str(refused.error)),
     )
@@ -50,7 +51,7 @@ def of_refused(refused: Refused) -> str:
 
 def _pictures(result: Result) -> List[str]:
     try:
-        figures = [_figure(result.picture(2 * _SIDE), result.source)]
+        figures = [_figure(result.picture(2 * _SIDE), escaped(result.source))]
         figures += [_figure(_draw(shown), _caption(shown)) for shown in result.attention[:_MOST_MAPS]]
     except (OSError, VitrineError) as error:
         return ['<div style="%s">the picture cannot be shown: %s</div>' % (_CAPTION, escape(str(error)))]

@@ -224,7 +224,8 @@ class Result:
         best = str(self.predictions[0]) if self.predictions else "no predictions"
         best = "unsure: " + best if self.unsure else best
         by = self.served_by
-        return "<Result %s: %s, %s@%d, %.1f ms>" % (self.source, best, by.model, by.version, 1000 * self.timings.total)
+        answer = "%s, %s@%d, %.1f ms" % (best, by.model, by.version, 1000 * self.timings.total)
+        return "<Result %s: %s>" % (escaped(self.source), answer)
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,7 +260,7 @@ class Refused:
         return _html.of_refused(self)
 
     def __repr__(self) -> str:
-        return "<Refused %s: %s: %s>" % (self.source, self.code, self.error)
+        return "<Refused %s: %s: %s>" % (escaped(self.source), self.code, self.error)
 
 
 Outcome = Union[Result, Refused]
