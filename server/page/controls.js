@@ -8,8 +8,9 @@ function option(value, text, chosen) { return make("option", {value, selected: c
 
 function drawModels(all, state, change) {
   const box = at("models"), focused = document.activeElement?.value;
-  const gone =
-      state.models.filter((id) => all.every((each) => each.id !== id)).map((id) => ({id, text: `${id} (not ready)`}));
+  const names = all.map(({id}) => id.split("@")[0]);  // without a version, the server chooses one
+  const gone = state.models.filter((id) => all.every((each) => each.id !== id))
+                   .map((id) => ({id, text: names.includes(id) ? id : `${id} (not ready)`}));
   box.replaceChildren(...[...all, ...gone].map(({id, text}) => {
     const on = state.models.includes(id), full = state.models.length >= MOST_MODELS;
     return make(

@@ -56,7 +56,11 @@ function firstModel() {
 async function loadModels(loading = catalogue.load()) {
   const loaded = await loading;
   models = loaded.models;
-  for (const [id, about] of loaded.abouts) abouts.set(id, about ?? abouts.get(id) ?? null);
+  // A link may name a model without a version although several of its versions are ready.
+  const further = state.models.filter((id) => !loaded.abouts.has(id) && models.some(({name}) => name === id))
+                      .map(async (id) => [id, await api.describe(id).catch(() => null)]);
+  for (const [id, about] of [...loaded.abouts, ...await Promise.all(further)])
+    abouts.set(id, about ?? abouts.get(id) ?? null);
 }
 
 function settle() {

@@ -181,6 +181,17 @@ class Answers(PageCase):
                                      [{"name": "m", "versions": versions}])
         self.assertEqual([each["text"] for each in found], ["m 2, stable", "m 1"])
 
+    def test_a_link_without_a_version_to_a_model_of_two(self):
+        page = self.open(wait=False)
+        versions = [{"version": number, "state": "ready", "labels": labels} for number, labels in ((2, ["stable"]), (3, []))]
+        page.route("**/v1/models", lambda route: route.fulfill(json={"models": [{"name": EIT, "versions": versions}]}))
+        self.addCleanup(page.unroute, "**/v1/models")
+        page.goto("about:blank")
+        with self.answers(page):
+            page.goto(f"http://{self.server.http}/#sample=cifar/frog-marsh.jpg&models={EIT}")
+        self.assertEqual(page.locator("#models label").all_text_contents(), [f"{EIT} 2, stable", f"{EIT} 3", EIT])
+        self.assertEqual(page.locator("#kind").input_value(), "class", "the map must be shown")
+
     def test_an_answer_without_classes_is_spoken(self):
         def without_classes(route):
             answer = ask(self.server, EIT, FROG.read_bytes(), route.request.url.partition("?")[2])
