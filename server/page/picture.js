@@ -5,10 +5,13 @@ import {Refusal} from "./api.js";
 const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
 const MOST_BYTES = 16 * 2 ** 20;                // the server's limit of a body, by default
 
-// Detects a format that the server accepts, by its first 12 bytes.
-const isTaken = (head) => (head[0] === 0xff && head[1] === 0xd8) ||
-    (head[0] === 0x89 && head[1] === 0x50 && head[2] === 0x4e) ||
-    (String.fromCharCode(...head.slice(0, 4)) === "RIFF" && String.fromCharCode(...head.slice(8, 12)) === "WEBP");
+// Detects a format that the server accepts, by its first 21 bytes. The last one has the flag of an animated WebP, which the
+// server rejects.
+const isTaken = (head) => {
+  const start = String.fromCharCode(...head.slice(0, 16));
+  if (/^RIFF....WEBPVP8X/s.test(start)) return (head[20] & 2) === 0;
+  return /^(\xff\xd8|\x89PN|RIFF....WEBP)/s.test(start);
+};
 
 // File types that browsers do not show, by their first bytes.
 const OTHERS = [
@@ -74,7 +77,7 @@ export async function open(blob) {
           smaller.width} x ${smaller.height}, as the server reads up to 16 megapixels and ${LONGEST_SIDE} a side.`
     };
   }
-  const taken = isTaken(await headOf(blob, 12));
+  const taken = isTaken(await headOf(blob, 21));
   const sent = taken ? blob : await encoded(bitmap, blob, "image/png");
   if (sent.size > MOST_BYTES) {
     const note = "The picture was saved as a smaller JPEG here, as the server reads files up to 16 MiB.";

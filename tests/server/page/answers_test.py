@@ -114,11 +114,14 @@ class Answers(PageCase):
 
     def test_other_formats_are_converted_to_png(self):
         page = self.open()
-        bitmap = pathlib.Path(self.server.folder) / "frog.bmp"
-        PIL.Image.open(FROG).save(bitmap)
-        self.upload(page, bitmap)
-        self.assertIn("converted to PNG", page.locator("#hint").text_content())
-        self.assertEqual(self.predictions(page)[0][0], "frog")
+        frog = PIL.Image.open(FROG)
+        black = PIL.Image.new("RGB", frog.size)
+        for name, options in (("frog.bmp", {}), ("frogs.webp", {"save_all": True, "append_images": [black]})):
+            path = pathlib.Path(self.server.folder) / name
+            frog.save(path, **options)
+            self.upload(page, path)
+            self.assertIn("converted to PNG", page.locator("#hint").text_content())
+            self.assertEqual(self.predictions(page)[0][0], "frog")
 
     def test_a_too_large_file_is_saved_as_a_jpeg(self):
         page = self.open()
