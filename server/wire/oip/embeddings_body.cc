@@ -130,6 +130,10 @@ absl::Status AddEmbedding(const json& document, inference::ModelInferRequest& me
   OutputTensor& output = *message.add_outputs();
   output.set_name(kEmbedding);
   ASSIGN_OR_RETURN(const json* feature, Member(document, "feature", &json::is_string, "\"class\" or \"mean\""));
+  if (feature != nullptr && *feature == "registers") {
+    return absl::InvalidArgumentError(
+        "\"feature\" is \"registers\", which are several vectors per image; request them at /v2 or with :classify");
+  }
   if (feature != nullptr) (*output.mutable_parameters())["kind"].set_string_param(feature->get<std::string>());
   ASSIGN_OR_RETURN(const json* normalize, Member(document, "normalize", &json::is_boolean, "true or false"));
   (*output.mutable_parameters())["normalize"].set_bool_param(normalize == nullptr || normalize->get<bool>());

@@ -62,7 +62,7 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
-// Appends [width] of each image's only feature. Sets the parameters.
+// Appends [width] of each image's only feature, or [registers, width]. Sets the parameters.
 void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                      std::string& raw) {
   int64_t tokens = 0;
@@ -71,7 +71,9 @@ void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferR
     tokens += int64_t{part.grid().rows()} * part.grid().columns();
   }
   tensor.set_datatype("FP32");
-  tensor.add_shape(parts.front().features(0).width());
+  const v1::Feature& first = parts.front().features(0);
+  if (first.kind() == v1::REGISTER_TOKENS) tensor.add_shape(first.columns());
+  tensor.add_shape(first.width());
   (*tensor.mutable_parameters())[kWeightsParameter].set_string_param(parts.front().served_by().weights_sha256());
   (*tensor.mutable_parameters())[kTokensParameter].set_int64_param(tokens);
 }

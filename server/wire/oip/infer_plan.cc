@@ -126,7 +126,7 @@ absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const F
   std::vector<std::string> vectors;
   v1::FeatureRequest requested;
   for (const v1::FeatureKind kind : ability.kinds) {
-    if (kind == v1::PATCH_TOKENS || kind == v1::REGISTER_TOKENS) continue;
+    if (kind == v1::PATCH_TOKENS) continue;
     vectors.push_back(FeatureKindName(kind));
     const bool is_it = !name.has_value() || *name == vectors.back();
     if (is_it && requested.kind() == v1::FEATURE_KIND_UNSPECIFIED) requested.set_kind(kind);

@@ -21,7 +21,7 @@ namespace vitrine {
 inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
 inline constexpr char kLogits[] = "logits";                // before the softmax
 inline constexpr char kAttention[] = "attention";          // one attention map; only on request
-inline constexpr char kEmbedding[] = "embedding";          // one feature vector; only on request
+inline constexpr char kEmbedding[] = "embedding";          // one feature; only on request
 inline constexpr char kUnsure[] = "unsure";                // true if the answer is uncertain; only on request
 
 // Priorities as numbers; 1 is the highest.

@@ -87,6 +87,8 @@ TEST(EmbeddingsBody, ErrorsNameTheFault) {
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","version":-1})"), HasSubstr("\"version\" must be"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","normalize":1})"),
               HasSubstr("\"normalize\" must be true or false"));
+  EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","feature":"registers"})"),
+              HasSubstr("several vectors per image"));
   EXPECT_THAT(EmbeddingsRefusal(R"({"model":"m","input":"/9j/b25l","top_k":1})"),
               HasSubstr("\"top_k\" is unknown; valid members are model,"));
   json many = {{"model", "m"}, {"input", std::vector<std::string>(65, "/9j/b25l")}};

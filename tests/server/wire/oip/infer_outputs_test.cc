@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
 #include "common/drawing/attention_words.h"
+#include "server/wire/oip/infer_answer.h"
 #include "tests/server/wire/oip/infer_request.h"
 
 namespace vitrine {
@@ -126,8 +127,31 @@ TEST(InferOutputs, AnEmbeddingMustBeAVectorOfTheModel) {
   };
   parameters["kind"].set_string_param("patches");
   EXPECT_THAT(refusal(model), HasSubstr("of the kind \"patches\" was requested; this model has class and mean"));
+  parameters["kind"].set_string_param("registers");
+  EXPECT_THAT(refusal(model), HasSubstr("of the kind \"registers\" was requested; this model has class and mean"));
   parameters.erase("kind");
   EXPECT_THAT(refusal({.classes = 10}), HasSubstr("an embedding was requested; this model has none"));
+}
+
+TEST(InferOutputs, RegistersAreOneTensor) {
+  ModelInferRequest request = Request("BYTES", {1}, Element("one"));
+  SetOutput(request, kEmbedding, 0);
+  (*request.mutable_outputs(0)->mutable_parameters())["kind"].set_string_param("registers");
+  const auto plan =
+      PlanInfer(*testing::Received(request), {.features = {.kinds = {v1::MEAN_TOKEN, v1::REGISTER_TOKENS}}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(plan->parts[0].message.features(0).kind(), v1::REGISTER_TOKENS);
+  v1::ClassifyResponse part;
+  v1::Feature& feature = *part.add_features();
+  feature.set_kind(v1::REGISTER_TOKENS);
+  feature.set_rows(1);
+  feature.set_columns(4);
+  feature.set_width(3);
+  feature.set_values(std::string(4 * 3 * sizeof(float), '\1'));
+  const auto answer = MakeInferResponse(plan->outputs, {part, part});
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_THAT(answer->outputs(0).shape(), ElementsAre(2, 4, 3));
+  EXPECT_EQ(answer->raw_output_contents(0).size(), 2 * feature.values().size());
 }
 
 TEST(InferOutputs, TheOutputUnsureNeedsOnePrediction) {
