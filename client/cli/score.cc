@@ -141,8 +141,8 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       .add_option_function<std::string>(
           "--embeddings", [&command](const std::string& name) { command.embeddings = *FeatureKindOf(name); },
           "also write a feature vector per image. class: class token;\nmean: mean of the patches; projection: CLIP's "
-          "image vector")
-      ->check(OneOf({"class", "mean", "projection"}))
+          "image vector;\nregisters: the register tokens, several vectors per image")
+      ->check(OneOf({"class", "mean", "projection", "registers"}))
       ->type_name("KIND");
 }
 

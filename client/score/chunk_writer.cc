@@ -2,9 +2,11 @@
 #include "client/score/chunk_writer.h"
 
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -22,10 +24,12 @@ namespace {
 constexpr int32_t kNoClass = -1;
 constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
-// Writes an array with `rows` rows. If `row` returns fewer than `width` values, the rest of the row is `missing`.
+// Writes an array with `rows` rows of `shape`. If `row` returns fewer values, the rest of the row is `missing`.
 template <typename Value, typename RowOf>
-absl::Status WriteArray(const std::string& path, size_t rows, int width, NpyType type, Value missing, RowOf row) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<NpyFile> file, NpyFile::Create(path, {width}, type));
+absl::Status WriteArray(const std::string& path, size_t rows, const std::vector<int64_t>& shape, NpyType type,
+                        Value missing, RowOf row) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<NpyFile> file, NpyFile::Create(path, shape, type));
+  const int64_t width = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
   for (size_t i = 0; i < rows; ++i) {
     std::vector<Value> values = row(i);
     values.resize(static_cast<size_t>(width), missing);
@@ -79,13 +83,15 @@ absl::StatusOr<ScoreChunk> ChunkWriter::Write(const std::string& folder) const {
   const auto rows = static_cast<size_t>(written.images);
   std::vector<std::string> paths = ChunkFiles(settings_, written);
   for (std::string& path : paths) path = absl::StrCat(folder, "/", path);
-  RETURN_IF_ERROR(WriteArray(paths[0], rows, settings_.top_k, NpyType::kInt32, kNoClass,
+  RETURN_IF_ERROR(WriteArray(paths[0], rows, {settings_.top_k}, NpyType::kInt32, kNoClass,
                              [this](size_t i) { return rows_[i].classes; }));
-  RETURN_IF_ERROR(WriteArray(paths[1], rows, settings_.top_k, NpyType::kFloat32, kNoNumber,
+  RETURN_IF_ERROR(WriteArray(paths[1], rows, {settings_.top_k}, NpyType::kFloat32, kNoNumber,
                              [this](size_t i) { return rows_[i].probabilities; }));
   if (!settings_.vectors.empty()) {
-    RETURN_IF_ERROR(WriteArray(paths[2], rows, settings_.width, NpyType::kFloat32, kNoNumber,
-                               [this](size_t i) { return rows_[i].vector; }));
+    std::vector<int64_t> shape = {settings_.width};
+    if (settings_.registers > 0) shape.insert(shape.begin(), settings_.registers);
+    RETURN_IF_ERROR(
+        WriteArray(paths[2], rows, shape, NpyType::kFloat32, kNoNumber, [this](size_t i) { return rows_[i].vector; }));
   }
   std::string lines;
   for (size_t i = 0; i < rows; ++i) lines += rows_[i].line;

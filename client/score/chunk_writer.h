@@ -22,7 +22,7 @@ class ChunkWriter {
   ChunkWriter(const ScoreSettings& settings, int64_t first, int64_t images)
       : settings_(settings), first_(first), rows_(static_cast<size_t>(images)) {}
 
-  // Adds the row of an image. `vector`: its features; empty without settings.vectors, else settings.width numbers.
+  // Adds the row of an image. `vector`: its features; empty without settings.vectors.
   void Add(int64_t index, const std::string& name, const v1::ClassifyResponse& answer, std::vector<float> vector);
   // Adds the row of an image without an answer.
   void AddFailure(int64_t index, const std::string& name, Outcome outcome, const absl::Status& why);

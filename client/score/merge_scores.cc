@@ -105,6 +105,7 @@ absl::StatusOr<ScoreIndex> MergeScores(const MergeScoresOptions& options) {
   for (const Part& part : parts) {
     if (merged.settings.precision.empty()) merged.settings.precision = part.index.settings.precision;
     merged.settings.width = std::max(merged.settings.width, part.index.settings.width);
+    merged.settings.registers = std::max(merged.settings.registers, part.index.settings.registers);
     for (const ScoreChunk& chunk : part.index.chunks) {
       for (const std::string& file : ChunkFiles(part.index.settings, chunk)) {
         RETURN_IF_ERROR(LinkOrCopy(fs::path(part.folder) / file, fs::path(options.out) / file));

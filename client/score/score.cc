@@ -36,11 +36,16 @@ absl::Status Annotated(const absl::Status& status, const std::string& remedy) {
   return absl::Status(status.code(), absl::StrCat(status.message(), "; ", remedy));
 }
 
+// Returns the number of values in the vectors of an image.
+int64_t Numbers(const ScoreSettings& settings) {
+  return int64_t{settings.width} * std::max(settings.registers, 1);
+}
+
 // Returns the number of rows that fit into 64 MiB of memory.
 int64_t RowsInMemory(const ScoreSettings& settings) {
   constexpr int64_t kMost = int64_t{64} << 20;
   constexpr int64_t kRow = 512, kPrediction = 200;  // bytes, mostly of the line of JSON
-  return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * settings.width);
+  return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * Numbers(settings));
 }
 
 // Scores with servers.
@@ -215,8 +220,10 @@ class ScoreRun final : public RoundsClient {
     if (HasVectors()) {
       RETURN_IF_ERROR(ChooseFeatureKind(command_.embeddings, model_).status());
       const bool is_projection = command_.embeddings == v1::PROJECTION;
-      if (settings.width == 0)
+      if (settings.width == 0) {
         settings.width = is_projection ? model_.config().vit().projection() : model_.feature_width();
+        if (command_.embeddings == v1::REGISTER_TOKENS) settings.registers = model_.config().vit().registers();
+      }
     }
     return absl::OkStatus();
   }
@@ -322,10 +329,13 @@ class ScoreRun final : public RoundsClient {
         return absl::UnimplementedError("the server answered without the features; it may be older than this program");
       }
       ASSIGN_OR_RETURN(vector, FeatureValues(answer.features(0)));
-      int& width = index_.settings.width;
-      if (width == 0) width = static_cast<int>(vector.size());
-      if (vector.size() != static_cast<size_t>(width)) {
-        return absl::InternalError(absl::StrCat("the vector has ", vector.size(), " numbers instead of ", width));
+      ScoreSettings& settings = index_.settings;
+      if (settings.width == 0) {
+        if (command_.embeddings == v1::REGISTER_TOKENS) settings.registers = answer.features(0).columns();
+        settings.width = static_cast<int>(vector.size()) / std::max(settings.registers, 1);
+      }
+      if (const auto size = static_cast<int64_t>(vector.size()); size != Numbers(settings)) {
+        return absl::InternalError(absl::StrCat("the vector has ", size, " numbers instead of ", Numbers(settings)));
       }
     }
     writer_->Add(image.index, images_->name(image.index), answer, std::move(vector));

@@ -35,7 +35,7 @@ struct ScoreCommand {
   // killed loses at most one chunk's results.
   int64_t chunk = 4096;
   int top_k = 5;                                              // at least 1
-  v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // has one vector per image; unspecified: no vectors
+  v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // not of patches; unspecified: no vectors
   std::optional<v1::ResolutionWish> resolution;
   v1::Priority priority = v1::LOW;
   // Maximum wait for a lost server, and for an image that is rejected for overload or times out.

@@ -80,7 +80,10 @@ absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
   s.resolution = json.at("resolution").get<std::string>();
   s.vectors = json.at("vectors").get<std::string>();
   s.width = json.at("width").get<int>();
-  if (s.images < 0 || s.width < 0 || s.width > kLargestWidth) return absl::DataLossError("it is damaged");
+  s.registers = json.value("registers", 0);
+  const int64_t numbers = int64_t{s.width} * std::max(s.registers, 1);
+  if (s.images < 0 || s.width < 0 || s.registers < 0 || numbers > kLargestWidth)
+    return absl::DataLossError("it is damaged");
   ASSIGN_OR_RETURN(index.shard, ParseShard(json.at("shard").get<std::string>()));
   index.labels = json.at("labels").get<std::vector<std::string>>();
   for (const Json& chunk : json.at("chunks")) {
@@ -208,7 +211,9 @@ absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder) {
 }
 
 absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index) {
-  return ReplaceFile(IndexPath(folder), ToJson(index).dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  Json json = ToJson(index);
+  if (index.settings.registers > 0) json["registers"] = index.settings.registers;
+  return ReplaceFile(IndexPath(folder), json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
 }
 
 absl::Status DiscardScores(const std::string& folder) {

@@ -86,6 +86,21 @@ TEST_F(ChunkOfThree, RowsAreInTheOrderOfTheImagesWhateverTheOrderOfTheAnswers) {
   EXPECT_TRUE(std::isnan(probabilities[4]) && std::isnan(vectors[5])) << "a failed image has no numbers";
 }
 
+TEST(ChunkWriter, RegistersAreAnArrayPerImage) {
+  const ScratchFolder folder;
+  const ScoreSettings settings = {.top_k = 0, .vectors = "registers", .width = 2, .registers = 3};
+  ChunkWriter writer(settings, 0, 2);
+  writer.Add(0, "a", AnswerOf(1, false), {1, 2, 3, 4, 5, 6});
+  writer.AddFailure(1, "b", Outcome::kRefused, absl::InvalidArgumentError("no image"));
+  ASSERT_TRUE(writer.Write(folder.path().string()).ok());
+  const std::string npy = folder.Read("chunk-0000000000.vectors.npy");
+  EXPECT_THAT(npy, HasSubstr("'shape': (2, 3, 2)"));
+  const std::vector<float> vectors = Values<float>(npy);
+  ASSERT_EQ(vectors.size(), 12u);
+  EXPECT_EQ(vectors[5], 6);
+  EXPECT_TRUE(std::isnan(vectors[6]) && std::isnan(vectors[11]));
+}
+
 TEST_F(ChunkOfThree, OnlyTheRowsBeforeAGapAreWritten) {
   writer_.Add(40, "a", AnswerOf(1, false), {1, 2});
   writer_.Add(42, "c", AnswerOf(1, true), {1, 2});

@@ -333,5 +333,34 @@ TEST_F(Scoring, VectorsAreOfTheRequestedKind) {
   EXPECT_THAT(folder_.Read("tower/chunk-0000000024.vectors.npy"), HasSubstr("'shape': (6, 3)"));
 }
 
+TEST_F(Scoring, RegistersAreSeveralVectorsAnImage) {
+  v1::ModelVersion model = Described();
+  const auto with_registers = [&](const v1::ClassifyRequest& request) {
+    v1::ClassifyStreamResponse answer = Answer(request);
+    const std::vector<float> values = {1, 2, 3, 4, 5, 6};
+    v1::Feature& feature = *answer.mutable_response()->add_features();
+    feature.set_kind(v1::REGISTER_TOKENS);
+    feature.set_rows(1);
+    feature.set_columns(2);
+    feature.set_width(3);
+    feature.set_encoding(v1::FEATURE_FLOAT32);
+    feature.set_values(values.data(), 24);
+    return answer;
+  };
+  for (const bool is_described : {true, false}) {  // a server may not say the width
+    model.clear_feature_kinds();
+    model.add_feature_kinds(v1::REGISTER_TOKENS);
+    model.set_feature_width(is_described ? 3 : 0);
+    model.mutable_config()->mutable_vit()->set_registers(is_described ? 2 : 0);
+    SmallServer server(Methods(with_registers, model));
+    ScoreCommand command = Command(server, is_described ? "out" : "other");
+    command.embeddings = v1::REGISTER_TOKENS;
+    EXPECT_EQ(RunWell(command).settings.registers, 2);
+    EXPECT_THAT(folder_.Read(absl::StrCat(is_described ? "out" : "other", "/chunk-0000000024.vectors.npy")),
+                HasSubstr("'shape': (6, 2, 3)"));
+    EXPECT_EQ(ReadScoreIndex(command.out)->settings.registers, 2);
+  }
+}
+
 }  // namespace
 }  // namespace vitrine
