@@ -73,7 +73,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
   import
       ->add_option(
           "--from", options.source,
-          "library that named the tensors: timm, huggingface or\nopenclip; default: as the model's config.json says")
+          "library that named the tensors: timm, huggingface or\nopenclip; default: as the model's JSON file says")
       ->check(CLI::IsMember({"timm", "huggingface", "openclip"}));
   import->add_option("--arch", options.arch, "name of the architecture in that library; default: likewise");
   import->add_option("--labels", options.labels,

@@ -4,7 +4,7 @@
 namespace vitrine {
 
 CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options) {
-  CLI::App* survey = app.add_subcommand("survey", "says which models of timm and transformers can be served");
+  CLI::App* survey = app.add_subcommand("survey", "says which models of other libraries can be served");
   survey
       ->add_option("MODEL", options.models,
                    "hf:ORG/NAME[@REVISION], a folder of a model or of models, or a file\nwith one of these per line, "
@@ -12,7 +12,7 @@ CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options) {
       ->required();
   survey->add_flag("--json", options.json, "print a JSON array");
   survey->footer(
-      "Reads config.json and the header of the weights, not the weights themselves. Exits with 0 also if none\ncan be "
+      "Reads the JSON files and the header of the weights, not the weights. Exits with 0 also if none\ncan be "
       "served, and with 1 if there is no model.\n"
       "  vitrine-repo survey models-of-ours.txt hf:timm/deit_tiny_patch16_224.fb_in1k");
   return survey;

@@ -92,6 +92,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
 // File names in timm and transformers: the weights, and the index of shards.
 inline constexpr char kForeignWeightsFile[] = "model.safetensors";
 inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
+inline constexpr char kOpenClipWeightsFile[] = "open_clip_model.safetensors";  // of OpenCLIP
 
 // Returns the files that an index of shards names, sorted. INVALID_ARGUMENT if it is not an index or names a file in
 // another folder.
@@ -99,7 +100,7 @@ absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
 // Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
 // ("model-00001-of-00002.safetensors") or an index, returns all shards; for a folder, returns the files for the weights
-// file or index in it. NOT_FOUND names a missing shard.
+// file or index in it, of timm or transformers if it has one, else of OpenCLIP. NOT_FOUND names a missing shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.

@@ -168,14 +168,16 @@ absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::s
   return files;
 }
 
-// Returns the weights file or index in a folder, named as transformers and timm do.
+// Returns the weights file or index in a folder, named as transformers, timm and OpenCLIP do.
 absl::StatusOr<fs::path> InFolder(const fs::path& folder) {
-  for (const char* name : {kForeignWeightsFile, kForeignIndexFile}) {
+  constexpr char kPickle[] = "open_clip_pytorch_model.bin";  // whose error says how to convert it
+  for (const char* name : {kForeignWeightsFile, kForeignIndexFile, kOpenClipWeightsFile, kPickle}) {
     std::error_code error;
     if (fs::exists(folder / name, error)) return folder / name;
   }
-  return absl::NotFoundError(absl::StrCat(Quoted(folder.native()), " is a folder without ", kForeignWeightsFile, " or ",
-                                          kForeignIndexFile, "; give the file of the weights"));
+  return absl::NotFoundError(absl::StrCat(Quoted(folder.native()), " is a folder without ", kForeignWeightsFile, ", ",
+                                          kForeignIndexFile, " or ", kOpenClipWeightsFile,
+                                          "; give the file of the weights"));
 }
 
 }  // namespace

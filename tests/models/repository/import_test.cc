@@ -318,7 +318,9 @@ TEST(ReadForeignWeights, PicklesAreRefusedByNameAndByContent) {
   EXPECT_THAT(refused("text.safetensors", "hello, world"), Refuses(kInvalid, HasSubstr("is no safetensors file")));
   EXPECT_EQ(ReadForeignWeights(folder.path() / "absent.safetensors").status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(ReadForeignWeights(folder.path()).status(),
-              Refuses(absl::StatusCode::kNotFound, HasSubstr("is a folder without model.safetensors or")));
+              Refuses(absl::StatusCode::kNotFound, HasSubstr("is a folder without model.safetensors, ")));
+  folder.Write("clip/open_clip_pytorch_model.bin", "PK");
+  EXPECT_THAT(ReadForeignWeights(folder.path() / "clip").status(), Refuses(kInvalid, HasSubstr("is a pickle")));
   EXPECT_THAT(ReadForeignWeights(std::filesystem::path("/dev/null")).status(),
               Refuses(kInvalid, HasSubstr("not a file")));
 }

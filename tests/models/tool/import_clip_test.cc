@@ -68,13 +68,23 @@ void WriteVectors(const std::string& path, const at::Tensor& vectors) {
 // Without class vectors, the imported tower has no classes. With class vectors, the logit of a class is the scaled
 // cosine of the served image vector and the class vector.
 TEST_F(ImportProgram, ClipServesVectorsAndClassesOfVectors) {
-  Write("clip.safetensors", OpenClipWeights());
+  // A folder as OpenCLIP's save_for_hf writes it.
+  std::filesystem::create_directory(Path("clip"));
+  Write("clip/open_clip_model.safetensors", OpenClipWeights());
+  std::ofstream(Path("clip/open_clip_config.json"))
+      << R"({"model_cfg": {"embed_dim": 512, "vision_cfg": {"image_size": 224, "layers": 12, "width": 768, "patch_size": 32}},
+             "preprocess_cfg": {"mean": [0.5, 0.4, 0.3], "std": [0.2, 0.3, 0.4], "resize_mode": "squash"}})";
   WriteLabels(3);
   const at::Tensor vectors = HashedTensor({3, 512}, 99);
   WriteVectors(Path("vectors.npy"), vectors);
-  const std::string arch = absl::StrCat(Path("clip.safetensors"), " --from openclip --arch ViT-B-32 ");
-  const Outcome tower = RunRepo(absl::StrCat("import ", Path("models"), " tower ", arch));
+  const std::string arch = absl::StrCat(Path("clip/open_clip_model.safetensors"), " --from openclip --arch ViT-B-32 ");
+  const Outcome tower = RunRepo(absl::StrCat("import ", Path("models"), " tower ", Path("clip")));
   ASSERT_EQ(tower.code, 0) << tower.output;
+  EXPECT_THAT(tower.output, AllOf(HasSubstr("openclip's ViT-B-32, "), HasSubstr("taken from it: mean 0.5,0.4,0.3")));
+  EXPECT_EQ(ReadVersion(Path("models"), {"tower", 1})->manifest.config().preprocessing().fixed().fit(),
+            v1::FixedResolution::STRETCH);
+  const Outcome surveyed = RunRepo("survey " + folder_.path().string());
+  EXPECT_THAT(surveyed.output, AllOf(HasSubstr("clip  ViT-B-32  "), HasSubstr("1 of 1 model can be served")));
   const Outcome birds = RunRepo(absl::StrCat("import ", Path("models"), " birds ", arch, "--labels ",
                                              Path("labels.txt"), " --zero-shot ", Path("vectors.npy")));
   ASSERT_EQ(birds.code, 0) << birds.output;

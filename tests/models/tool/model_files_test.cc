@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <filesystem>
 
+#include "absl/strings/str_replace.h"
+#include "models/tool/publish/import/architecture.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -205,6 +208,66 @@ TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
   EXPECT_THAT(names("b/x.safetensors", "labels.txt"), IsEmpty());
   folder.Write("a/preprocessor_config.json", std::string((4 << 20) + 1, ' '));
   EXPECT_FALSE(FilesOfModel({.weights = folder.Path("a")}).ok()) << "it may state other preprocessing than the default";
+}
+
+constexpr char kOpenClip[] = R"({"model_cfg": {"embed_dim": 512, "quick_gelu": true, "vision_cfg": {"image_size": 224,
+    "layers": 12, "width": 768, "patch_size": 32, "head_width": 64, "patch_dropout": 0.5, "pool_type": "tok"}},
+    "preprocess_cfg": {"size": 224, "mean": [0.5, 0.5, 0.5], "interpolation": "bilinear", "resize_mode": "shortest"}})";
+
+// Returns kOpenClip with `before` replaced.
+std::string OpenClipWith(const std::string& before, const std::string& after) {
+  EXPECT_THAT(kOpenClip, HasSubstr(before));
+  return absl::StrReplaceAll(kOpenClip, {{before, after}});
+}
+
+TEST(ModelFiles, OpenClipsConfigGivesArchitectureAndPreprocessing) {
+  ImportOptions options;
+  ASSERT_TRUE(TakeArchitecture({{"x.json", kOpenClip}}, options).ok());
+  EXPECT_EQ(options.source, "openclip");
+  EXPECT_EQ(options.arch, "ViT-B-32-quickgelu");
+  ASSERT_TRUE(Take(kOpenClip, options).ok());
+  EXPECT_THAT(options.mean, ElementsAre(0.5F, 0.5F, 0.5F));
+  EXPECT_THAT(options.std, IsEmpty()) << "the architecture's";
+  EXPECT_EQ(options.interpolation, "bilinear");
+  EXPECT_EQ(options.fit, "");
+  ImportOptions exact;
+  ASSERT_TRUE(
+      TakeArchitecture({{"x.json", OpenClipWith("\"quick_gelu\": true", "\"quick_gelu\": false")}}, exact).ok());
+  EXPECT_EQ(exact.arch, "ViT-B-32");
+  EXPECT_THAT(Refusal(kOpenClip, exact), HasSubstr("is a ViT-B-32-quickgelu, but --arch says ViT-B-32"));
+  EXPECT_THAT(Refusal(OpenClipWith("shortest", "longest"), options), HasSubstr("has resize_mode longest"));
+  EXPECT_THAT(Refusal(OpenClipWith("\"size\": 224", "\"size\": [256, 256]"), options), HasSubstr("images of 256x256"));
+  ASSERT_TRUE(Take(OpenClipWith("shortest", "squash"), options).ok());
+  EXPECT_EQ(options.fit, "stretch");
+}
+
+TEST(ModelFiles, OpenClipsOtherTowersAreRefused) {
+  const auto refusal = [](const std::string& before, const std::string& after) {
+    ImportOptions options;
+    return std::string(TakeArchitecture({{"x.json", OpenClipWith(before, after)}}, options).message());
+  };
+  EXPECT_THAT(refusal("\"width\": 768", R"("timm_model_name": "vit_base_patch16_siglip_224")"),
+              HasSubstr("x.json describes a model of OpenCLIP with timm's image tower vit_base_patch16_siglip_224"));
+  EXPECT_THAT(refusal("\"tok\"", "\"avg\""), HasSubstr("with vision_cfg.pool_type \"avg\", which is not supported"));
+  EXPECT_THAT(refusal("\"layers\": 12", "\"layers\": [3, 4, 6, 3]"), HasSubstr("vision_cfg.layers [3,4,6,3]"));
+  EXPECT_THAT(refusal("patch_dropout\": 0.5", "no_ln_pre\": true"), HasSubstr("vision_cfg.no_ln_pre true"));
+  EXPECT_THAT(refusal("\"head_width\": 64", "\"head_width\": 32"), HasSubstr("vision_cfg.head_width 32"));
+  EXPECT_THAT(refusal("\"width\": 768", "\"width\": 896"), HasSubstr("with width 896, layers 12, patch_size 32"));
+  EXPECT_THAT(refusal("vision_cfg", "audio_cfg"), HasSubstr("without vision_cfg"));
+}
+
+TEST(ModelFiles, OpenClipsConfigBelongsToOpenClipsWeights) {
+  const ScratchFolder folder;
+  for (const char* name : {"open_clip_config.json", "open_clip_model.safetensors"}) folder.Write(name, "{}");
+  const auto first = [&](const std::string& weights) {
+    const std::vector<ModelFile> files = FilesOfModel({.weights = folder.Path(weights)});
+    return files.empty() ? "" : std::filesystem::path(files[0].name).filename().string();
+  };
+  EXPECT_EQ(first(""), "open_clip_config.json");
+  for (const char* name : {"config.json", "model.safetensors"}) folder.Write(name, "{}");
+  EXPECT_EQ(first(""), "config.json") << "the folder is imported as one of transformers or timm";
+  EXPECT_EQ(first("model.safetensors"), "config.json");
+  EXPECT_EQ(first("open_clip_model.safetensors"), "open_clip_config.json");
 }
 
 }  // namespace

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/tool/publish/import/architecture.h"
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -54,6 +57,54 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
 
 }  // namespace
 
+absl::StatusOr<std::string> OpenClipArch(const std::string& file, const Json& json) {
+  const auto refused = [&](const std::string& fault) {
+    return absl::FailedPreconditionError(absl::StrCat(file, " describes a model of OpenCLIP ", fault,
+                                                      ", which is not supported; `vitrine-repo import --help` lists ",
+                                                      "the supported architectures"));
+  };
+  const Json& model = json.at(kOpenClipModel);
+  const auto found = model.find("vision_cfg");
+  if (found == model.end() || !found->is_object()) return refused("without vision_cfg");
+  const Json& vision = *found;
+  if (const std::string timm = TextIn(vision, "timm_model_name"); !timm.empty()) {
+    return refused(absl::StrCat("with timm's image tower ", absl::CHexEscape(timm), " (timm_model_name)"));
+  }
+  // Settings without effect on the results of a tower that uses its class token, and the defaults of all others.
+  constexpr std::string_view kIgnored[] = {"image_size",          "patch_dropout",       "output_tokens",
+                                           "final_ln_after_pool", "attn_pooler_queries", "attn_pooler_heads"};
+  const Json defaults = {{"head_width", 64}, {"mlp_ratio", 4}, {"pool_type", "tok"}, {"pos_embed_type", "learnable"}};
+  for (const auto& [name, value] : vision.items()) {
+    const bool is_size = (name == "width" || name == "layers" || name == "patch_size") && value.is_number();
+    if (is_size || value.is_null() || value == false || name.starts_with("timm_") ||
+        std::find(std::begin(kIgnored), std::end(kIgnored), name) != std::end(kIgnored) ||
+        (defaults.contains(name) && defaults[name] == value)) {
+      continue;
+    }
+    return refused(absl::StrCat("with vision_cfg.", absl::CHexEscape(name), " ", value.dump(-1, ' ', true)));
+  }
+  const auto words = [](double width, double layers, double patch, const Side& image, double outputs) {
+    return absl::StrCat("width ", width, ", layers ", layers, ", patch_size ", patch, ", image_size ", InWords(image),
+                        ", embed_dim ", outputs);
+  };
+  const Side side = SideIn(vision, "image_size");
+  const std::string sizes = words(NumberIn(vision, "width").value_or(768), NumberIn(vision, "layers").value_or(12),
+                                  NumberIn(vision, "patch_size").value_or(16), side == Side{} ? Side{224, 224} : side,
+                                  NumberIn(model, "embed_dim").value_or(0));
+  const auto quick = model.find("quick_gelu");
+  for (const std::string& arch : ForeignArchs(ForeignSource::kOpenClip)) {
+    ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kOpenClip, arch, /*classes=*/1));
+    const v1::VitConfig& vit = config.vit();
+    const v1::FixedResolution& fixed = config.preprocessing().fixed();
+    const Side wanted = {static_cast<double>(fixed.height()), static_cast<double>(fixed.width())};
+    if ((quick != model.end() && *quick == true) == (vit.activation() == v1::VitConfig::QUICK_GELU) &&
+        sizes == words(vit.width(), vit.depth(), vit.patch(), wanted, vit.projection())) {
+      return arch;
+    }
+  }
+  return refused(absl::StrCat("with ", sizes));
+}
+
 absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions& options) {
   if (!options.source.empty() && !options.arch.empty()) return absl::OkStatus();
   for (const ModelFile& file : files) {
@@ -64,6 +115,10 @@ absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions
     if (arch.empty() && !TextIn(json, "model_type").empty()) {
       source = "huggingface";
       ASSIGN_OR_RETURN(arch, TransformersArch(file, json));
+    }
+    if (arch.empty() && json.contains(kOpenClipModel)) {
+      source = "openclip";
+      ASSIGN_OR_RETURN(arch, OpenClipArch(file.name, json));
     }
     if (arch.empty()) continue;
     // The tag of CLIP weights in timm shows whether the model has a projection or classes.
@@ -78,7 +133,9 @@ absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions
   }
   return absl::FailedPreconditionError(
       absl::StrCat("no ", kConfigFile,
-                   " describes the architecture (timm: architecture; transformers: model_type); "
+                   " describes the architecture (timm: architecture; transformers: model_type), and there is no ",
+                   kOpenClipConfigFile,
+                   "; "
                    "give `vitrine-repo import` --from and --arch"));
 }
 

@@ -107,10 +107,10 @@ absl::Status CheckFolder(const Source& source) {
         absl::StrCat("the weights are in pytorch_model.bin, a pickle, which is never read; save the model with ",
                      "safe_serialization=True, which writes ", kForeignWeightsFile));
   }
-  for (const char* name : {kConfigFile, kPreprocessorFile}) {
+  for (const char* name : {kConfigFile, kPreprocessorFile, kOpenClipConfigFile}) {
     if (has(name)) RETURN_IF_ERROR(ReadWholeFile(source.folder / name, int64_t{4} << 20).status());
   }
-  if (has(kConfigFile)) return absl::OkStatus();
+  if (HasConfig(source.folder)) return absl::OkStatus();
   if (has("snapshots")) {
     return absl::FailedPreconditionError(absl::StrCat("the folder is a model's in the cache of huggingface_hub; give ",
                                                       (source.folder / "snapshots").string(), "/COMMIT, which has the ",

@@ -14,6 +14,7 @@
 #include "common/data/file.h"
 #include "common/status_macros.h"
 #include "models/repository/foreign/import.h"
+#include "models/tool/publish/import/architecture.h"
 #include "models/tool/publish/import/json_members.h"
 
 namespace vitrine {
@@ -63,6 +64,7 @@ class Reader {
     const Json json = Json::parse(file_.json, /*cb=*/nullptr, /*allow_exceptions=*/false);
     if (json.is_discarded()) return absl::DataLossError(absl::StrCat(file_.name, ": it is not JSON"));
     if (!json.is_object()) return absl::OkStatus();
+    if (json.contains(kOpenClipModel)) return ReadOpenClip(json);
     RETURN_IF_ERROR(CheckArchitecture(json));
     const auto timm = json.find("pretrained_cfg");
     if (timm != json.end() && timm->is_object()) return ReadTimm(*timm);
@@ -198,6 +200,28 @@ class Reader {
     return crop == 0 ? absl::OkStatus() : TakeCrop(crop);
   }
 
+  absl::Status ReadOpenClip(const Json& json) {
+    ASSIGN_OR_RETURN(const std::string arch, OpenClipArch(file_.name, json));
+    if (arch != options_.arch) {
+      return Refused(
+          absl::StrCat("says that the model is a ", arch, ", but --arch says ", options_.arch, "; give --arch ", arch));
+    }
+    const auto images = json.find("preprocess_cfg");
+    if (images == json.end() || !images->is_object()) return absl::OkStatus();
+    RETURN_IF_ERROR(CheckSide(SideIn(*images, "size")));
+    RETURN_IF_ERROR(TakeStatistics(*images, "mean", "std"));
+    const std::string filter = TextIn(*images, "interpolation"), mode = TextIn(*images, "resize_mode");
+    RETURN_IF_ERROR(TakeInterpolation(filter == "random" ? "bicubic" : filter));  // random only in training
+    const bool is_set = !options_.fit.empty() || !options_.native.empty();
+    if (is_set || mode.empty() || mode == "shortest") return absl::OkStatus();
+    if (mode != "squash") {
+      return Refused(absl::StrCat("has resize_mode ", absl::CHexEscape(mode),
+                                  ", which is not supported; choose the nearest with --fit and --crop"));
+    }
+    SetFit("stretch");
+    return absl::OkStatus();
+  }
+
   absl::Status ReadTransformers(const Json& json) {
     if (!IsOn(json, "do_rescale", true) ||
         std::abs(NumberIn(json, "rescale_factor").value_or(1 / 255.) - 1 / 255.) > 1e-6) {
@@ -330,6 +354,11 @@ std::string OutsideUnits(const char* range, double value) {
 
 }  // namespace
 
+bool HasConfig(const fs::path& folder) {
+  std::error_code error;
+  return fs::exists(folder / kConfigFile, error) || fs::exists(folder / kOpenClipConfigFile, error);
+}
+
 absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options) {
   std::vector<ModelFile> files;
   const fs::path labels = options.labels, weights = options.weights;
@@ -337,6 +366,15 @@ absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options
   if (labels.filename() == kConfigFile) RETURN_IF_ERROR(AddFile(labels.parent_path() / kPreprocessorFile, files));
   if (options.weights.empty()) return files;
   const fs::path folder = IsFolder(weights) ? weights : weights.parent_path();
+  std::error_code error;
+  const auto has = [&](const char* name) { return fs::exists(folder / name, error); };
+  const bool is_open_clip = IsFolder(weights) ? !has(kForeignWeightsFile) && !has(kForeignIndexFile)
+                                              : weights.filename().native().starts_with("open_clip_");
+  if ((options.source.empty() || options.source == "openclip") && has(kOpenClipConfigFile) &&
+      (is_open_clip || !has(kConfigFile))) {
+    RETURN_IF_ERROR(AddFile(folder / kOpenClipConfigFile, files));
+    return files;
+  }
   for (const char* name : {kConfigFile, kPreprocessorFile}) RETURN_IF_ERROR(AddFile(folder / name, files));
   return files;
 }

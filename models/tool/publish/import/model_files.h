@@ -2,6 +2,7 @@
 #ifndef VITRINE_MODELS_TOOL_PUBLISH_IMPORT_MODEL_FILES_H_
 #define VITRINE_MODELS_TOOL_PUBLISH_IMPORT_MODEL_FILES_H_
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,21 @@ namespace vitrine {
 
 inline constexpr char kConfigFile[] = "config.json";                     // file names in timm and transformers
 inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // of transformers
+inline constexpr char kOpenClipConfigFile[] = "open_clip_config.json";   // of OpenCLIP
 
-// A JSON file that describes a model: config.json, preprocessor_config.json, or a file with labels.
+// A JSON file that describes a model: config.json, preprocessor_config.json, open_clip_config.json, or a file with
+// labels.
 struct ModelFile {
   std::string name;  // name in messages
   std::string json;
 };
 
+// Returns true if the folder has a config.json or an open_clip_config.json.
+bool HasConfig(const std::filesystem::path& folder);
+
 // Reads the files that describe the model of a local import: the config.json given with --labels, and the files beside
-// the weights. Ignores missing files. Errors of other files are those of ReadWholeFile; TakeLabels reports those of
-// --labels.
+// the weights: open_clip_config.json for the weights of OpenCLIP, or if there is no config.json. Ignores missing files.
+// Errors of other files are those of ReadWholeFile; TakeLabels reports those of --labels.
 absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options);
 
 // Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not

@@ -125,7 +125,7 @@ void AddModelsIn(const fs::path& folder, std::vector<std::string>& models) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
     const std::string name = entry.path().filename().string();
-    if (fs::exists(entry.path() / kConfigFile, error)) {
+    if (HasConfig(entry.path())) {
       models.push_back(entry.path().string());
     } else if (name == "snapshots" || name.starts_with("models--")) {
       AddModelsIn(entry.path(), models);
@@ -141,7 +141,7 @@ bool IsListOfNames(const std::string& text) {
 // Adds the models that an argument names. A list in a list is not read.
 void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& models) {
   std::error_code error;
-  if (text.starts_with("hf:") || fs::exists(fs::path(text) / kConfigFile, error)) {
+  if (text.starts_with("hf:") || HasConfig(text)) {
     models.push_back({.model = text});
   } else if (fs::is_directory(text, error)) {
     std::vector<std::string> folders;
@@ -149,8 +149,9 @@ void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& mo
     std::sort(folders.begin(), folders.end());
     for (const std::string& folder : folders) models.push_back({.model = folder});
     if (folders.empty()) {
-      models.push_back(
-          {.model = text, .served = absl::NotFoundError(absl::StrCat("no folder in it has a ", kConfigFile))});
+      models.push_back({.model = text,
+                        .served = absl::NotFoundError(
+                            absl::StrCat("no folder in it has a ", kConfigFile, " or ", kOpenClipConfigFile))});
     }
   } else if (fs::path(text).extension() == ".safetensors") {
     models.push_back({.model = text, .served = absl::NotFoundError("it is a file of weights; give its folder")});
@@ -184,8 +185,8 @@ void PrintJson(const std::vector<Surveyed>& models) {
 absl::Status SurveyCommand(const SurveyOptions& options) {
   std::vector<Surveyed> models;
   for (const std::string& text : options.models) Collect(text, /*is_in_list=*/false, models);
-  absl::Status found =
-      absl::NotFoundError(absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ", kConfigFile));
+  absl::Status found = absl::NotFoundError(absl::StrCat("there is no model; a model is hf:ORG/NAME, or a folder with ",
+                                                        kConfigFile, " or ", kOpenClipConfigFile));
   if (models.empty()) return found;
   for (Surveyed& model : models) {
     if (!model.served.ok()) continue;
