@@ -3,7 +3,7 @@
 
 timm saves random weights of three architectures. `import` reads them, and `verify --against timm` compares the models
 with timm in this interpreter. Both must preprocess an image to the same bits. `verify` must fail for the same weights
-with another crop.
+with another crop. For weights of transformers, which `export` writes, timm must use the version's preprocessing.
 """
 import json
 import pathlib
@@ -48,8 +48,12 @@ def verify(repo, folder, arch, *more):
     write_weights(arch, folder / "weights.safetensors")
     subprocess.run([repo, "import", folder / "models", arch, folder / "weights.safetensors", "--from", "timm", "--arch", arch, "--labels",
                     folder / "labels.txt", *more], check=True)
-    done = subprocess.run([repo, "verify", folder / "models", arch, "--against", "timm", "--images", folder / "pictures", "--python",
-                           sys.executable, "--format", "json"], stdout=subprocess.PIPE)
+    return compare(repo, folder, arch)
+
+
+def compare(repo, folder, model, *more):
+    done = subprocess.run([repo, "verify", folder / "models", model, "--against", "timm", "--images", folder / "pictures", "--python",
+                           sys.executable, "--format", "json", *more], stdout=subprocess.PIPE)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -69,6 +73,13 @@ def main():
         code, _ = verify(repo, folder, ARCHS[0], "--crop", "0.8")
         print(f"{'ok' if code == 1 else 'FAILED'}: verify rejects another crop")
         failed |= code != 1
+        subprocess.run([repo, "export", folder / "models", ARCHS[0], "--to", "huggingface", "--out", folder / "hf"], check=True)
+        subprocess.run([repo, "import", folder / "models", "hf", folder / "hf", "--fit", "stretch", "--interpolation", "bilinear"],
+                       check=True)
+        code, lines = compare(repo, folder, "hf", "--arch", ARCHS[0])
+        ok = code == 0 and all(line["input_grey_levels"] == 0 for line in lines)
+        print(f"{'ok' if ok else 'FAILED'}: transformers' weights with their own preprocessing")
+        failed |= not ok
     sys.exit(failed)
 
 

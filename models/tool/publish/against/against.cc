@@ -54,14 +54,18 @@ absl::StatusOr<std::vector<std::string>> ImagesIn(const std::string& folder) {
   return images;
 }
 
-// Returns timm's name for the model: `told`; if that is empty, NAME of the command "import --from timm --arch NAME ..."
-// in the manifest.
-absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
-  if (!told.empty()) return told;
+// Returns NAME of the command "import --from timm --arch NAME ..." in the manifest; "" for other versions.
+std::string ImportedArch(const v1::Manifest& manifest) {
   const std::vector<std::string> words = absl::StrSplit(manifest.provenance().recipe(), ' ');
   const auto timm = std::find(words.begin(), words.end(), "timm");
   const auto flag = std::find(words.begin(), words.end(), "--arch");
-  if (timm != words.end() && words.end() - flag >= 2) return *(flag + 1);
+  return timm != words.end() && words.end() - flag >= 2 ? *(flag + 1) : "";
+}
+
+// Returns timm's name for the model: `told`; if that is empty, the imported name.
+absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
+  if (!told.empty()) return told;
+  if (std::string arch = ImportedArch(manifest); !arch.empty()) return arch;
   return absl::FailedPreconditionError(absl::StrCat(manifest.model(), "/", manifest.version(),
                                                     " was not imported from timm; name timm's model with --arch"));
 }
@@ -180,6 +184,12 @@ struct Summary {
   }
 };
 
+// Returns the name of the compared outputs.
+const char* OutputsInWords(const v1::ModelConfig& config) {
+  if (config.classes() > 0) return "logits";
+  return config.vit().projection() > 0 ? "projection vectors" : "class vectors";
+}
+
 // Returns the number of outputs of timm's head, 0 for a model without a head. timm's head of CLIP is the projection.
 int HeadOutputs(const v1::ModelConfig& config) {
   return config.classes() == 0 ? config.vit().projection() : config.classes();
@@ -209,8 +219,11 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
   ASSIGN_OR_RETURN(Forward forward, EngineForward(model, path));
   ASSIGN_OR_RETURN(const std::string weights, WeightsForTimm(version));
   const v1::ModelConfig& config = version.manifest.config();
-  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, HeadOutputs(config), weights));
-  std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description() << "\n";
+  const bool is_timms = !ImportedArch(version.manifest).empty();
+  ASSIGN_OR_RETURN(const auto timm, TimmProcess::Start(options.python, arch, HeadOutputs(config), weights,
+                                                       is_timms ? nullptr : &config.preprocessing()));
+  std::cerr << id.model << "/" << id.version << " against " << arch << " of " << timm->description()
+            << (is_timms ? "" : ", as in the version") << "\n";
   Comparer comparer(config, std::move(forward), *timm, options.tolerance);
   Summary summary;
   for (const std::string& image : images) {
@@ -219,9 +232,9 @@ absl::Status VerifyAgainstCommand(const std::string& repository, const std::stri
     Print(image, comparison, version.labels, format);
     summary.Add(comparison);
   }
-  std::string words =
-      absl::StrFormat("%d images: input differs by at most %.3g grey levels, logits by %.2g, top-1 flips %d",
-                      images.size(), summary.input, summary.logits, summary.flips);
+  std::string words = absl::StrFormat("%d images: input differs by at most %.3g grey levels, %s by %.2g", images.size(),
+                                      summary.input, OutputsInWords(config), summary.logits);
+  if (config.classes() > 0) absl::StrAppend(&words, ", top-1 flips ", summary.flips);
   if (summary.skipped > 0) absl::StrAppend(&words, ", skipped ", summary.skipped);
   if (format != OutputFormat::kJson) std::cout << words << "\n";
   if (summary.skipped == images.size()) {

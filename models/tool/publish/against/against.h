@@ -21,7 +21,8 @@ struct AgainstOptions {
 // Vitrine and timm each use their own decoder, resize and arithmetic. Prints a line per image and a summary. `which` is
 // "MODEL" or "MODEL@VERSION". Skips images that neither side can read, and links to folders. FAILED_PRECONDITION if a
 // logit is off by more than the tolerance, top-1 differs, or only one side can read an image (after all lines); also if
-// no image can be read or timm cannot run.
+// no image can be read or timm cannot run. A version without classes has a vector instead of logits and top-1. timm
+// uses its own preprocessing for a version imported from timm, else the version's.
 absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
                                   const AgainstOptions& options, OutputFormat format);
 

@@ -67,10 +67,23 @@ bool ReceiveAll(int socket, char* to, size_t bytes) {
   return true;
 }
 
+// Returns the preprocessing, of one size, as members of timm's configuration; none for null.
+Json ConfigOf(const v1::Preprocessing* preprocessing) {
+  if (preprocessing == nullptr) return Json::object();
+  const v1::FixedResolution& fixed = preprocessing->fixed();
+  return {{"input_size", {preprocessing->channels(), fixed.height(), fixed.width()}},
+          {"mean", std::vector<float>(preprocessing->mean().begin(), preprocessing->mean().end())},
+          {"std", std::vector<float>(preprocessing->std().begin(), preprocessing->std().end())},
+          {"interpolation", preprocessing->interpolation() == v1::BILINEAR ? "bilinear" : "bicubic"},
+          {"crop_pct", fixed.crop() == 0 ? 1 : fixed.crop()},
+          {"crop_mode", fixed.fit() == v1::FixedResolution::STRETCH ? "squash" : "center"}};
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::string& python, const std::string& arch,
-                                                                int classes, std::string_view weights) {
+                                                                int classes, std::string_view weights,
+                                                                const v1::Preprocessing* preprocessing) {
   int sockets[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0) return FileError(errno, "socketpair");
   FileDescriptor ours(sockets[0]);
@@ -81,7 +94,9 @@ absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::strin
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }
   std::unique_ptr<TimmProcess> side(new TimmProcess(python, std::move(ours), child));
-  ASSIGN_OR_RETURN(const Message answer, side->Exchange(Json{{"arch", arch}, {"classes", classes}}.dump(), weights));
+  ASSIGN_OR_RETURN(
+      const Message answer,
+      side->Exchange(Json{{"arch", arch}, {"classes", classes}, {"config", ConfigOf(preprocessing)}}.dump(), weights));
   const Json told = Json::parse(answer.line);
   side->description_ = absl::StrCat(told["versions"].get<std::string>(), ": ", told["config"].dump());
   return side;

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "common/file/descriptor.h"
 #include "models/float_array.h"
+#include "vitrine/v1/model.pb.h"
 
 namespace vitrine {
 
@@ -20,15 +21,17 @@ class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
   // timm's model `arch` with `classes` classes. FAILED_PRECONDITION if the interpreter cannot run or lacks timm, or if
-  // timm rejects the model or the weights; the message says which.
+  // timm rejects the model or the weights; the message says which. timm prepares images as `preprocessing` says; null:
+  // as timm does for `arch`.
   static absl::StatusOr<std::unique_ptr<TimmProcess>> Start(const std::string& python, const std::string& arch,
-                                                            int classes, std::string_view weights);
+                                                            int classes, std::string_view weights,
+                                                            const v1::Preprocessing* preprocessing);
   // Ends the interpreter.
   ~TimmProcess();
   TimmProcess(const TimmProcess&) = delete;
   TimmProcess& operator=(const TimmProcess&) = delete;
 
-  // Versions of timm, torch and Pillow, and timm's preprocessing of the model, as text.
+  // Versions of timm, torch and Pillow, and the preprocessing, as text.
   const std::string& description() const { return description_; }
 
   struct Answer {

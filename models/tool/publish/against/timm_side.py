@@ -2,7 +2,8 @@
 """The timm side of `vitrine-repo verify --against timm`, run by the interpreter of --python.
 
 Stdin is a socket. Each message, in both directions, is a line of JSON followed by as many bytes as its member "bytes" states. The
-first message names the model and has its weights with timm's names; the answer has versions and timm's configuration. Each later
+first message names the model and has its weights with timm's names, and values that replace those of timm's configuration; the answer
+has versions and the configuration. Each later
 message has an image; the answer has the model's input, then the logits, as floats. An answer with "error" or "lacks"
 is the last message.
 """
@@ -27,19 +28,23 @@ def send(answer, payload=b""):
 
 
 def load(request, weights, timm, torch, safetensors):
-    model = timm.create_model(request["arch"], pretrained=False, num_classes=request["classes"]).eval()
+    options = {"pretrained": False, "num_classes": request["classes"]}
+    model = timm.create_model(request["arch"], **options)
+    config = timm.data.resolve_model_data_config(model)
+    if config["input_size"] != tuple(request["config"].get("input_size", config["input_size"])):
+        model = timm.create_model(request["arch"], **options, dynamic_img_size=True)
+    model.eval()
     found = model.load_state_dict(safetensors.load(weights), strict=False)
     missing = [name for name in found.missing_keys if not name.endswith("num_batches_tracked")]
     if missing or found.unexpected_keys:
         raise ValueError(f"its {request['arch']} has other tensors: {(missing + found.unexpected_keys)[0]}")
-    return model
+    return model, {**config, **request["config"]}
 
 
 def serve(timm, torch, safetensors, pillow):
-    model = load(*receive(), timm, torch, safetensors)
-    config = timm.data.resolve_model_data_config(model)
+    model, config = load(*receive(), timm, torch, safetensors)
     transform = timm.data.create_transform(**config, is_training=False)
-    told = {name: config[name] for name in ("input_size", "mean", "std", "crop_pct", "interpolation")}
+    told = {name: config[name] for name in ("input_size", "mean", "std", "crop_pct", "crop_mode", "interpolation")}
     send({"versions": f"timm {timm.__version__}, torch {torch.__version__}, Pillow {pillow.__version__}", "config": told})
     while True:
         request, picture = receive()
