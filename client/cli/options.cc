@@ -8,6 +8,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/commands/output/text.h"
 #include "client/lib/channel.h"
 #include "client/lib/connect/address.h"
@@ -247,12 +249,18 @@ absl::string_view TlsRemedy(absl::string_view message) {
   return "";
 }
 
+// Keeps the lines of a message, such as the layout of a data set that was not found. A message of the server could have
+// other control characters for the terminal.
+std::string PrintableLines(absl::string_view message) {
+  return absl::StrJoin(absl::StrSplit(message, '\n'), "\n",
+                       [](std::string* text, absl::string_view line) { absl::StrAppend(text, Printable(line)); });
+}
+
 }  // namespace
 
 int FailWithHint(const absl::Status& error, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
-  // A message of the server could have control characters for the terminal.
-  const absl::Status status(error.code(), Printable(error.message()));
+  const absl::Status status(error.code(), PrintableLines(error.message()));
   // An error that is found without a server is an error of the flags or of their environment variables.
   if (absl::IsInvalidArgument(status) &&
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {

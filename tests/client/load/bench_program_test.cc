@@ -60,11 +60,11 @@ TEST(BenchProgram, RefusesInvalidFlagsAndFlagsWithoutEffect) {
 TEST(BenchProgram, PrintsNoControlCharactersOfAServer) {
   const ScratchFolder folder;
   SmallServer server({.classify = [](const v1::ClassifyRequest&, v1::ClassifyResponse*, grpc::ServerContext*) {
-    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "\x1b[2J");
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "\x1b[2J\nsecond line");
   }});
   const Ran ran = Shell(folder, kBench + "--server " + server.address());
   EXPECT_EQ(ran.exit_code, 1);
-  EXPECT_THAT(ran.errors, HasSubstr("was refused: ?[2J"));
+  EXPECT_THAT(ran.errors, HasSubstr("was refused: ?[2J\nsecond line\n"));
 }
 
 TEST(BenchProgram, AMissedGateIsAFailureAfterAllFilesAreWritten) {
