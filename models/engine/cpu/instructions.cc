@@ -36,10 +36,10 @@ cpu::CpuPath PathOf(cpu::CpuPath path, Precision precision) {
 absl::Status CanCompute(Precision precision, cpu::CpuPath path) {
   ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
   if (instructions.Multiplies(precision)) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "this CPU has no instructions for products in ", Name(precision), " on the path ", cpu::Name(path),
-      " (bf16 needs AVX512_BF16 or AMX, or BF16 of Arm; int8 needs AVX512_VNNI with AVX-512, or AVX2 with "
-      "VITRINE_ISA=avx2, or ASIMDDP of Arm)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("this CPU has no instructions for products in ", Name(precision), " on the path ", cpu::Name(path),
+                   " (bf16 needs AVX512_BF16 or AMX, or BF16 of Arm; int8 needs AVX512_VNNI with AVX-512, or AVX2 with "
+                   "VITRINE_ISA=avx2, or ASIMDDP of Arm)"));
 }
 
 }  // namespace vitrine::engine
