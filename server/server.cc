@@ -252,9 +252,16 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        .fatal = [device = options_.executor.device] { return IsLost(device); },
+        .fatal = DeviceCheck(),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
+  }
+
+  // A CPU is never lost, and a process that was stopped must not take the silence of a check for a loss.
+  std::function<bool()> DeviceCheck() const {
+    const Device device = options_.executor.device;
+    if (device.kind == Device::Kind::kCpu) return nullptr;
+    return [device] { return IsLost(device); };
   }
 
   std::unique_ptr<ExecutorPool> TakeExecutors() {

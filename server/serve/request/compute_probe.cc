@@ -75,7 +75,7 @@ bool ComputeProbe::IsLost() const {
 }
 
 void ComputeProbe::EndIfLost() const {
-  if (IsLost()) parts_.end();
+  if (parts_.fatal != nullptr && IsLost()) parts_.end();
 }
 
 ComputeProbe::ComputeProbe(const ComputeProbeOptions& options, Parts parts, const Clock& clock)

@@ -49,7 +49,7 @@ class ComputeProbe {
     std::function<void(const ComputeFindings& findings)> report;
     // Returns true if the device is permanently lost. Called on a detached thread after two or more consecutive
     // failures of one model, and while there is no model, because loads fail on a lost device. A device that does not
-    // answer within the timeout also counts as lost.
+    // answer within the timeout also counts as lost. Null: the device cannot be lost.
     std::function<bool()> fatal;
     // Reports that the device is lost and ends the process; returns only in tests.
     std::function<void()> end;
