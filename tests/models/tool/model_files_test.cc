@@ -260,8 +260,8 @@ TEST(ModelFiles, OpenClipsConfigBelongsToOpenClipsWeights) {
   const ScratchFolder folder;
   for (const char* name : {"open_clip_config.json", "open_clip_model.safetensors"}) folder.Write(name, "{}");
   const auto first = [&](const std::string& weights) {
-    const std::vector<ModelFile> files = FilesOfModel({.weights = folder.Path(weights)});
-    return files.empty() ? "" : std::filesystem::path(files[0].name).filename().string();
+    const auto files = FilesOfModel({.weights = folder.Path(weights)});
+    return files->empty() ? "" : std::filesystem::path(files->front().name).filename().string();
   };
   EXPECT_EQ(first(""), "open_clip_config.json");
   for (const char* name : {"config.json", "model.safetensors"}) folder.Write(name, "{}");
