@@ -46,8 +46,7 @@ class Layer {
   // Returns the number of scratch floats that Take needs for a chunk.
   int64_t Scratch() const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
-      return kChunkRows *
-             (RowBytes(*narrow) / int64_t{sizeof(float)} + int64_t{sizeof(RowRange)} / int64_t{sizeof(float)});
+      return kRangeFloats + kChunkRows * RowBytes(*narrow) / int64_t{sizeof(float)};
     }
     return norm_epsilon_ ? kChunkRows * FloatStride(matrix_->inputs()) : 0;
   }
@@ -55,7 +54,7 @@ class Layer {
   LeftSide Take(const Kernels& kernels, View<const float> x, float* scratch) const {
     if (const NarrowMatrix* const narrow = matrix_->narrow()) {
       auto* const ranges = reinterpret_cast<RowRange*>(scratch);
-      auto* const groups = reinterpret_cast<std::byte*>(ranges + kChunkRows);
+      auto* const groups = reinterpret_cast<std::byte*>(scratch + kRangeFloats);
       narrow->kernels().take(x, norm_epsilon_.value_or(-1), groups, RowBytes(*narrow), ranges);
       return {.wide = {}, .groups = groups, .stride = RowBytes(*narrow), .ranges = ranges};
     }
@@ -100,6 +99,10 @@ class Layer {
   }
 
  private:
+  // Floats of a chunk's ranges, in whole cache lines, so that groups of whole lines, which AMX loads, begin on a line.
+  static constexpr int64_t kRangeFloats =
+      (kChunkRows * int64_t{sizeof(RowRange)} + 63) / 64 * 64 / int64_t{sizeof(float)};
+
   // Rounds up to 16 bytes, for fast vector loads.
   static int64_t RowBytes(const NarrowMatrix& narrow) { return RowStride((narrow.row_bytes() + 15) / 16 * 16); }
 
