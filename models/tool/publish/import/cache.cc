@@ -102,7 +102,7 @@ absl::StatusOr<Source> ParseSource(const std::string& text) {
 absl::Status CheckFolder(const Source& source) {
   std::error_code error;
   const auto has = [&](const char* name) { return fs::exists(source.folder / name, error); };
-  if (has("pytorch_model.bin") && !has(kForeignWeightsFile) && !has(kForeignIndexFile)) {
+  if (has("pytorch_model.bin") && !has(kForeignWeightsFile) && !has(kForeignIndexFile) && !has(kOpenClipWeightsFile)) {
     return absl::FailedPreconditionError(
         absl::StrCat("the weights are in pytorch_model.bin, a pickle, which is never read; save the model with ",
                      "safe_serialization=True, which writes ", kForeignWeightsFile));
