@@ -15,12 +15,12 @@
 namespace vitrine {
 
 struct PullOptions {
-  std::string source;        // address of a remote repository
-  std::string endpoint;      // see OpenRemote
-  std::string folder;        // the copy; created if missing
-  bool remove = false;       // remove versions that the source no longer has
-  int64_t most_bytes = 0;    // limit of the copy's size; 0: none
-  double watch_seconds = 0;  // interval at which the copy is refreshed; 0: once
+  std::string source;         // address of a remote repository
+  std::string endpoint = {};  // see OpenRemote
+  std::string folder;         // the copy; created if missing
+  bool remove = false;        // remove versions that the source no longer has
+  int64_t most_bytes = 0;     // limit of the copy's size; 0: none
+  double watch_seconds = 0;   // interval at which the copy is refreshed; 0: once
 };
 
 // Versions of which the source sends other bytes than their manifests say. After two refreshes with the same error, a
