@@ -11,8 +11,8 @@
 
 namespace vitrine::engine {
 
-// Zero-initialized floats, aligned to a cache line. Movable. Arrays of 4 MiB or more, such as the weights of a wide
-// layer, use the kernel's huge pages where it has some: a pass reads all weights, and with 4 KiB pages it waits for
+// Zero-initialized floats, aligned to a cache line. Movable. Arrays of 4 MiB or more (weights of wide layers, memory of
+// large groups) use the kernel's huge pages where it has some: with 4 KiB pages, a pass that reads them all waits for
 // page tables.
 class AlignedFloats {
  public:
