@@ -98,9 +98,8 @@ def select(experiment, runs, wanted, metric, lower_is_better=False):
     axes = [axis["name"] for axis in experiment.axes]
     rows = [(tuple(row[name] for name in axes), int(row["seed"]), row.get(metric)) for row in runs.rows]
     worst = math.inf if lower_is_better else -math.inf
-    for failure in runs.origin.failures:
-        parts = dict(part.split("=", 1) for part in failure["cell"].split(","))
-        rows.append((tuple(parts[name] for name in axes), int(parts["seed"]), worst))
+    failed = {failure["cell"] for failure in runs.origin.failures}
+    rows += [(*cell, worst) for cell in cells(experiment) if cell_name(experiment, cell) in failed]
     found = {}
     for row, seed, score in rows:
         if all(row[axes.index(name)] == label for name, label in wanted.items()):

@@ -246,6 +246,12 @@ class Rules(unittest.TestCase):
         self.assertRegex(failed.word, "^undecided here")
         self.assertEqual(self.judge(self.rule(), scores, ["model=b,seed=2"]).word, "holds here")
 
+    def test_the_label_of_a_failed_run_may_have_a_comma(self):
+        scores = {"F-SNE,16": [0.6] * 6 + [0.61], "b": [0.5] * 6 + [0.52]}
+        verdict = self.judge(self.rule(of={"model": "F-SNE,16"}), scores, ["model=F-SNE,16,seed=2"])
+        self.assertEqual(len(verdict.values), 7)
+        self.assertLess(verdict.values[1], 0)
+
     def test_correlation_compares_models(self):
         axes = [{"name": "model", "values": list("abcdefgh")}]
         experiment = records.Experiment(name="e", block=0, title="", hours=0, seeds=[1], axes=axes)
