@@ -29,7 +29,7 @@ nlohmann::json ResultOf(const v1::Recipe& recipe, int threads) {
   EXPECT_TRUE(result.ok()) << result.status();
   const auto score = (*task)->MeasureOn(MeasuredSplit::kTest, *result->model, {});
   EXPECT_TRUE(score.ok()) << score.status();
-  const absl::Status written = WriteRunResult(folder.path(), recipe, *result, {*score}, "0123456789ab");
+  const absl::Status written = WriteRunResult(folder.path(), recipe, *result, {*score}, "0123\xff");
   EXPECT_TRUE(written.ok()) << written;
   return nlohmann::json::parse(std::ifstream(folder.path() / "result.json"));
 }
@@ -49,7 +49,7 @@ TEST(RunResult, NamesWhatDecidesItsScores) {
   EXPECT_EQ(json["storage"], "bf16");
   EXPECT_EQ(json["program"], ProgramDigest());
   EXPECT_EQ(ProgramDigest().size(), 64u);
-  EXPECT_EQ(json["revision"], "0123456789ab");
+  EXPECT_EQ(json["revision"], "0123\uFFFD");  // invalid UTF-8 is replaced
 }
 
 TEST(RunResult, HasTheNormOfTheLastBlockByThatOfTheFirst) {

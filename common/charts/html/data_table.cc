@@ -44,7 +44,8 @@ Cell Cell::Number(double value, std::string text) {
 std::string DataTable::Print(OutputFormat format) const {
   switch (format) {
     case OutputFormat::kJson:
-      return AsJson().dump(2) + "\n";
+      // Texts may have invalid UTF-8, which would throw.
+      return AsJson().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     case OutputFormat::kCsv:
       return AsCsv();
     case OutputFormat::kTable:

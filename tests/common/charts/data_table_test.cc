@@ -28,6 +28,12 @@ TEST(Tables, HaveThreeForms) {
   EXPECT_EQ(json[0]["name"], "a, \"b\"");
 }
 
+TEST(Tables, ReplaceInvalidUtf8InJson) {
+  DataTable table({{"name", "NAME"}, {"count", "COUNT", true}});
+  table.Add({Cell::Text("a\xff"), Cell::Count(1)});
+  EXPECT_EQ(table.Print(OutputFormat::kJson), "[\n  {\n    \"name\": \"a\uFFFD\",\n    \"count\": 1\n  }\n]\n");
+}
+
 TEST(Tables, AreMarkdownWithoutHiddenColumns) {
   DataTable table({{"name", "NAME"}, {"count", "COUNT  ", true}, {"hidden", ""}});
   table.Add({Cell::Text("a|b"), Cell::Count(12345), Cell::Text("x")});
