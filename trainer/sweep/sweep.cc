@@ -26,6 +26,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kRedraw = absl::Seconds(1);
+constexpr absl::Duration kPlainLines = absl::Minutes(1);  // interval of progress lines without a terminal
 constexpr absl::Duration kWaitForOthers = absl::Seconds(60);
 
 std::string ReadAll(const std::filesystem::path& file) {
@@ -201,9 +202,10 @@ class Sweeper {
   }
 
   void Redraw() {
-    if (!options_.is_terminal || absl::Now() - drawn_ < kRedraw) return;
+    if (absl::Now() - drawn_ < (options_.is_terminal ? kRedraw : kPlainLines)) return;
     drawn_ = absl::Now();
-    *options_.log << "\r\x1b[K" << Counts() << ", " << running_ << " running" << std::flush;
+    const std::string text = absl::StrCat(Counts(), ", ", running_, " running");
+    *options_.log << (options_.is_terminal ? "\r\x1b[K" + text : text + "\n") << std::flush;
   }
 
   const SweepGrid& grid_;

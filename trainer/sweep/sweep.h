@@ -26,7 +26,7 @@ struct SweepOptions {
   Shard shard = {};                // runs of the grid that this sweep starts; results of others are only read
   int jobs = 1;                    // parallel runs
   int threads = 1;                 // threads per run
-  // Output for progress: a line that is redrawn on a terminal, and one line per finished run.
+  // Output for progress: one line per finished run, and a line that is redrawn on a terminal, else added every minute.
   std::ostream* log = nullptr;
   bool is_terminal = false;
   std::function<int()> stop;  // see JobOptions

@@ -79,8 +79,8 @@ TEST_F(SweepTest, RunsEveryCellOnce) {
   const auto outcome = RunSweepGrid(grid_, options_);
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_THAT(Scores(*outcome), ElementsAre(0.1, 0.2, 0.3, 0.4));
-  EXPECT_THAT(log_.str(),
-              AllOf(HasSubstr("4 runs (1 settings, 4 seeds), 0 of them finished"), HasSubstr("[4/4] seed=4:")));
+  EXPECT_THAT(log_.str(), AllOf(HasSubstr("4 runs (1 settings, 4 seeds), 0 of them finished"), HasSubstr(" running\n"),
+                                HasSubstr("[4/4] seed=4:")));
   EXPECT_EQ(folder_.Read("work/cells/seed=2/arguments"),
             absl::StrCat("run kv-pos-mnist --data mnist:somewhere --work ", (options_.work / "cells/seed=2").string(),
                          " --resume --threads 3 --set seed=2 --no-cache\n"));
