@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/charts/progress_display.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,6 +16,12 @@ std::string Bar(double share) {
   const int full = std::clamp(static_cast<int>(std::lround(share * kBarCells)), 0, kBarCells);
   return "[" + std::string(static_cast<size_t>(full), '=') + std::string(static_cast<size_t>(kBarCells - full), ' ') +
          "]";
+}
+
+// Returns the columns of the terminal of stderr, which may change at any time; 0: unknown.
+int Columns() {
+  winsize size = {};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 }  // namespace
@@ -30,7 +39,8 @@ void ProgressDisplay::Update(double share, const std::string& text, absl::Time n
   }
   std::string line = Bar(share) + " " + text;
   // A line that the terminal wraps could not be overwritten.
-  if (options_.width > 1) line.resize(std::min(line.size(), static_cast<size_t>(options_.width - 1)));
+  const int width = options_.width > 0 ? options_.width : Columns();
+  if (width > 1) line.resize(std::min(line.size(), static_cast<size_t>(width - 1)));
   out_ << "\r\033[K" << line << std::flush;
   bar_is_open_ = true;
 }

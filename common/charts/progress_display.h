@@ -14,7 +14,7 @@ class ProgressDisplay {
  public:
   struct Options {
     bool is_terminal = false;
-    int width = 0;                                    // maximum width of a bar's line in columns; 0: no limit
+    int width = 0;                                    // columns of a bar's line; 0: those of stderr's terminal
     absl::Duration redraw = absl::Milliseconds(500);  // interval between drawings of a bar
     absl::Duration plain_lines = absl::Seconds(30);   // interval between lines if stderr is no terminal
   };
