@@ -155,9 +155,12 @@ std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char**
 }
 
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
-// be converted, the message ends with the expected form of the value.
+// be converted, the message ends with the expected form of the value. CLI::NonNegativeNumber names the largest double
+// as the upper end, with 309 digits; that end is left out.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
+  const size_t range = message.find(" not in range 0.000000 to 17976931348623157");
+  if (range != std::string::npos) return message.substr(0, range) + " is not a number of at least 0";
   if (error.get_name() == "FileError") return "--config " + message;
   if (error.get_name() != "ConversionError") return message;
   const std::vector<std::string> words = absl::StrSplit(message, ' ');

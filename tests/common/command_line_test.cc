@@ -25,6 +25,7 @@ std::string Said(std::vector<std::string> flags) {
   bool page = false;
   app.add_option("--bytes", bytes)->type_name("BYTES");
   app.add_option("--fraction", fraction)->type_name("FRACTION");
+  app.add_option("--steps", bytes)->check(CLI::NonNegativeNumber);
   app.add_flag("--page", page);
   AddSettingSources(app, "VITRINE_T_");
   flags.insert(flags.begin(), "t");
@@ -39,6 +40,7 @@ TEST(ParseCommandLine, SaysWhatAValueMustBe) {
   EXPECT_THAT(Said({"--bytes", "256MiB"}), HasSubstr("--bytes = 256MiB; write a whole number of bytes\n"));
   EXPECT_THAT(Said({"--fraction", "half"}), HasSubstr("--fraction = half; write a number\n"));
   EXPECT_THAT(Said({"--page=maybe"}), HasSubstr("write true or false\n"));
+  EXPECT_THAT(Said({"--steps", "5s"}), HasSubstr("t: --steps: Value 5s is not a number of at least 0\n"));
   const Environment variable("VITRINE_T_BYTES", "1k");
   EXPECT_THAT(Said({}), HasSubstr("--bytes = 1k; write a whole number of bytes\n"));
 }
