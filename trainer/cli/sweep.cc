@@ -234,9 +234,9 @@ absl::Status RunSweep(const SweepFlags& flags) {
     if (!cell.recipe.has_sequence()) RETURN_IF_ERROR(WrongCommandLine(CompleteData(cell.recipe, flags.data)).status());
   }
   RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));
-  CatchSignals();
   ASSIGN_OR_RETURN(SweepOptions options, OptionsFrom(flags));
   ASSIGN_OR_RETURN(options.data_digest, RunDataDigest(grid->cells[0].recipe, flags.data, options.threads));
+  CatchSignals();  // not before, because the digest of large data takes minutes and cannot be stopped
   ASSIGN_OR_RETURN(const SweepOutcome outcome, RunSweepGrid(*grid, options));
   ASSIGN_OR_RETURN(const std::vector<PointSummary> points, Summarise(*grid, outcome.results));
   std::cout << SweepTable(*grid, points, FormatOf(flags.format)) << std::flush;
