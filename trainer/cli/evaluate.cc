@@ -112,6 +112,18 @@ absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& fl
   return sizes;
 }
 
+// Opens the split and decodes every image, to leave out the corrupt ones. A split that is too large for memory is
+// decoded again for each of the sizes.
+absl::StatusOr<std::unique_ptr<Dataset>> OpenDecodable(const EvaluateFlags& flags, CorruptImages& corrupt) {
+  const Split split = flags.split == "train" ? Split::kTrain : Split::kTest;
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, split));
+  absl::StatusOr<std::unique_ptr<Dataset>> cached =
+      CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt);
+  if (!absl::IsResourceExhausted(cached.status())) return cached;
+  ASSIGN_OR_RETURN(opened, OpenDataset(flags.data, split));
+  return LeaveOutCorrupt(std::move(opened), flags.threads, corrupt);
+}
+
 // Checks, before the evaluation, that the folders of the files to write exist.
 absl::Status CheckFolders(const EvaluateFlags& flags) {
   for (const auto& [flag, file] : {std::pair("--out", flags.predictions), std::pair("--features", flags.features)}) {
@@ -135,11 +147,8 @@ absl::Status EvaluateModel(const EvaluateFlags& flags) {
         absl::StrCat(id.model, " has no classes to evaluate; make a head for it with `vitrine-repo head`"));
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, BuildModel(version));
-  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened,
-                   OpenDataset(flags.data, flags.split == "train" ? Split::kTrain : Split::kTest));
   CorruptImages corrupt;
-  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data,
-                   CacheInMemory(std::move(opened), flags.threads, int64_t{4} << 30, &corrupt));
+  ASSIGN_OR_RETURN(std::unique_ptr<Dataset> data, OpenDecodable(flags, corrupt));
   for (const std::string& remark : data->remarks()) std::cerr << kTrainProgram << ": " << remark << "\n";
   RETURN_IF_ERROR(corrupt.Judge(std::nullopt));
   if (!SameNames(data->labels(), version.labels)) {
