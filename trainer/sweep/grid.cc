@@ -187,7 +187,9 @@ absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::ve
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  if (!in || !(text << in.rdbuf())) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
+  // operator<< reports an empty file as a failure.
+  const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
+  if (!is_read) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
   v1::Sweep sweep;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;

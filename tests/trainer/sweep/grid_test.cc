@@ -157,6 +157,9 @@ TEST(ReadSweep, FindsTheRecipeBesideTheGridAndQuotesThePlaceOfAFault) {
   EXPECT_THAT(std::string(ReadSweep(folder.path() / "wrong.textproto").status().message()),
               AllOf(HasSubstr("line 2"), HasSubstr("axis")));
   EXPECT_TRUE(absl::IsNotFound(ReadSweep(folder.path() / "none.textproto").status()));
+  EXPECT_TRUE(absl::IsNotFound(ReadSweep(folder.path()).status()));
+  std::ofstream(folder.path() / "empty.textproto").flush();
+  EXPECT_TRUE(ReadSweep(folder.path() / "empty.textproto").ok());  // ExpandSweep says what is missing
 }
 
 }  // namespace
