@@ -131,12 +131,9 @@ absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions
     if (options.arch.empty()) options.arch = arch;
     return absl::OkStatus();
   }
-  return absl::FailedPreconditionError(
-      absl::StrCat("no ", kConfigFile,
-                   " describes the architecture (timm: architecture; transformers: model_type), and there is no ",
-                   kOpenClipConfigFile,
-                   "; "
-                   "give `vitrine-repo import` --from and --arch"));
+  return absl::FailedPreconditionError(absl::StrCat(
+      "no ", kConfigFile, " describes the architecture (timm: architecture; transformers: model_type), and no ",
+      kOpenClipConfigFile, " does (model_cfg); give `vitrine-repo import` --from and --arch"));
 }
 
 }  // namespace vitrine
