@@ -201,6 +201,11 @@ absl::StatusOr<std::string> WeightsForTimm(const StoredVersion& version) {
         "the version uses images at their own size, which timm's transform does not "
         "support; compare a version imported without --native");
   }
+  if (version.manifest.config().vit().projection() > 0 && version.manifest.config().classes() > 0) {
+    return absl::FailedPreconditionError(
+        "the version has classes beside CLIP's projection, and timm's model has only one of the two; compare the "
+        "version without classes");
+  }
   ASSIGN_OR_RETURN(TensorMap tensors,
                    ForeignTensors(ForeignSource::kTimm, version.manifest.config(), version.weights.tensors));
   return WriteSafetensors({std::move(tensors), {}});
