@@ -254,6 +254,7 @@ TEST(ModelFiles, OpenClipsOtherTowersAreRefused) {
   EXPECT_THAT(refusal("\"head_width\": 64", "\"head_width\": 32"), HasSubstr("vision_cfg.head_width 32"));
   EXPECT_THAT(refusal("\"width\": 768", "\"width\": 896"), HasSubstr("with width 896, layers 12, patch_size 32"));
   EXPECT_THAT(refusal("vision_cfg", "audio_cfg"), HasSubstr("without vision_cfg"));
+  EXPECT_THAT(refusal("\"quick_gelu\": true", "\"quick_gelu\": \"true\""), HasSubstr("with quick_gelu \"true\""));
 }
 
 TEST(ModelFiles, OpenClipsConfigBelongsToOpenClipsWeights) {

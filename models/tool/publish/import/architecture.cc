@@ -92,6 +92,9 @@ absl::StatusOr<std::string> OpenClipArch(const std::string& file, const Json& js
                                   NumberIn(vision, "patch_size").value_or(16), side == Side{} ? Side{224, 224} : side,
                                   NumberIn(model, "embed_dim").value_or(0));
   const auto quick = model.find("quick_gelu");
+  if (quick != model.end() && !quick->is_boolean() && !quick->is_null()) {
+    return refused(absl::StrCat("with quick_gelu ", quick->dump(-1, ' ', true)));
+  }
   for (const std::string& arch : ForeignArchs(ForeignSource::kOpenClip)) {
     ASSIGN_OR_RETURN(const v1::ModelConfig config, ForeignConfig(ForeignSource::kOpenClip, arch, /*classes=*/1));
     const v1::VitConfig& vit = config.vit();
