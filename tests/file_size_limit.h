@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Limits the size of files that this process writes to `bytes` for the object's lifetime. Larger writes fail with EFBIG
-// ("File too large"), as they fail with ENOSPC on a full disk.
+// While the object lives, no file that this process writes can grow beyond `bytes`. A write beyond it fails with EFBIG
+// ("File too large"); tests use this in place of a full disk (ENOSPC).
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : before_(signal(SIGXFSZ, SIG_IGN)) {

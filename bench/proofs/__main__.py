@@ -35,7 +35,7 @@ PROOFS = {
 
 
 def part(name):
-    """Returns (title, function of the setup)."""
+    """Returns the title of the proof and the function that runs it, which takes a ProofSetup."""
     title, module, function = PROOFS[name]
     return title, getattr(importlib.import_module(f"proofs.{module}"), function)
 

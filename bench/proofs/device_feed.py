@@ -38,7 +38,11 @@ def gained(server, work):
 
 
 def served(setup, kernel_us):
-    """Returns a server with only this model, because the goldens of larger models would exceed the device's time limit."""
+    """Returns a server whose repository has only MODEL.
+
+    A server computes the goldens of all its models, and on the emulated device those of larger models would take longer
+    than the time limit.
+    """
     alone = setup.scratch / "alone"
     if not alone.exists():
         shutil.copytree(setup.repository / MODEL, alone / MODEL)

@@ -43,7 +43,7 @@ class AlignedFloats {
     const bool large = bytes >= 2 * kHugePage;
     const std::align_val_t alignment{large ? kHugePage : kLine};
     Owner data(new (alignment) float[count], Delete(alignment));
-    // A kernel without huge pages refuses, and the array works all the same.
+    // On a Linux kernel without huge pages, madvise fails; this is ignored, because the array works without them.
     if (large) madvise(data.get(), bytes, MADV_HUGEPAGE);
     return data;
   }

@@ -35,7 +35,8 @@ constexpr NameRow kTimmVit[] = {
     {"head.*", "head.*"},
 };
 
-// timm/models/xcit.py. In the stem, a GELU follows each pair of convolution and BatchNorm, so pairs have even numbers.
+// timm/models/xcit.py. timm's stem is a sequence of (convolution, BatchNorm), GELU, (convolution, BatchNorm), ...: the
+// pairs have the indices 0, 2, 4, ..., hence "@".
 constexpr NameRow kTimmXcit[] = {
     {"cls_token", "class_token", kOneLess},
     {"patch_embed.proj.@.0.weight", "stem.convolutions.#.weight", kSame, kStem},

@@ -93,7 +93,7 @@ TEST_F(WriteAttentionTest, DrawsEachKindInItsOwnForm) {
         << "there must be at least two lines of text, and the colour bar below";
   }
   // The matrix of scores has 25 tokens (a grid of 4x6 and the class token) of 16 pixels each. The matrix of channels
-  // has 4 channels of 96 pixels each. Axes add 60 pixels.
+  // has 4 channels of 96 pixels each. Title and axis add more than 60 pixels.
   EXPECT_GT(Drawing("cat.scores.layer1.png").height, 400 + 60);
   EXPECT_GT(Drawing("cat.channels.layer1.png").height, 384 + 60);
   // The queried cell (row 1 of 4, column 1 of 6) has a black frame.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the client's changes of the serving settings, and their output, with a fake Admin service.
+// Tests the client's calls that change or read the serving state, and what the commands print, with a fake Admin
+// service.
 #include "client/lib/admin_client.h"
 
 #include <grpcpp/grpcpp.h>

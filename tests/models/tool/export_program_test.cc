@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that `vitrine-repo export` returns the library's tensors and names, and that these can be imported again.
+// Tests that `vitrine-repo export` writes the tensors of the library that a model came from (such as timm), under that
+// library's names, and that they can be imported again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments of the kernels, which the host writes and kernels read. All addresses are in device memory.
+// Arguments of the kernels: the host writes them, the kernels read them. All pointers point to device memory.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_ARGUMENTS_H_
 
