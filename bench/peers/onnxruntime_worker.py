@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer of bench_worker's forward: computes the same weights and inputs in ONNX Runtime on the CPU.
+"""A peer of `bench_worker forward`: runs the model with the same weights and inputs in ONNX Runtime on the CPU.
 
 The protocol is the same. In int8, linear layers are quantised as ONNX Runtime recommends for transformers, and activations
 dynamically. ONNX Runtime has no bf16 on a CPU.

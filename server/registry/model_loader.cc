@@ -190,7 +190,8 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
-  // Only the goldens use more threads than the calling one, so that loading takes few cores from serving threads.
+  // Loading runs on the calling thread, so that it takes few cores from serving threads. Only the run of the goldens
+  // uses further threads.
   const Precision precision = PrecisionOf(id);
   std::shared_ptr<ModelCost> cost;
   {

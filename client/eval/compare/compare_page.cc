@@ -22,7 +22,7 @@ constexpr size_t kCards = 24;        // changed images shown per direction
 constexpr size_t kMostFlips = 1000;  // changed images listed by name
 constexpr size_t kMostClassRows = 100;
 
-// Returns the text form of a DataTable.
+// Returns an HTML table with these columns and the texts of the DataTable's cells.
 HtmlTable AsHtml(const DataTable& table, std::vector<HtmlTable::Column> columns) {
   return {.columns = std::move(columns), .rows = table.Texts()};
 }

@@ -26,7 +26,8 @@ struct VersionStatus {
   double traffic_percent = 0;
 };
 
-// Returns the message of the Registry service, without the class labels, which only GetModel returns.
+// Returns the status as the Registry service's ModelVersion, without the class labels, which only the call GetModel
+// returns.
 v1::ModelVersion Describe(const VersionStatus& status);
 
 // Serializes `version`, which Describe made of `status`, and adds the class labels. The labels are written without

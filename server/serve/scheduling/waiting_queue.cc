@@ -166,9 +166,10 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
       continue;
     }
     push(std::move(cursor));
-    // At a limit, either this request does not fit or no further one can, so Decide sees that the batch is full.
     tokens += waiting.tokens;
     pixels += waiting.pixels;
+    // Stops when a sum reaches its limit. Above the limit, this request does not fit, or fills a batch alone; at the
+    // limit, no further request fits. Either way, Decide sees that the batch is full.
     if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {
       return;
     }

@@ -10,7 +10,8 @@
 namespace vitrine {
 namespace {
 
-// Returns an evaluation of three cats and two dogs. One cat is predicted as dog, and one dog as owl. There is no owl.
+// Returns an evaluation of 12 images: three cats and two dogs with answers, five images without a score, and two that
+// are missing. One cat is predicted as dog, and one dog as owl; no image is labelled owl.
 Evaluation MetricsSample() {
   Evaluation e = MadeEvaluation({{0, {{0, 0.75F}, {1, 0.25F}}},
                                  {0, {{0, 0.5F}, {2, 0.25F}, {1, 0.25F}}},

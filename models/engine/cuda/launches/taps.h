@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that copy the values that taps request from the device, between two launches.
+// Makes the functions (TakeTap) that run between two launches and copy values from the device to the taps that request
+// them.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 

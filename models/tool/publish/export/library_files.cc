@@ -181,7 +181,8 @@ absl::Status CheckPlain(const v1::Manifest& manifest, const std::string& library
                                         library));
 }
 
-// Returns timm's name, or any name of the family if timm has none; the sizes are then given as arguments.
+// Returns timm's name of the model. If timm has no name for it, returns the name of some model of the same family (ViT
+// or XCiT), to which TimmArguments gives the right sizes.
 std::string TimmArch(const v1::ModelConfig& config) {
   const std::string named = TimmName(config);
   return !named.empty() ? named : config.has_vit() ? "vit_tiny_patch16_224" : "xcit_nano_12_p16_224";

@@ -23,7 +23,7 @@ using ::testing::UnorderedElementsAre;
 
 class SchedulerTest : public ::testing::Test {
  protected:
-  // Returns a request whose status code is added to codes_[i].
+  // Returns a request that, when answered, appends the answer's status code to codes_[i].
   InferenceRequest Request(int i, int64_t tokens = 10) {
     if (static_cast<int>(codes_.size()) <= i) codes_.resize(i + 1);
     InferenceRequest request;
