@@ -20,30 +20,33 @@ READING = """## How to read a word
 
 | evidence | words | meaning |
 |---|---|---|
-| arithmetic on print, exact counts | consistent, contradicted by its own table | The papers' figures, and counts of parameters and operations from the shapes of their layers, agree or do not. "Consistent" does not mean that the claim is true: if a text repeats a difference that its table shows, only runs can show whether the difference exists. Some of these claims contradict the paper's own equations instead of a table |
+| arithmetic on print, exact counts | consistent, contradicted by its own table | The claim agrees, or does not, with the papers' printed figures, or with parameters and operations counted from the shapes of the model's layers. "Consistent" does not mean that the claim is true: if a text repeats a difference that its table shows, only runs can show whether the difference exists. Some claims with the word "contradicted by its own table" contradict an equation of the paper, not a table |
 | the authors' stored outputs and code | confirmed, contradicted | Printed outputs of the authors' notebooks, and settings in their source, agree with the paper or do not |
 | same model, data and length | reproduced, refuted, equivalent within m, undecided | Runs of this project under the paper's conditions |
 | shorter, smaller or other data | holds here, does not hold here, undecided here | Runs or measurements of this project at another scale, which cannot refute a claim |
 | none | not yet run, out of reach | The claim's section says what is missing, and its cost on two cores |
 
-A claim of several parts agrees only if every part does. If a sentence can be read in several ways, the reading that is best for the paper
-counts, and the finding names it. A vague word is replaced by a bound, which the finding names.
+A claim of several parts gets a positive word (consistent, confirmed, ...) only if every part holds. If a sentence can be read in several
+ways, the reading that is best for the paper counts, and the finding names it. If the paper's text is vague ("much faster"), a numeric bound
+replaces the vague expression, and the finding names the bound.
 
 ## Rules of runs
 
-A rule is data, and is committed before the results that it judges: `script/claims audit` compares it with its text in the commit before that
-of the results. It names an experiment, two sides, a bound and a number of pairs.
+A rule is part of the data and is committed before the results that it judges. `script/claims audit` checks this: the commit before the
+first results must have the same rule, and the same grid of the experiment, as HEAD. A rule names an experiment, two sides, a bound and a
+number of pairs.
 
-- Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs all differences must also be on
-  one side of the bound, and the sign test of that side is shown. If all values are equal, the t test has no spread to judge by: the side of
-  the bound decides, and the finding says so.
+- Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs, a rule (other than `equal` and
+  `correlation`) is decided only if all differences are on the same side of the bound; the p value of the sign test is shown too. If all
+  values are equal, the t test has no spread to judge by: the side of the bound decides, and the finding says so.
 - `above`: the mean difference is above a bound. `equal`: it is within a margin on both sides (two one-sided tests). `level`: a mean is above
   or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
   correlation over models, by permutations.
-- The level is 5 %, by Holm over all rules of one table or figure of a paper that have runs. An undecided rule says how many pairs
-  would show the seen distance from its bound with a probability of 80 %.
+- The level is 5 %, with Holm's correction over those rules of one table or figure that have runs. For an undecided rule, the page gives
+  the number of pairs with which a test would detect the observed distance from the bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
-- Results of part of a grid are a piece. A piece is shown with the number of its cells and decides nothing until its grid is complete.
+- Results of part of a grid are called a piece. A piece is shown with the number of its cells and decides nothing until its grid is
+  complete.
 - A failed or diverged run counts as the worst run, and is listed.
 
 ## How to check this
@@ -54,27 +57,27 @@ of the results. It names an experiment, two sides, a bound and a number of pairs
 | `script/claims arithmetic` | recomputes every claim that arithmetic decides |
 | `script/claims outputs --notebooks DIR` | reads the authors' figures again from a clone of their repository at the named commit, and compares them |
 | `script/claims audit` | checks that figures are the same in claims, tables and the zoo, that digests match, that words follow from findings and pages from data, that runs are cells of their grids, and that rules are older than results |
-| `script/claims audit --mutate 20 --seed N` | 20 changed digits of data, pages and results of runs, each in its own copy, give 20 complaints |
+| `script/claims audit --mutate 20 --seed N` | changes 20 digits of data, pages and results in a temporary copy, one at a time, and expects the audit to complain about each |
 | `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: the bits must be equal on a CPU of the same kind with the same program, threads and data; otherwise the metric must be within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
 
 ## Where the printed figures come from
 
-They were transcribed from the papers into [data/printed](data/printed/000.toml) and its neighbours; this
-repository does not contain the papers. Figures on which claims rest are stored twice, in the table and in the claim. Those of the zoo's
-models are also in `models/zoo/published.cc`, and the counts in `models/zoo/`; the audit compares them. A claim that needs a figure that was
-not transcribed says so.
+They were transcribed from the papers into [data/printed](data/printed/000.toml) and its neighbours; this repository does not contain the
+papers. Figures on which claims rest are stored twice, in the table and in the claim. The zoo's models have their printed figures also in
+`models/zoo/published.cc`, and their parameter counts in the other files of `models/zoo/`; the audit compares all copies. A claim that needs
+a figure that was not transcribed says so.
 
 ## The data
 
 | file | fields |
 |---|---|
-| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`, `cost`: what a test lacks, beginning with "not yet run" if only the run is missing; `rule` |
+| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores; `rule` |
 | a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
 | data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both |
-| script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide, named by the claims |
+| script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide claims, each named after its claim's id |
 """
 
 
