@@ -27,7 +27,7 @@ struct CurveFigure {
 
 // Returns the chart as an SVG element: titles, axes with ticks and grid lines, curves, and a legend of the named
 // curves. Uses the colours of an HtmlPage; outside a page, the colours for a light background. A curve of more than
-// 1,200 points is reduced to minimum and maximum of 600 parts.
+// 1,200 points is cut into 600 parts, and the minimum and maximum of each part are drawn.
 std::string DrawCurves(const CurveFigure& figure);
 
 // Returns the exponential moving average of `points`, with bias correction at the start. The newest point has the

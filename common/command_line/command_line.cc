@@ -54,7 +54,7 @@ const CommandOption* FlagOf(const CommandNode& node, const std::string& name) {
   return nullptr;
 }
 
-// Returns true for a flag added by AddPages; the command tree does not contain these.
+// Returns true for a flag added by AddPages; the command tree does not contain such flags.
 bool IsHidden(const std::string& flag) {
   return flag == "--completion" || flag == "--manual-page";
 }

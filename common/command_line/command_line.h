@@ -30,9 +30,9 @@ struct RenamedWord {
 };
 
 // Calls EndWhenOutOfMemory, ignores SIGXFSZ so that a write beyond the file size limit fails with EFBIG, adds
-// --version, --completion SHELL and --manual-page, and parses. "--flag=" sets an empty text. Returns an exit code if
-// the program must exit: 0 after the added flags and --help (printed on stdout), 2 after a usage error (printed on
-// stderr with a hint at --help).
+// --version, --completion SHELL and --manual-page, and parses the flags. "--flag=" sets an empty text. Returns an exit
+// code if the program must exit: 0 after the added flags and --help (which print on stdout), 2 after a usage error
+// (printed on stderr with a hint at --help).
 std::optional<int> ParseCommandLine(CLI::App& app, int argc, char** argv, const std::vector<RenamedWord>& renamed = {});
 
 // Marks `status`, which must not be OK, as a usage error: Fail then returns kExitUsage.

@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Lets the flags that `app` has so far, except --help, also be set by environment variables and by a file, which the
-// added flag --config names. Precedence: flag, variable, file, default.
+// Lets environment variables and a file also set the flags that `app` has so far, except --help. Adds the flag
+// --config, which names the file. Precedence: flag, variable, file, default.
 //
 // The variable of --max-wait is `prefix` + "MAX_WAIT"; an empty variable is ignored. The file is a subset of TOML: a
 // line of up to 4,096 bytes is a comment, `max-wait = "5ms"`, `proxies = ["a", "b"]`, `executors = 4`, or `page = true`

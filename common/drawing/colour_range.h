@@ -10,7 +10,7 @@ namespace vitrine {
 
 // Mapping of values to colours. Drawings with the same range can be compared. Both kinds of range include 0, so that
 // nearly equal values get nearly equal colours. The kinds are:
-//   sequential: 0 is dark, `high` is bright yellow (OpenCV's inferno, perceptually uniform).
+//   sequential: 0 is dark, `high` is bright yellow (inferno, perceptually uniform).
 //   diverging: -high is blue, 0 nearly white, `high` red. The colours are linear in CIELAB and both ends are equally
 //   dark, so that equal magnitudes of either sign are equally visible.
 struct ColourRange {
@@ -29,7 +29,7 @@ ColourRange RangeOf(std::span<const float> values, bool diverging = false);
 // range. If `keys` is 0, the values are not weights, and this rule does not apply.
 ColourRange AttentionRange(std::span<const float> values, int64_t keys, bool diverging);
 
-// Returns a range that contains both `a` and `b`, for drawings to be compared.
+// Returns a range that contains both `a` and `b`, so that two drawings can be compared.
 ColourRange Both(const ColourRange& a, const ColourRange& b);
 
 }  // namespace vitrine

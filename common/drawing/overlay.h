@@ -37,11 +37,10 @@ struct OverlayLook {
 // The image under the map is grey, so only attention is coloured. Colours follow colour_range.h, and the legend shows
 // the range. Values are interpolated between the centres of the cells. The part of the image outside the grid keeps its
 // colours, dimmed; a thin frame marks the border of the grid. The longer side is scaled to between `min_side` and
-// `max_side` pixels. The legend is below the image, and widens a narrow file to 240 pixels.
+// `max_side` pixels. The legend is below the image, and widens a narrow drawing to 240 pixels.
 //
 // INVALID_ARGUMENT: an empty image or map, a non-finite value, a rectangle outside the image, a marked cell outside the
-// map. INTERNAL: OpenCV failed; its exceptions are caught.
-// Thread-safe.
+// map. Thread-safe.
 absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
 // Like DrawOverlay, but returns an image.

@@ -19,17 +19,16 @@ struct SheetFigure {
   const Image* image = nullptr;           // drawn small beside the title; may be null
   std::vector<std::string> rows = {};     // captions such as "layer 0"
   std::vector<std::string> columns = {};  // captions such as "head 0"
-  std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; for an empty image nothing is drawn
+  std::vector<Image> tiles = {};          // RGB, row-major, [rows, columns]; an empty image leaves its place empty
   std::optional<ColourRange> range = {};  // range of all tiles, shown by a colour bar; none: the tiles are images
 };
 
-// Returns the longest side of a tile on a sheet with these rows and columns. The sheet stays at about 2000 x 2400
-// pixels as long as tiles are legible.
+// Returns the longer side of a tile, 96 to 224 pixels, for a sheet with these numbers of rows and columns. All tiles
+// together have at most 2000 x 2400 pixels, unless tiles of 96 pixels need more.
 int SheetTileSide(int rows, int columns);
 
 // Returns the sheet as a PNG file: tiles on a grid, captions above and left of them, the colour bar beside the title.
-// INVALID_ARGUMENT: no tile, a number of tiles other than rows * columns, a tile that is not RGB. INTERNAL: OpenCV
-// failed. Thread-safe.
+// INVALID_ARGUMENT: no tile, a number of tiles other than rows * columns, a tile that is not RGB. Thread-safe.
 absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure);
 
 }  // namespace vitrine

@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Returns RESOURCE_EXHAUSTED for a body or message above the size limit. Unlike other errors of this code, it must not
-// be retried; IsTooLarge distinguishes it. HTTP answers with 413.
+// Returns RESOURCE_EXHAUSTED for a body or message above the size limit. Unlike other RESOURCE_EXHAUSTED errors, this
+// error must not be retried; IsTooLarge recognizes it. HTTP answers with 413.
 absl::Status TooLargeError(absl::string_view message);
 bool IsTooLarge(const absl::Status& status);
 

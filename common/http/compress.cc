@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the weight of a list member: 1 if it has none, 0 if it is malformed.
+// Returns the weight of a list member: 1 if no weight is given, 0 if the weight is malformed.
 double WeightOf(absl::string_view parameters) {
   for (absl::string_view each : absl::StrSplit(parameters, ';')) {
     each = absl::StripAsciiWhitespace(each);

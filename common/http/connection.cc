@@ -33,8 +33,7 @@ constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
 // account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
-// A connection that has at least this share of its own points left stays open, even if all connections of its address
-// together have spent the address's points.
+// A connection that has at least this share of its own points left stays open, even if its address has no points left.
 constexpr double kUnsuspicious = 0.5;
 // Share of the usual points that a new connection starts with if its address has no points left.
 constexpr double kSuspiciousStart = 0.01;
@@ -114,7 +113,7 @@ void HttpConnection::OnWoken() {
   if (phase_ == Phase::kServing) protocol_->OnWoken();
 }
 
-// Peeks at the header before reading it, because the bytes after it belong to TLS.
+// Peeks at the header before reading it, because the bytes after the header belong to TLS.
 void HttpConnection::ReadProxy() {
   char bytes[kMaxProxyHeaderBytes];
   const ssize_t seen = recv(descriptor(), bytes, sizeof(bytes), MSG_PEEK);

@@ -32,7 +32,7 @@ struct HttpCommon {
   std::shared_ptr<ByteBudget> received;
   std::vector<Network> proxies;
   std::function<std::shared_ptr<const TlsContext>()> tls;  // thread-safe; null: plaintext
-  std::unique_ptr<HttpWorkers> workers;                    // threads that run handlers of bodies and responses
+  std::unique_ptr<HttpWorkers> workers;                    // threads that run WithBody and Make of HttpHandling
   std::unique_ptr<HttpWorkers> handshakers;                // threads that run TLS handshakes; null without TLS
   std::unique_ptr<AddressLimits> addresses;
   std::atomic<int64_t> open = 0;
@@ -44,7 +44,7 @@ struct HttpCommon {
 // Points (see HttpAbuseLimits) that a TLS KeyUpdate costs, because both sides must then derive new keys.
 inline constexpr double kKeyUpdatePoints = 16;
 
-// Implements the HTTP version of a connection. All functions run on the loop's thread; none is called after OnClosed.
+// HTTP/1 or HTTP/2 on one connection. All functions run on the loop's thread; none is called after OnClosed.
 class HttpProtocol {
  public:
   virtual ~HttpProtocol() = default;
@@ -161,13 +161,13 @@ class HttpConnection final : public Watched {
   // context whose authorities last verified the client's certificate
   std::shared_ptr<const TlsContext> trusted_by_;
   Time certificate_checked_ = {};
-  // Written by the handshake thread while phase_ is kHandshake and is_shaking_.
+  // Written by the handshake thread while phase_ is kHandshake and is_shaking_ is true.
   ByteStream::Result shaken_;
   bool is_shaking_ = false;
   std::optional<CloseReason> close_when_shaken_;
 };
 
-// Converts a timeout of HttpServerOptions, limited to a year.
+// Converts a timeout of HttpServerOptions. Values above one year become one year.
 inline std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
   return duration >= absl::Hours(24 * 365) ? std::chrono::nanoseconds(std::chrono::hours(24 * 365))
                                            : absl::ToChronoNanoseconds(duration);

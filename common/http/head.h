@@ -49,8 +49,7 @@ absl::Status ReadTarget(absl::string_view target, HttpHead& head);
 // smuggling.
 absl::Status CheckBodyLength(const HttpHead& head);
 
-// Returns INVALID_ARGUMENT if the request has no valid host or several, which HTTP/1.1 and HTTP/2 forbid. An HTTP/1.0
-// request may have none.
+// Returns INVALID_ARGUMENT if the request has no host (allowed in HTTP/1.0), several hosts or an invalid host.
 absl::Status CheckHost(const HttpHead& head);
 
 }  // namespace vitrine

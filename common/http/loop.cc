@@ -16,7 +16,7 @@ namespace {
 
 // Maximum number of bytes read from a connection in one round of the event loop.
 constexpr size_t kScratchBytes = size_t{64} << 10;
-// Interval of timeout checks, which is their maximum delay.
+// Interval at which timeouts are checked. A timeout takes effect at most this much too late.
 constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace

@@ -36,13 +36,13 @@ class HttpLoop {
   // Starts the thread. It calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
   absl::Status Start(std::function<void()> on_tick);
 
-  // Takes over a connection. Any thread.
+  // Takes over a connection. Thread-safe.
   void Adopt(Accepted accepted);
-  // Returns the number of the loop's connections, including those being added. Any thread.
+  // Returns the number of the loop's connections, including those being added. Thread-safe.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
-  // Calls `visit` for every connection on the loop's thread, and waits for the end. Must not be called on the loop's
-  // thread.
+  // Calls `visit` for every connection on the loop's thread, and returns after the last call. Must not be called on the
+  // loop's thread.
   void Visit(const std::function<void(HttpConnection&)>& visit);
   // Asks every connection to end, waits for at most `grace`, closes the remaining connections and ends the thread.
   // Idempotent.
@@ -50,8 +50,8 @@ class HttpLoop {
 
   EventLoop& events() { return *events_; }
   // Closes the connection that has been silent for the longest time, to free its descriptor. Chooses among connections
-  // without a request or, if there is none, among those that wait for a body. Returns false if there is no such
-  // connection. Loop's thread.
+  // without a request; if there are none, among connections that wait for a body. Returns false if there is neither.
+  // Call on the loop's thread.
   bool CloseIdlest();
 
  private:

@@ -20,7 +20,7 @@ namespace vitrine {
 // Limits on the load that one connection, and all connections of one address, may cause in addition to answered
 // requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point stands for about
 // two microseconds of work:
-// - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, small DATA 1/32.
+// - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, DATA below 64 B 1/32.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams costs 4, and 1 more for each kilobyte of headers.
@@ -67,8 +67,8 @@ struct HttpServerOptions {
   std::string socket = {};
   // Text for the error message if an address cannot be bound: "cannot listen on ... for --metrics".
   std::string purpose = "HTTP";
-  std::string socket_purpose = {};  // the same for `socket`; empty: `purpose`
-  // Number of threads that read and write connections; each connection belongs to one.
+  std::string socket_purpose = {};  // the same for `socket`; empty: `purpose` is used
+  // Number of threads that read and write connections; each connection belongs to one thread.
   int loops = 1;
   // Number of threads (at least 2) that process bodies and make responses of plain requests. One of them is reserved
   // for requests without a body.
@@ -84,8 +84,8 @@ struct HttpServerOptions {
   int64_t least_rate = 32 << 10;
   // Time without requests after which a connection is closed. Zero closes HTTP/1 connections after each response.
   absl::Duration idle_timeout = absl::Seconds(75);
-  // Age (plus or minus 10 %) at which the client is asked to close its connection (GOAWAY, "Connection: close"). Its
-  // requests may continue for `age_grace`, or for two seconds if its certificate has expired or its CA is no longer
+  // Age (plus or minus 10 %) at which the client is asked to close its connection (GOAWAY, "Connection: close"). The
+  // client's requests may continue for `age_grace`, or for two seconds if its certificate has expired or is no longer
   // trusted.
   absl::Duration max_age = absl::InfiniteDuration();
   absl::Duration age_grace = absl::Minutes(5);
@@ -113,8 +113,8 @@ struct HttpServerOptions {
   // belong to that connection.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
-  // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address, and may start
-  // with a header of the PROXY protocol, version 2, which has the client's address.
+  // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address. They may start
+  // with a header of the PROXY protocol, version 2, with the client's address.
   std::vector<std::string> trusted_proxies = {};
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.
@@ -158,8 +158,8 @@ class HttpServer {
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
   // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get
-  // two GOAWAYs: one with the highest stream id, then one with the last accepted id. New connections are still
-  // accepted. Idempotent.
+  // two GOAWAYs: the first with the highest possible stream id, the second with the last accepted id. New connections
+  // are still accepted. Idempotent.
   void StartLeaving();
   // Stops listening, waits for at most `grace` for responses in progress, and closes all connections. Does not wait for
   // incomplete HTTP/1 bodies. Idempotent.

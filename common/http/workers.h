@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Threads for blocking work. One of them takes no work on bodies, so that large requests do not delay small ones.
+// Threads for blocking work. One thread takes no work on bodies, so that large requests do not delay small ones.
 // Thread-safe.
 class HttpWorkers {
  public:
@@ -23,7 +23,7 @@ class HttpWorkers {
     std::string name = "http-worker";  // thread name, at most 15 bytes
     int threads = 2;                   // at least 2 are started
     int niceness = 0;                  // see setpriority(2)
-    // maximum length of each queue; work beyond this length is dropped, and its reply sends 503
+    // maximum length of each queue; work beyond this length is dropped, and the client gets 503
     size_t most = SIZE_MAX;
     // Wraps each thread: it must call its argument, which returns when the thread ends. May be null.
     std::function<void(const std::function<void()>&)> on_thread = {};

@@ -20,8 +20,8 @@ constexpr double kMostPairs = 1e6;
 
 namespace policies = boost::math::policies;
 
-// Student's t distribution with `freedom` degrees of freedom; infinity gives the normal distribution. Scores that are
-// not finite give NaN; with the default policies, the library would throw an exception.
+// Student's t distribution with `freedom` degrees of freedom; infinity gives the normal distribution. For scores that
+// are not finite, results are NaN; with its default policies, the library would throw an exception.
 using Student = boost::math::students_t_distribution<
     double, policies::policy<
                 policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,

@@ -24,14 +24,14 @@ class ByteStream {
   };
 
   virtual ~ByteStream() = default;
-  // Performs a step of the TLS handshake. Must be repeated until the result is kGoOn, before any other call.
+  // Performs a step of the TLS handshake. Call it repeatedly until it returns kGoOn, before all other functions.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
   // Writes as much as possible of `first` followed by `second`. At least one must not be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that no more data will follow.
   virtual void EndWriting() = 0;
-  // Returns true if bytes for Read are already buffered. The socket then need not become readable before Read.
+  // Returns true if bytes for Read are already buffered. Then call Read without waiting for the socket.
   virtual bool HasPending() const { return false; }
 
   // Returns the number of TLS KeyUpdates received since the last call. KeyUpdates cost time and carry no data.

@@ -19,13 +19,13 @@ struct TcpListening {
 };
 
 // Listens on host:port; port 0 picks a free port. 0.0.0.0 means IPv4, [::] means IPv6 and IPv4; a name is bound at all
-// its addresses. The kernel drops a connection if its data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
+// its addresses. The kernel drops a connection whose data stay unacknowledged for `unacknowledged`. UNAVAILABLE if the
 // address cannot be bound; the message has the reason and `purpose`: "cannot listen on ... for --listen: ...".
 absl::StatusOr<TcpListening> ListenOnTcp(const std::string& address, const std::string& purpose,
                                          absl::Duration unacknowledged);
 
 // Returns one listening socket per address, all on the same port; port 0 picks a free port. Skips addresses that this
-// machine does not have (::1 in the hosts file with IPv6 disabled) if another one is bound. On failure nothing is
+// machine does not have (such as ::1 if IPv6 is disabled) if at least one other address is bound. On failure nothing is
 // bound, and UNAVAILABLE has the system's message. `both_families` lets an IPv6 socket also accept IPv4.
 absl::StatusOr<std::vector<int>> ListenOnAll(const addrinfo* addresses, bool both_families,
                                              absl::Duration unacknowledged);

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// A non-blocking listening unix socket. The destructor removes the file if it is still this socket's file.
+// A non-blocking listening unix socket. The destructor removes the file if the file still belongs to this socket.
 class UnixListening {
  public:
   // Listens on `address`, "unix:/PATH" or "unix:///PATH". Only this user and root can connect: the file has mode 0600
@@ -25,7 +25,7 @@ class UnixListening {
 
   // Returns "unix:///PATH".
   const std::string& address() const { return address_; }
-  // Returns the socket; may be called once. The caller must close it before this object is destroyed.
+  // Returns the socket; may be called once. The caller must close the socket before this object is destroyed.
   FileDescriptor TakeSocket() { return std::move(socket_); }
   // Removes the file. Call it while the socket still listens; later the file may belong to another process's socket.
   // Idempotent.

@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// Sizes the HTTP/2 flow control window to the connection's bandwidth-delay product. A PING must be sent whenever as
-// much data as an eighth of the window has arrived. If at least half a window of data arrives between the PING and its
-// answer, the window limits the sender, so the window is quadrupled. Thread-compatible.
+// Sizes the HTTP/2 flow control window to the connection's bandwidth-delay product. Each time an eighth of the window
+// has arrived, a PING is sent. If at least half a window arrives between the PING and its answer, the window limits the
+// sender and is quadrupled. Thread-compatible.
 class FlowWindow {
  public:
   static constexpr int32_t kFirst = 4 << 20;  // as in gRPC

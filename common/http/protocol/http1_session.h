@@ -59,11 +59,11 @@ class Http1Session final : public HttpProtocol {
   enum class Step { kWait, kAgain };
 
   Time Now() const { return connection_.loop().now(); }
-  // Runs the phases until one of them waits, for a limited number of steps.
+  // Runs the phases until one of them waits or the limit on steps is reached.
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();
-  // Detects in kWorking that the client hangs up, and reads ahead.
+  // In kWorking, detects that the client has disconnected, and reads ahead.
   Step WatchClient();
 
   // --- requests (http1_requests.cc)
@@ -108,13 +108,13 @@ class Http1Session final : public HttpProtocol {
   BudgetShare share_;     // bytes of the body
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
-  bool is_slow_ = false;  // true: the client sent a body below the least rate
+  bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;
   size_t sent_ = 0;  // number of bytes of head_ and body_ already sent
   std::shared_ptr<void> held_;
-  bool keep_ = false;
+  bool keep_ = false;                   // true: the connection stays open after the response
   std::optional<CloseReason> leaving_;  // if set, the next response is the last
   int64_t requests_ = 0;
 

@@ -70,7 +70,7 @@ class BodyReader final : public HttpStreamHandler {
   void Give(absl::StatusOr<std::string> body) {
     if (with_body_ == nullptr) return;
     auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
-    // Frees a rejected body, which is no longer counted although the stream may stay open. An assignment would keep the
+    // Frees a rejected body, because it no longer counts and the stream may stay open. An assignment would keep the
     // memory.
     std::string().swap(body_);
     common_.workers->Do(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr),

@@ -13,7 +13,7 @@ namespace vitrine {
 HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request);
 
 // Starts handling a plain request (not HttpHandling::Stream) on an HTTP/2 stream. Returns the handler of its body; null
-// if the body is not read. Connection's thread.
+// if the body is not read. Call on the connection's thread.
 std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common);
 

@@ -46,8 +46,8 @@ bool IsGrpc(const HttpRequest& request) {
   return absl::StartsWith(request.Header("content-type").value_or(""), "application/grpc");
 }
 
-// Returns the response to headers that are too large. This is the only gRPC-specific code in the transport: gRPC
-// clients ignore the reason in any other response.
+// Returns the response to headers that are too large. A gRPC client gets a gRPC status, because it would ignore the
+// reason in an HTTP response.
 HttpStream::Part HeadTooLarge(const HttpRequest& request, int64_t most) {
   const std::string why = absl::StrCat("the request's headers exceed ", most, " bytes");
   if (!IsGrpc(request)) {

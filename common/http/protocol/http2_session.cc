@@ -15,7 +15,7 @@ using Next = ByteStream::Result::Next;
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};
-// Delay of the second GOAWAY; it is sent earlier if the client answers the PING that follows the first one.
+// Maximum delay of the second GOAWAY, which is sent earlier if the client answers the PING after the first GOAWAY.
 constexpr std::chrono::seconds kLeavingTime{1};
 constexpr uint8_t kBandwidthPing[8] = {'v', 'i', 't', '-', 'r', 'a', 't', 'e'};
 constexpr uint8_t kKeepalivePing[8] = {'v', 'i', 't', '-', 'k', 'e', 'e', 'p'};

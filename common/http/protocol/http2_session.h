@@ -20,8 +20,8 @@
 
 namespace vitrine {
 
-// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, the points
-// of frames and the end of the connection. nghttp2's callbacks are in http2_frames.cc, output is in http2_output.cc.
+// HTTP/2 on one connection. nghttp2 handles frames and protocol rules; this class handles streams, windows, abuse
+// points and the end of the connection. nghttp2's callbacks are in http2_frames.cc, output is in http2_output.cc.
 class Http2Session final : public HttpProtocol {
  public:
   Http2Session(HttpConnection& connection, std::string first);
@@ -41,7 +41,7 @@ class Http2Session final : public HttpProtocol {
   friend struct Http2Frames;
   using Time = EventLoop::Time;
   using StreamMap = std::unordered_map<int32_t, std::shared_ptr<Http2Stream>>;
-  // Two GOAWAYs are sent. Requests that are on their way when the first one is sent are still accepted.
+  // Two GOAWAYs are sent. Requests that are on their way when the first GOAWAY is sent are still accepted.
   enum class Leaving { kNo, kAnnounced, kFinal };
 
   Time Now() const { return connection_.loop().now(); }
@@ -93,9 +93,9 @@ class Http2Session final : public HttpProtocol {
   std::string out_;
   size_t out_sent_ = 0;
   uint64_t out_total_ = 0;  // number of bytes ever added to out_
-  // each object with the value of out_total_ at which it is released
+  // each object with the total of written bytes after which it is released
   std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;
-  std::vector<std::shared_ptr<void>> held_by_frame_;  // objects to release after the frame being created
+  std::vector<std::shared_ptr<void>> held_by_frame_;  // objects to release once the frame being created is written
   bool waits_for_writable_ = false;
   std::optional<Time> blocked_since_;  // time since which the kernel has accepted no output
   uint64_t blocked_at_ = 0;

@@ -29,7 +29,7 @@ class Http2Mailbox {
     std::optional<bool> body_awaited = {};
   };
 
-  // Removes and returns all mail. Connection's thread.
+  // Removes and returns all mail. Call on the connection's thread.
   std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> Empty();
 
  private:
@@ -42,7 +42,7 @@ class Http2Mailbox {
 // connection's thread.
 class Http2Stream final : public HttpStream, public std::enable_shared_from_this<Http2Stream> {
  public:
-  // `live`: number of the connection's existing streams. `connection` keeps the mailbox alive.
+  // `live`: counter of the connection's existing streams. `connection` keeps the mailbox alive.
   Http2Stream(int32_t id, std::shared_ptr<Watched> connection, Http2Mailbox& mailbox,
               std::shared_ptr<std::atomic<int64_t>> live, std::atomic<int64_t>& all_unsent);
   ~Http2Stream() override;

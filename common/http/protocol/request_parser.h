@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Incremental parser for one HTTP/1.x request (RFC 9112). It parses the headers first, and the body (with length or
-// chunked) after ReadBody. Thread-compatible.
+// Incremental parser for one HTTP/1.x request (RFC 9112). It parses the headers first, and the body (with
+// Content-Length or chunked) after ReadBody. Thread-compatible.
 class HttpRequestParser {
  public:
   // Rejects headers of more than `max_head_bytes`.
