@@ -15,7 +15,7 @@
 namespace vitrine {
 
 // Compiles `program` for the CPU. Each weight that only linear layers read is released (WeightSource::LetGo) as soon as
-// it is packed, so that memory contains little more than one copy of the weights. Returns the errors of
+// it is packed. Memory therefore contains little more than one copy of the weights. Returns the errors of
 // engine::Engine::Make.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeCpuBackend(const program::Program& program,
                                                               engine::WeightSource& weights, cpu::CpuPath path,

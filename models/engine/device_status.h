@@ -16,7 +16,7 @@ struct DeviceMemory {
 
 // State and work of an open device with its own memory. All counts are 0 when the process starts.
 struct DeviceStatus {
-  int64_t free_bytes = 0, total_bytes = 0;  // includes the usage of other processes
+  int64_t free_bytes = 0, total_bytes = 0;  // memory that other processes use is not free
   int64_t batches = 0;                      // batches launched
   int64_t images = 0;                       // images in these batches
   int64_t uploaded_bytes = 0;

@@ -12,20 +12,20 @@
 
 namespace vitrine {
 
-// Functions that select the operators that keep a higher precision (see PrecisionChoice). The functions are pure; their
-// callers measure the accuracy.
+// Functions that select operators to keep in a higher precision (see PrecisionChoice). They are pure; their callers
+// measure the accuracy.
 
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// Returns the operators that bf16 and int8 change, in program order; empty if `program` cannot run. A group is:
-// - the linear layers that are computed as one product, or one dense grid convolution
+// Returns the groups of operators that bf16 and int8 change, in program order; none if `program` cannot run:
+// - the linear layers that one product computes, or one dense convolution over the grid
 // - one attention among tokens or among channels
 // - all convolutions of images, if none of them pools
 // - all depthwise convolutions followed by a GELU and a BatchNorm; only their GELU changes
 std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 
-// Returns group indices by descending error. NaN counts as infinite; equal errors stay in program order.
+// Returns indices of groups by descending error. NaN counts as infinite; equal errors stay in program order.
 std::vector<size_t> SortByError(std::span<const double> errors);
 
 // Returns the number of groups to keep next if `kept` groups were not enough: 1, 2, 4, ... and finally `most`.

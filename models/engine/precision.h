@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Precision of a model's products. bf16 products are summed in fp32, int8 products exactly. Values between products are
-// fp32; a value that only bf16 products read may be stored as bf16.
+// Precision of a model's products. bf16 products are summed in fp32; int8 products are summed exactly. Values between
+// products are fp32; a value that only bf16 products read may be stored as bf16.
 enum class Precision { kFp32, kBf16, kInt8 };
 
 // Returns "fp32", "bf16" or "int8".
@@ -20,8 +20,8 @@ std::optional<Precision> ParsePrecision(std::string_view name);
 
 // Precision of a model, and the names of the operators that are kept out of this precision to protect accuracy.
 // Operators kept out of int8 run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in
-// fp32. Attention's products of two activations and convolutions of images never run in int8. They run in bf16 or fp32.
-// If kept out, they run in fp32.
+// fp32. Products of two activations (in attention) and convolutions of images never run in int8: they run in bf16 or
+// fp32, and in fp32 if they are kept out.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

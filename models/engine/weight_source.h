@@ -11,14 +11,13 @@
 
 namespace vitrine::engine {
 
-// Provides the weights of a program to a compilation, by index. Called only on the compiling thread.
+// Provides the weights of a program, by index, while it is compiled. Called only on the compiling thread.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
-  // Returns as many floats as the weight has elements, valid until LetGo. May be called repeatedly.
+  // Returns the elements of a weight; the array is valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Allows the owner to free a weight, which is no longer needed. Called at most once per weight, and for some weights
-  // never.
+  // Allows the owner to free a weight that is no longer needed. Called at most once per weight; never for some weights.
   virtual void LetGo(size_t /*weight*/) {}
 };
 
@@ -32,7 +31,7 @@ class WeightsInMemory : public WeightSource {
   const std::span<const float* const> weights_;
 };
 
-// Weights that are all zero, for callers that need only the steps of a plan, which depend only on the weights' shapes.
+// Zero weights, for callers that need only the steps of a plan: the steps depend only on the shapes of the weights.
 class ZeroWeights : public WeightSource {
  public:
   explicit ZeroWeights(const program::Program& program) {

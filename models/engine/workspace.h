@@ -17,7 +17,7 @@ class Workspace {
     virtual ~Memory() = default;
   };
 
-  // Returns the memory of type Own; replaces memory of another type.
+  // Returns the workspace's memory; replaces it first if it is not of type Own.
   template <class Own>
   Own& Of() {
     auto* own = dynamic_cast<Own*>(memory_.get());

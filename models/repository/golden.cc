@@ -17,7 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr std::string_view kImage = "picture.";
-// Minimum of the scale that errors of logits are divided by.
+// Minimum of the scale that ScaleOf returns.
 constexpr float kLeastScale = 1e-3F;
 
 std::string LogitsName(std::string_view precision, size_t i) {
@@ -120,7 +120,7 @@ absl::StatusOr<GoldenInputs> CollectInputs(const Safetensors& golden, const Mode
   return inputs;
 }
 
-// Returns the scale that errors are divided by: max(kLeastScale, largest |golden|) over all goldens.
+// Returns the scale by which errors of logits are divided: max(kLeastScale, largest |golden|) over all goldens.
 float ScaleOf(std::span<const std::span<const float>> golden) {
   float scale = kLeastScale;
   for (const std::span<const float> logits : golden) {

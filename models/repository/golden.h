@@ -32,8 +32,8 @@ struct GoldenRun {
   // Runs only the encoded images and the smallest input. This tests the preprocessing and a batch of several sizes at
   // less cost. The other goldens must still be well-formed.
   bool few = false;
-  // Called on the calling thread before and after one golden runs alone, when the model is warm. These calls let the
-  // caller measure a first estimate of the latency per image.
+  // Called on the calling thread before and after the last run, which has one golden. The model is then warm, so the
+  // caller can measure a first latency per image. `tokens` is the number of tokens of that golden.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };

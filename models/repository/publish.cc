@@ -221,7 +221,7 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
   // The highest number is recorded first, because once its version is removed, only kHighestFile records it. Other
-  // versions are removed without a write, so that this also works on a full disk.
+  // versions are removed without a write, so that they can be removed from a full disk.
   ASSIGN_OR_RETURN(const int64_t highest, HighestUsed(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (id.version == highest && given < highest) {

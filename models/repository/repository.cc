@@ -19,7 +19,7 @@ absl::Status Prefixed(const std::string& prefix, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat(prefix, status.message()));
 }
 
-// Returns an error in a file's content as FAILED_PRECONDITION of the version.
+// Returns FAILED_PRECONDITION with the name of the file and the message of `status`, an error in the file's content.
 absl::Status AsPrecondition(const std::string& file, const absl::Status& status) {
   return absl::FailedPreconditionError(absl::StrCat(file, ": ", status.message()));
 }

@@ -25,8 +25,8 @@ constexpr char kPrefix[] = ".tmp-";
 constexpr char kSweptPrefix[] = ".tmp-swept-";
 constexpr int64_t kAbandonedAfterSeconds = 24 * 3600;
 
-// Takes a lock that lasts until `folder` is closed. Returns false if the lock is taken, or the file system has no
-// locks.
+// Takes a lock that lasts until `folder` is closed. Returns false if another process has the lock, or the file system
+// has no locks.
 bool Lock(const FileDescriptor& folder, int operation) {
   int result = 0;
   do {

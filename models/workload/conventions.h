@@ -24,14 +24,14 @@ int64_t Macs(const Workload& workload);
 int64_t Flops001(const Workload& workload);
 
 // Number of operations as paper 003 (the review) counts them, after correction of the errors in its tables. A
-// multiply-add counts 2. In the blocks, each element counts 6 for LayerNorm, 1 for GELU, 3 for softmax, 1 for scaling,
-// and 1 for an addition. Outside the blocks, only matrix products count, because the tables lack positions and the last
-// norm.
+// multiply-add counts 2. In transformer blocks, each element counts 6 for LayerNorm, 1 for GELU, 3 for softmax, 1 for
+// scaling, and 1 for an addition. Outside the blocks, only matrix products count, because the tables lack positions and
+// the last norm.
 int64_t Flops003(const Workload& workload);
 
-// Number of operations of one operator, for intensities and rooflines. The counts in the blocks are those of Flops003,
-// and apply outside the blocks too. For operators that the review lacks, each element counts 2 for BatchNorm and affine
-// layers, 3 for normalisation to unit length, 1 for ReLU, and k x k for a k x k pool.
+// Number of operations of one operator, for intensities and rooflines. Each element counts as Flops003 counts it in a
+// transformer block. For operators that paper 003 does not list, each element counts 2 for BatchNorm and affine layers,
+// 3 for normalisation to unit length, 1 for ReLU, and k x k for a k x k pool.
 int64_t FlopsOf(const Operator& op);
 
 }  // namespace vitrine

@@ -88,7 +88,7 @@ class Expansion {
 
   // --- parameters
 
-  // Counts the elements of this operator's weights, except weights already counted for an earlier operator.
+  // Counts the elements of the trained weights of `op`, except weights already counted for an earlier operator.
   int64_t Own(const ir::Operator& op) {
     int64_t count = 0;
     for (const int weight : op.weights) {

@@ -12,8 +12,8 @@
 namespace vitrine::engine {
 
 // Zero-initialized floats, aligned to a cache line. Movable. Arrays of 4 MiB or more (weights of wide layers, memory of
-// large groups) use the kernel's huge pages where it has some: with 4 KiB pages, a pass that reads them all waits for
-// page tables.
+// a large group of images) use huge pages if the Linux kernel has them: with 4 KiB pages, reading such an array often
+// waits for page tables.
 class AlignedFloats {
  public:
   AlignedFloats() = default;
@@ -53,8 +53,8 @@ class AlignedFloats {
 };
 
 // Returns the distance in bytes between rows of length `bytes` in a matrix that a product reads. If the distance were a
-// multiple of 1 KiB, the rows of a register tile would map to at most four sets of an L1 cache with 4 KiB ways and
-// evict each other. A multiple of 1 KiB is therefore increased by one cache line.
+// multiple of 1 KiB, the rows of a register tile would evict each other: they would share at most four sets of an L1
+// cache with 4 KiB ways. A multiple of 1 KiB is therefore increased by one cache line.
 inline int64_t RowStride(int64_t bytes) {
   return bytes % 1024 == 0 ? bytes + 64 : bytes;
 }

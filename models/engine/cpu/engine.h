@@ -18,9 +18,9 @@ namespace vitrine::engine {
 // A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
 // with its own workspace.
 //
-// The logits of an image have the same bits in any batch, order and mix of sizes, because every sum is added in one
-// fixed order, which does not depend on the number of rows. Run ignores the calling thread's rounding and denormal
-// modes: it treats denormals as zero (common/simd/float_mode.h).
+// The logits of an image have the same bits in any batch: every sum is added in one fixed order, which depends neither
+// on the number of rows nor on the other images. Run ignores the rounding and denormal modes of the calling thread: it
+// treats denormals as zero (common/simd/float_mode.h).
 class Engine {
  public:
   // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice` names a kept
@@ -30,9 +30,9 @@ class Engine {
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
-  // Computes the logits [images, classes] of at least one image. Every image has at least one whole cell per side. Taps
-  // may be null and never change the logits. Without taps, the thread team of the workspace, if there is one, shares
-  // the work; the calling thread leads the team.
+  // Computes the logits [images, classes] of at least one image. Every image must have at least one whole cell per
+  // side. Taps may be null and never change the logits. Without taps, the thread team of the workspace, if there is
+  // one, shares the work; the calling thread leads the team.
   void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

@@ -26,7 +26,7 @@ struct Segment {
 };
 
 // A group of images that pass through the steps together, and its buffers. Used by one thread, or by one member of a
-// thread team (team.h); each member of a team has a frame with the same images and buffers, but its own scratch.
+// thread team (team.h). The frames of a team have the same images and buffers, but each frame has its own scratch.
 class Frame {
  public:
   // Sets the group: at least one image, each of at least one whole cell. `first_image`: batch index of images[0].
@@ -45,34 +45,34 @@ class Frame {
   View<float> At(Operand operand) const;
   RowsOf RowsOfBuffer(Operand operand) const { return buffers_[static_cast<size_t>(operand.buffer)].rows; }
   View<float> Of(Operand operand, int image) const;
-  // Returns the same rows as `Of`, but without the prefix tokens.
+  // Returns the rows of `image` without its prefix tokens.
   View<float> CellsOf(Operand operand, int image) const;
-  // Returns only the prefix tokens of the rows that `Of` returns; no rows if the buffer has no tokens.
+  // Returns only the prefix tokens of `image`; no rows if the buffer has no tokens.
   View<float> PrefixOf(Operand operand, int image) const;
 
   // Returns the sum of channels * height * width over the images.
   int64_t pixels() const;
 
-  // Returns the scratch of a step: as many floats as Step::Scratch returned. Each step may overwrite it.
+  // Returns the scratch memory of a step: at least as many floats as Step::Scratch returns. Each step may overwrite it.
   float* scratch() const { return scratch_; }
 
-  // Returns this thread's share of `items` parallel items. A single thread gets all. Returns none if this thread is
-  // beyond the limit of ShareWithin.
+  // Returns the range of `items` independent items that this thread computes: all of them if it is the only thread,
+  // none if it is beyond the limit of ShareWithin.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;
     return {first, items * (member_ + 1) / members_ - first};
   }
-  // Returns this thread's share of rows.
+  // Returns the rows that this thread computes.
   template <typename T>
   View<T> ShareOf(View<T> rows) const {
     const Segment share = Share(rows.rows);
     return {rows.Row(share.first), share.count, rows.columns, rows.stride};
   }
   int members() const { return members_; }
-  // Limits the number of threads that share the work.
+  // Limits the work to the first `members` threads.
   void ShareWithin(int members) { members_ = std::min(members_, members); }
-  // Returns true for the thread that does the work that cannot be shared.
+  // Returns true on the leading thread, which does the work that cannot be shared.
   bool Leads() const { return member_ == 0; }
 
   // Returns true if the attention of this source and layer was requested for this image.

@@ -16,8 +16,8 @@ int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
-// Returns the number of floats of a slot. The width is first rounded up to a whole cache line, because a buffer that is
-// narrower than the slot can have a longer stride (FloatStride).
+// Returns the number of floats of a slot. The width is first rounded up to a whole cache line, because a narrower
+// buffer can have a longer stride: FloatStride(256) is 272, but FloatStride(257) is 257.
 int64_t FloatsOf(const Frame& frame, const Slot& slot) {
   return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
 }

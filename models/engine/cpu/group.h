@@ -9,12 +9,12 @@
 
 namespace vitrine::engine {
 
-// Maximum number of cells in a group. The images of a group pass through the steps together. With more cells, their
-// values would not stay in the L2 cache. With fewer cells, the weights would be read too often. A larger image is its
-// own group.
+// Maximum number of cells in a group. The images of a group pass through the steps together. With more cells, the
+// values of a group would not stay in the L2 cache. With fewer cells, the weights would be read too often. An image
+// with more cells is a group by itself.
 inline constexpr int64_t kGroupCells = 256;
 
-// Returns the first images that form a group: as many as fit, at least one. `cell` is the side of a cell in pixels; if
+// Returns the first group of `images`: as many images as fit, at least one. `cell` is the side of a cell in pixels; if
 // `cell` is 0, the model has no cells and all images form one group.
 std::span<const ImagePlanes> FirstGroup(std::span<const ImagePlanes> images, int cell);
 

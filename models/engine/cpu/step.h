@@ -14,7 +14,7 @@ namespace vitrine::engine {
 // Dominant kind of work of a step.
 enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 
-// Cost of a step on a frame, without its reads and writes in the arena.
+// Cost of a step on a frame, without reads and writes in the arena.
 struct StepCost {
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;  // precision of the products

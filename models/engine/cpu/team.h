@@ -20,19 +20,19 @@ namespace vitrine::engine {
 class Team {
  public:
   // `recalls` is the number of threads that other work needs. Between two steps, this number of members leaves the
-  // team. Each of them decreases `recalls` by one. The leader never leaves. If `recalls` is null, no member leaves
-  // early. `recalls` must outlive the team.
+  // team, and `recalls` decreases by one for each of them. The leader never leaves. If `recalls` is null, no member
+  // leaves early. `recalls` must outlive the team.
   explicit Team(std::atomic<int64_t>* recalls = nullptr) : recalls_(recalls) {}
 
-  // Adds the calling thread to the team. Returns true when the thread is dismissed or recalled. Returns false
-  // immediately if the team is already gathered.
+  // Adds the calling thread to the team and runs its share of steps. Returns true when the thread is dismissed or
+  // recalled. Returns false at once if the team is already gathered.
   bool Join();
 
   // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,
-  // including the leader. Leader only.
+  // including the leader. Only the leader may call it.
   int Gather(int others, absl::Duration patience);
-  // Runs the plan with one frame per member. The first frame is the leader's. Frames differ only in member and scratch.
-  // The plan must have at least one step, and no step may throw.
+  // Runs the plan with one frame per member. The first frame belongs to the leader. Frames differ only in member and
+  // scratch. The plan must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
   // Makes Join return in every member. Must be the last call.
   void Dismiss();

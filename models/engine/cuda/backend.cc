@@ -37,7 +37,7 @@ class CudaBackend : public Backend {
   const int64_t saved_bytes_;
 };
 
-// Returns the error of a load. If memory is short, the message names the settings that determine the model's memory.
+// Returns `error` of loading a model. If memory is too small, names the bytes needed and the flags that lower them.
 absl::Status Explain(const absl::Status& error, const driver::Card& card, const BackendOptions& options,
                      std::span<const std::unique_ptr<driver::Slot>> slots, size_t free) {
   if (!absl::IsResourceExhausted(error)) return error;

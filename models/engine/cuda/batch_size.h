@@ -12,8 +12,8 @@
 
 namespace vitrine::cuda {
 
-// Sums the sizes of a batch's images and compares them with a plan and its limits. The plan and the limits must outlive
-// this object.
+// Sums the sizes of a batch's images, and checks that the images fit the limits and the stem maps of the plan. The plan
+// and the limits must outlive this object.
 class BatchSize {
  public:
   BatchSize(const LaunchPlan& plan, const BatchLimits& limits);

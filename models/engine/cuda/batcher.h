@@ -18,14 +18,14 @@
 
 namespace vitrine::cuda {
 
-// Batches the images of many threads for one model, and computes the batches on its slots. Thread-safe.
+// Forms batches from the images of many threads for one model, and computes them on the model's slots. Thread-safe.
 //
 // Callers join the open batch until it is launched. The batch is filled while the device computes the previous batch.
 // Each caller reserves a place in the batch, then copies its images into the slot's pinned memory, concurrently with
-// other callers. The first caller of a batch launches it as soon as the device has room or the batch is full, waits
-// until the batch has been computed, and distributes the logits. A caller whose images fit into no batch waits; waiting
-// callers are served in the order of their calls. The bits of an image's logits do not depend on the other images of
-// its batch.
+// other callers. The first caller of a batch launches it as soon as the device has room or the batch is full. Then this
+// caller waits for the results and distributes the logits. If the images of a caller fit into no batch, the caller
+// waits; waiting callers are served in the order of their calls. The bits of an image's logits do not depend on the
+// other images of its batch.
 //
 // The device has room while fewer than max(1, slots - 1) batches run, because one slot is being filled. A batch of
 // RunAlone takes a slot, but does not count as running.
@@ -58,7 +58,7 @@ class Batcher {
     CondVar changed;
   };
   class Queued;
-  // A slot, and its batch.
+  // A slot, its engine, and the batch that is filled or computed in it.
   struct Lane {
     driver::Slot* slot;
     Engine* engine;

@@ -67,7 +67,7 @@ absl::StatusOr<DeviceStatus> StatusOf(int device) {
                       .busy = counts.busy};
 }
 
-// Returns the limits of a batch. A batch may have the pixels of as many largest images as the limit on tokens allows.
+// Returns the limits of a batch. The limit on pixels allows as many largest images as the limit on tokens does.
 BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
   BatchLimits limits;
   limits.images = most.images;

@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Returns for each buffer the last step that reads or writes it.
+// Returns for each buffer the index of the last step that reads or writes it.
 std::vector<size_t> LastUses(const LoweredPlan& plan) {
   std::vector<size_t> last(plan.buffers.size(), 0);
   for (size_t i = 0; i < plan.steps.size(); ++i) {
@@ -19,7 +19,7 @@ std::vector<size_t> LastUses(const LoweredPlan& plan) {
   return last;
 }
 
-// Returns the free slot with the same kind of rows that must grow least; adds a slot if none is free.
+// Returns the index of the free slot that must grow least; its RowsOf is that of `buffer`. Adds a slot if none is free.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

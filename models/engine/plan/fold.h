@@ -31,7 +31,7 @@ struct ColumnAffine {
   std::vector<float> shift;
 };
 
-// An operator to fold into the weights of an adjacent product. It affects the product's inputs (`before`) or outputs.
+// An operator to fold into an adjacent product: it affects the product's inputs if `before` is true, else its outputs.
 struct ColumnFold {
   bool before = false;
   ColumnAffine affine;

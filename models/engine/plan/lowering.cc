@@ -22,7 +22,7 @@ absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource&
 
 namespace {
 
-// Returns the stages of each value. A value can have two stages: the last block and the final tokens.
+// Returns the stages by value id. A value can have two stages, for example the last block and the final tokens.
 std::multimap<int, int> StagesOf(const program::Program& program) {
   std::multimap<int, int> stages;
   for (size_t i = 0; i < program.stages().size(); ++i) stages.emplace(program.stages()[i].id, static_cast<int>(i));
@@ -128,7 +128,7 @@ Precision Lowering::PrecisionOf(const Operator& op) const {
   return choice_.precision == Precision::kBf16 && !kept ? bf16 : Precision::kFp32;
 }
 
-// Never returns int8, because both operands would need ranges and softmax weights would use only a few of the bits.
+// Never returns int8: both operands would need ranges, and softmax weights would use only a few of the 8 bits.
 Precision Lowering::PrecisionOfProducts(const Operator& op) const {
   const bool narrow = choice_.precision != Precision::kFp32 && !choice_.kept.contains(op.name);
   return narrow && has_bf16_ ? Precision::kBf16 : Precision::kFp32;

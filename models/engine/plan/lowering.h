@@ -22,8 +22,8 @@
 
 namespace vitrine::engine {
 
-// Lowers one program. For each computed value, `values_` has the part of a buffer (Operand) that holds the value. Each
-// kind of operator has an overload of Do.
+// Lowers one program. `values_` has the Operand (columns of a buffer) of each value that is already computed. Each kind
+// of operator has an overload of Do.
 class Lowering {
  public:
   Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
@@ -51,7 +51,7 @@ class Lowering {
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
-  // Returns the rows of a value that are computed.
+  // Returns which rows of a value are computed.
   RowsOf RowsOfValue(Value value) const;
   // Returns true if a value consists of tokens, and only those tokens that a head reads are computed.
   bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
@@ -73,14 +73,14 @@ class Lowering {
   Precision PrecisionOfProducts(const Operator& op) const;
   // Returns true if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
   bool HasNarrowStem() const;
-  // Returns the matrix of `base` weights with `folds` applied in their order.
+  // Returns a matrix with the weights that `base` returns, after `folds` have been applied in their order.
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,
                         std::function<LinearWeights()> base, std::vector<ColumnFold> folds = {});
 
-  // Finds the operators after `op` that the same step can compute, up to the first value that another operator also
-  // reads, and adds them to `done_`. Appends those that scale and shift columns to `folds`.
+  // Finds the operators after `op` that the same step can compute, and adds them to `done_`. Stops at a value that
+  // several operators read. Appends the operators that scale and shift columns to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
-  // Returns the residual after `tail` if the same step can compute it, else null. The residual's other input must
+  // Returns the residual after `tail` if the same step can compute it, else null. The other input of the residual must
   // already have an operand.
   const Operator* ResidualAfter(const Tail& tail) const;
 
@@ -113,8 +113,8 @@ class Lowering {
   void Do(const Operator& op, const program::BatchNorm&);
   void Do(const Operator& op, const program::Affine&);
   void Do(const Operator& op, const program::Linear& linear);
-  // Lowers a layer whose inputs are x and a constant code (Linear::code). Layers that share W and x compute W_x x only
-  // once, because W [x, code] = W_x x + W_c code.
+  // Lowers a layer whose inputs are x and a constant code (Linear::code). Since W [x, code] = W_x x + W_c code, layers
+  // with the same W and x share one computation of W_x x.
   void DoCoded(const Operator& op, const program::Linear& linear);
   void Do(const Operator& op, const program::Activate&);
   void Do(const Operator& op, const program::Residual&);
@@ -129,7 +129,7 @@ class Lowering {
   void Do(const Operator& op, const program::ConvolveGrid& convolve);
   void DoDepthwise(const Operator& op, Operand x);
 
-  // Returns the operand of all inputs of `op`, concatenated.
+  // Returns one operand with the columns of all inputs of `op`.
   Operand Joined(const Operator& op);
   std::vector<Operand> Parts(Operand operand, int count) const;
 
@@ -141,15 +141,15 @@ class Lowering {
   const program::SingleReaderIndex readers_;
   const bool narrow_stem_;
   std::vector<Operand> values_;                       // operand by value id; buffer is -1 until the value is computed
-  std::map<int, const Operator*> norms_;              // by value: a LayerNorm that the value's only reader computes
+  std::map<int, const Operator*> norms_;              // by output value: a LayerNorm computed in the next step
   std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that compute a map
   std::multimap<int, int> stages_;                    // by value: stages not yet handed out
   std::set<const Operator*> done_;                    // operators that another operator's step computes
   std::map<std::pair<int, int>, size_t> products_;    // index of the step of W_x x (see DoCoded), by x and W
-  // Results of the steps that Read adds to copy tokens, by buffer, first column, columns and rows.
+  // Operands to which Read has copied tokens, by buffer, first column, number of columns, and kind of rows.
   std::map<std::tuple<int, int64_t, int64_t, RowsOf>, Operand> taken_rows_;
   const Operator* current_ = nullptr;
-  absl::Status status_;  // error for the first operator without a step
+  absl::Status status_;  // error of the first operator that no step can compute
   LoweredPlan plan_;
 };
 

@@ -14,11 +14,11 @@ namespace vitrine::engine {
 struct Buffer {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;
-  int slot = -1;  // index of its slot in the arena
+  int slot = -1;  // index of the buffer's slot
 };
 
-// Memory shared by buffers whose lifetimes do not overlap. These buffers have the same RowsOf; `width` is that of the
-// widest.
+// Memory shared by buffers whose lifetimes do not overlap. These buffers have the same RowsOf; `width` is the width of
+// the widest buffer.
 struct Slot {
   RowsOf rows = RowsOf::kTokens;
   int64_t width = 0;
@@ -36,7 +36,7 @@ struct Layout {
 
 // A program as steps in execution order; a back end turns them into its own steps
 // (docs/contributing/adding-a-device.md). Adjacent operators are folded into a weight matrix only when the back end
-// requests it, so a plan is small and does not copy the weights.
+// requests the matrix. A plan is therefore small and does not copy the weights.
 struct LoweredPlan : Layout {
   std::vector<PlanStep> steps;
 };

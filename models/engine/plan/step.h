@@ -147,13 +147,13 @@ struct AddPositionsStep {
   std::function<std::vector<float>(Grid grid)> rows;
 };
 
-// --- attention; the columns are heads side by side
+// --- attention; an operand has the columns of all heads, side by side
 
 // Softmax attention among tokens. `precision` (fp32 or bf16) applies to both products.
 struct AttendStep {
   program::Attend attend;
   Operand q, k, v, y;
-  std::vector<float> key_offsets;  // added to the scores, one per key that the model can have; may be empty
+  std::vector<float> key_offsets;  // added to the scores: one per key of the largest grid; may be empty
   Precision precision;
   std::string op;
 };
@@ -173,8 +173,8 @@ struct AttendLinearlyStep {
 
 // --- 3x3 convolutions over the grid; class tokens are copied
 
-// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. If there is a residual,
-// it is then added, and x and y have no class tokens.
+// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. A residual, if there is
+// one, is added last; then x and y have no class tokens.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};

@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Source library of weights, which determines the tensor names.
+// The library that weights come from. It determines the names of the tensors.
 enum class ForeignSource {
   kTimm,         // pytorch-image-models: ViT, DeiT, DINOv2, CLIP, XCiT
   kHuggingFace,  // transformers: ViTForImageClassification, DeiTForImageClassificationWithTeacher, Dinov2Model,
@@ -39,15 +39,15 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
 std::vector<std::string> ForeignArchs(ForeignSource source);
 
 // Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes. Only
-// renames, reshapes, permutes and joins; keeps the stored types. `config` comes from ForeignConfig, or is another
-// config of the same family whose layers the source has.
+// renames, reshapes, permutes and joins; keeps the stored types. `config` is a result of ForeignConfig, or another
+// config of the same family with layers that the source library has.
 //
 // FAILED_PRECONDITION names the first tensor (by its source name) that is missing, has another shape, is not
-// floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shapes,
-// and the names of ForeignConfig whose models the tensors fit. Ignores BatchNorm's "num_batches_tracked" and a
-// projection's bias of zeros (timm), the pooler "vit.pooler.*" (transformers) and CLIP's text tower, which do not
-// affect the outputs. Tensors without data are checked by names, shapes and types, and have no data in the result.
-// INVALID_ARGUMENT if the source has no models of the family or with the options of `config`. Thread-safe.
+// floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shape,
+// and the names of ForeignArchs whose models the tensors fit. Ignores tensors that do not affect the outputs:
+// "num_batches_tracked" of BatchNorm, zeros as the bias of a projection (timm), the pooler "vit.pooler.*"
+// (transformers) and CLIP's text tower. Tensors may lack their data; the results then lack it, too. INVALID_ARGUMENT if
+// the source has no models of the family or with the options of `config`. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
@@ -57,7 +57,7 @@ absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelCo
 // Weights under the names of their source library, without the prefixes and segments that training adds to names.
 struct UnwrappedWeights {
   TensorMap tensors;
-  std::string prefix;               // prefix of the chosen copy's names in the file, like "module."; may be empty
+  std::string prefix;               // start of the tensor names in the chosen copy, like "module."; may be empty
   std::vector<std::string> others;  // prefixes of the model copies that were not chosen
   TensorMap outside;                // other tensors of the file; ignored
 };
@@ -74,33 +74,33 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the library adds a head to models of this kind that have classes, as timm does for DINOv2.
+// True if the library can add a head to a model of this kind that was published without one, as timm does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers but the head,
+// True if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers except the head,
 // and no tensor of `weights` (including `outside`) may be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
-// If a file lacks HeadName, searches for the head under another common name: "fc", "classifier", "head.fc" or
+// If the file has no HeadName, searches for the head under another common name: "fc", "classifier", "head.fc" or
 // "heads.head", also if the names of all other layers have a prefix like "backbone.". If only one pair of tensors can
 // be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has HeadName, or if
-// the layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the pairs
-// that may be the head, or says that the file has none. If `config` has no classes, no head is needed, and a head is
-// adopted only if MayAddHead is true.
+// the other layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the
+// pairs that may be the head, or says that there is none. If `config` has no classes, a head is optional, and is
+// searched for only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
-// File names in timm and transformers: the weights, and the index of shards.
+// File names in timm and transformers: the weights, and the index that lists the shards of the weights.
 inline constexpr char kForeignWeightsFile[] = "model.safetensors";
 inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
 inline constexpr char kOpenClipWeightsFile[] = "open_clip_model.safetensors";  // of OpenCLIP
 
-// Returns the files that an index of shards names, sorted. INVALID_ARGUMENT if it is not an index or names a file in
-// another folder.
+// Returns the sorted names of the files that the index `json` lists. INVALID_ARGUMENT if `json` is not an index or
+// lists a file in another folder.
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
 // Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
-// ("model-00001-of-00002.safetensors") or an index, returns all shards; for a folder, returns the files for the weights
-// file or index in it, of timm or transformers if it has one, else of OpenCLIP. NOT_FOUND names a missing shard.
+// ("model-00001-of-00002.safetensors") or an index, returns all shards. For a folder, returns the same for the weights
+// file or index in it; the file names of timm and transformers take precedence. NOT_FOUND names a missing shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.
@@ -109,8 +109,8 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
-// Adds the tensors of a safetensors file of `file_bytes` without their data. `start` is the beginning of the file, with
-// at least the whole header. `file` is the name in messages. Errors are those of ReadForeignWeights.
+// Adds the tensors of a safetensors file with `file_bytes` bytes, without their data. `start` has the first bytes of
+// the file, at least the whole header. `file` is the name in messages. Errors are those of ReadForeignWeights.
 absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
                               TensorMap& all);
 // Reads the files of ForeignFiles(named).

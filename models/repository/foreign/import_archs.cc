@@ -17,7 +17,7 @@ constexpr Triple kImageNetStd = {0.229F, 0.224F, 0.225F};
 constexpr Triple kClipMean = {0.48145466F, 0.4578275F, 0.40821073F};
 constexpr Triple kClipStd = {0.26862954F, 0.26130258F, 0.27577711F};
 
-// Config for a model name, as in the source's own configuration of that model.
+// A model's name in the source library, and the config that the library uses for this name.
 struct Arch {
   std::string name;
   v1::ModelConfig config;
@@ -62,7 +62,7 @@ void SetVit(const VitSize& size, int patch, v1::ModelConfig& config) {
   vit.set_grid_columns(side);
 }
 
-// Patch and image sizes in which a model was published.
+// Size of a published model, and the sides of its patches and images in pixels.
 struct Published {
   const char* size;
   int patch;
@@ -130,7 +130,7 @@ void SetDinov2(const Published& published, int registers, v1::ModelConfig& confi
 // A published image tower of CLIP. Its vectors have `projection` channels.
 struct ClipSize {
   const char* size;
-  const char* letter;  // in OpenCLIP's names
+  const char* letter;  // width of the model in OpenCLIP's names
   int patch, projection;
 };
 constexpr ClipSize kClips[] = {{"base", "B", 16, 512}, {"base", "B", 32, 512}, {"large", "L", 14, 768}};
@@ -146,7 +146,7 @@ v1::ModelConfig Clip(const ClipSize& clip, bool quick) {
   return config;
 }
 
-// Adds the towers under the names that `name` returns.
+// Adds two models for each tower, with the exact GELU and with QuickGELU. `name` returns their names.
 void AddClips(std::string (*name)(const ClipSize& clip, bool quick), std::vector<Arch>& archs) {
   for (const ClipSize& clip : kClips) {
     for (const bool quick : {false, true}) archs.push_back({name(clip, quick), Clip(clip, quick)});
@@ -270,22 +270,22 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
-// True if the weights with this tag of timm use the model and the preprocessing that ForeignConfig returns for the name
+// True if timm's weights with this tag use the model and the preprocessing that ForeignConfig returns for the name
 // without a tag. Weights with another tag, such as "dino", may use another mean and deviation.
 bool IsKnownTag(std::string_view tag) {
   return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_") ||
          tag == "lvd142m";
 }
 
-// Sets the number of classes. DINOv2 and CLIP were published without a head; timm's tags mark those CLIP towers that
-// were fine-tuned for classes. Such a tower has a head instead of the projection.
+// Sets the number of classes; 0 for DINOv2 and CLIP, which were published without a head. A tag with "_ft_" marks a
+// CLIP tower that was fine-tuned for classes; it has a head instead of the projection.
 void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
   if (tag.find("_ft_") != std::string_view::npos) config.mutable_vit()->clear_projection();
   const bool has_head = config.vit().layer_scale() == 0 && config.vit().projection() == 0;
   config.set_classes(has_head ? classes : 0);
 }
 
-// `name` is `arch` without the tag of the weights or the organisation.
+// Returns the error for `arch`, with similar names. `name` is `arch` without the weights' tag and the organisation.
 absl::Status UnknownArch(ForeignSource source, std::string_view arch, std::string_view name) {
   constexpr size_t kShown = 3;
   std::vector<std::string> known = ForeignArchs(source), near;

@@ -33,7 +33,7 @@ bool IsLinear(const TensorMap& tensors, const std::string& weight, int64_t width
          bias->second.shape == std::vector<int64_t>{tensor.shape[0]};
 }
 
-// Returns the names of the linear layers outside the body that take the model's features, without ".weight".
+// Returns the names, without ".weight", of the linear layers outside the body that have as many inputs as the head.
 std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tensors, int64_t width) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : tensors) {
@@ -43,8 +43,8 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// Returns true if another tensor of `outside` is as wide as the features, because the layer of such a tensor may come
-// before the head. Tensors of the model need no check, because RenameForeign rejects such a tensor among them.
+// Returns true if another tensor of `outside` has the same last dimension, because its layer may come before the head.
+// The tensors of the model itself need no such check, because RenameForeign rejects unknown tensors among them.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;

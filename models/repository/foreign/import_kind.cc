@@ -23,7 +23,7 @@ struct Kind {
   size_t at;  // position of `bytes` in the file
   std::string_view bytes;
   std::string_view words;
-  bool can_convert = false;  // adds kConvert
+  bool can_convert = false;  // true: the text ends with kConvert
 };
 constexpr Kind kKinds[] = {
     {0, "version https://git-lfs", kPointer},

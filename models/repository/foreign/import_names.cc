@@ -248,7 +248,7 @@ bool IsOfBody(ForeignSource source, std::string_view name) {
 
 bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor& tensor) {
   switch (source) {
-    case ForeignSource::kTimm:  // timm has CLIP's projection as a head with a bias of zeros
+    case ForeignSource::kTimm:  // timm stores CLIP's projection as a head with a bias of zeros
       return name.ends_with(".num_batches_tracked") || (name == "head.bias" && IsZero(tensor));
     case ForeignSource::kHuggingFace:
       return name.starts_with("vit.pooler.") || name.starts_with("pooler.") || name == "embeddings.mask_token" ||

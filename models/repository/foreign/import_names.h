@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Conversion of a foreign tensor to ours. Shapes are foreign -> ours.
+// Conversion of the shape of a foreign tensor to the shape of our tensor, written as foreign -> ours.
 enum class Reshape {
   kSame,        // [...] -> [...]
   kOneLess,     // [1, ...] -> [...]
@@ -22,8 +22,8 @@ enum class Reshape {
   kStackedQkv,  // three tensors [d, ...] for query, key and value -> [3 d, ...]
 };
 
-// Repetition of a rule. The number of the repetition replaces "#" in both names; "@" in a foreign name becomes twice
-// that number.
+// The layers to which a rule applies. The index of the layer, counted from 0, replaces "#" in both names; twice the
+// index replaces "@" in a foreign name.
 enum class Repeat { kOnce, kBlocks, kClassBlocks, kStem };
 
 struct NameRule {
@@ -33,18 +33,18 @@ struct NameRule {
   Repeat repeat = Repeat::kOnce;
 };
 
-// Returns the rules for a source and a model; empty if the source lacks the family. If the source changed its names,
-// returns the rules for the names that `tensors` have.
+// Returns the rules for a source and a model; empty if the source lacks the family. If releases of the source use
+// different names, returns the rules for the names that `tensors` have.
 std::vector<NameRule> NameRules(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Returns the names and shapes of the source's tensors for the model of `config`. If the source changed its names, uses
-// the names that `tensors` have. Returns the errors of ModelDescription::Make.
+// Returns the names and shapes of the source's tensors for the model of `config`. If releases of the source use
+// different names, uses the names that `tensors` have. Returns the errors of ModelDescription::Make.
 absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(ForeignSource source,
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// Returns true if `tensors` have every tensor of the model of `config` except those of the head, in the right shapes,
-// and no tensor of further layers.
+// Returns true if `tensors` contains every tensor of the model of `config`, except those of the head, in the right
+// shapes, and no tensor of other layers of the body.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, which is slow, so

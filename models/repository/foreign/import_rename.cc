@@ -126,7 +126,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   return tensor;
 }
 
-// Returns number `part` of the foreign tensors that Reshaped joined.
+// The inverse of Reshaped: returns foreign tensor number `part` (from 0) of those that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
   if (reshape == Reshape::kTransposed) return Transposed(ours, foreign);
@@ -140,7 +140,7 @@ StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& fo
   return tensor;
 }
 
-// A rule for one repetition, with its number inserted.
+// A rule for one layer, with the layer's index inserted in the names.
 struct Rename {
   std::vector<std::string> foreign;
   std::string ours;
@@ -185,7 +185,7 @@ std::vector<Rename> Expand(std::span<const NameRule> rules, const v1::ModelConfi
   return renames;
 }
 
-// Returns a hint for common mistakes, such as a file of another library; "" for others.
+// Returns a hint for common mistakes, such as a file of another library; "" if none is found.
 std::string Hint(ForeignSource source, const TensorMap& tensors) {
   if (source == ForeignSource::kTimm && tensors.contains("vit.embeddings.cls_token")) {
     return "; the names match --from huggingface";

@@ -38,7 +38,7 @@ struct Description {
   std::vector<Layer> layers;
   std::optional<Measurement> measured;
   std::vector<StepGroup> steps;  // measured steps
-  double other_load = 0;         // the machine's load average of the minute before
+  double other_load = 0;         // load average of the machine in the minute before
 
   // True if times contradict each other, because other programs used the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
@@ -257,7 +257,7 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  // The tables of paper 003 (`review`) have no times.
+  // Nothing is measured if only the tables of paper 003 are printed, because these have no times.
   const bool measure =
       options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
   ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));

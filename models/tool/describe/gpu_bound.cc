@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The bus has 16 lanes: of PCIe
-// 5.0 for the H100, of PCIe 4.0 for the other GPUs.
+// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The bus is PCIe 5.0 x16 for the
+// H100, and PCIe 4.0 x16 for the other GPUs.
 constexpr Gpu kGpus[] = {
     {.name = "h100",
      .model = "NVIDIA H100 SXM5",
@@ -100,7 +100,7 @@ class Count {
       size = program::ResultOf(layer.convolve, size);
       const int64_t pool = std::max(1, layer.convolve.pool), places = images_ * size.height * size.width;
       AddMatrix(places * pool * pool, layer.matrix);
-      // Maps between layers are written and read, in the layers' precision.
+      // The map between two layers is written once and read once, in the precision of the layers.
       const int64_t width = layer.matrix.precision == Precision::kBf16 ? 2 : kFloat;
       if (&layer != &step.layers.back()) work_.bytes += 2 * places * layer.matrix.outputs * width;
     }

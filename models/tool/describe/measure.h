@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// Times of a forward pass of the CPU engine on one core, in seconds. Each is the shortest of all runs, because other
-// load on the machine can only add time.
+// Times of a forward pass of the CPU engine on one core, in seconds. Each time is the shortest of all runs, because
+// other load on the machine can only add time.
 struct Measurement {
   std::string path;  // instruction path: "avx512"
   Precision precision = Precision::kFp32;
@@ -26,11 +26,11 @@ struct Measurement {
   Rounds rounds;
 
   double SumOfSteps() const;
-  // True if the steps took more than twice as long as the whole pass: the machine was too busy to compare the two.
+  // True if the steps took more than twice as long as the whole pass. The machine was then too busy to compare times.
   bool Disagree() const { return SumOfSteps() > 2 * whole; }
 };
 
-// Returns the minimum seconds of a step by the roofline of a core, whose slope is the L2 bandwidth.
+// Returns the shortest time of a step, in seconds, that the roofline of one core with its L2 bandwidth permits.
 double BoundOf(const engine::StepProfile& step, const engine::CorePeaks& peaks);
 
 engine::CorePeaks PeaksOfThisCore();

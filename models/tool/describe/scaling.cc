@@ -87,7 +87,7 @@ DataTable TableOf(const std::string& model, const std::vector<ScalingRow>& measu
   return table;
 }
 
-// Returns the exponent with which a value grows with the number of tokens; null if it cannot be computed.
+// Returns the exponent p if a value grows like (number of tokens)^p; null if it cannot be computed.
 template <typename Value>
 nlohmann::ordered_json GrowthOf(const std::vector<ScalingRow>& measured, const Value& value) {
   std::vector<std::pair<double, double>> points;

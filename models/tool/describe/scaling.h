@@ -24,12 +24,12 @@ struct ScalingOptions {
 
 // `vitrine-repo scaling`: measures the time and the peak memory of forward passes at several input sizes on one core,
 // and prints them. Also prints, for time and memory, the exponent p of a fit by (number of tokens)^p. The memory
-// excludes weights and input. Softmax attention of the reference keeps its matrix in memory, as the papers' code does.
+// excludes weights and input. In the reference, softmax attention keeps its matrix in memory, like the papers' code.
 // INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not installed,
 // UNIMPLEMENTED as for PeakBytesOf.
 absl::Status ScalingCommand(const ScalingOptions& options);
 
-// Returns the slope of the logarithms of the points by least squares: y grows with x to this power. Requires positive
+// Returns the exponent p of the fit y ~ x^p to the points, by least squares of the logarithms. Requires positive
 // numbers and two different x.
 double PowerOf(std::span<const std::pair<double, double>> points);
 

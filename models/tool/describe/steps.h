@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Equal steps of all blocks: one of them, and the mean of their times.
+// Equal steps of several blocks. `step` is one of them, with the mean of their times.
 struct StepGroup {
   engine::StepProfile step;  // named "blocks.*.attention.qkv" if there are several
   int count = 1;

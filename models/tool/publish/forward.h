@@ -15,8 +15,8 @@ namespace vitrine {
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
                                       const PrecisionChoice& choice = {});
 
-// Returns the forward pass of LibTorch's reference of `model`, which must outlive the result. FAILED_PRECONDITION if
-// LibTorch is not installed.
+// Returns the forward pass of the reference implementation, with LibTorch. `model` must outlive the result.
+// FAILED_PRECONDITION if LibTorch is not installed.
 absl::StatusOr<Forward> ReferenceForward(const WeightedModel& model);
 
 }  // namespace vitrine

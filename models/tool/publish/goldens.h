@@ -21,7 +21,7 @@ absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const 
 // kernels, and for the rounding of bf16 to 8 bits of mantissa in every layer.
 void SetTolerances(v1::Manifest& manifest);
 
-// Replaces the tolerances of logits in "bf16" or "int8", on each device, relative to the goldens of that precision.
+// Replaces the tolerances for `precision` ("bf16" or "int8") on every device, for goldens recorded in that precision.
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
 // Adds to the draft of a version of `name` the parts that follow from its model: the config, the number of parameters,

@@ -6,10 +6,10 @@
 
 #include "models/engine/cpu/kernels/narrow_attention_kernel.h"
 
-// Implements NarrowGemmCall with AMX. AMX has eight tile registers of 16 rows of 64 bytes; one instruction multiplies
-// two tiles and adds the product to a third. The panels have the same layout as for the other kernels. Include this
-// header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for bf16, N also has
-// Turn (narrow_attention_kernel.h).
+// Implements NarrowGemmCall with AMX. AMX has eight tile registers with 16 rows of 64 bytes each; one instruction
+// multiplies two tiles and adds the product to a third. The panels have the same layout as for the other kernels.
+// Include this header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for
+// bf16, N also has Turn (narrow_attention_kernel.h).
 //
 // The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
 // every row. For bf16, each tile sums even and odd numbers separately.
@@ -43,15 +43,15 @@ struct AmxCut {
   return {of_tile, tiles, tiles * of_tile - groups};
 }
 
-// Configures registers 0 to 3 as sums, row tile by row tile; 4 and 5 as row tiles of the left matrix; 6 and 7 as
-// weights.
+// Configures the tile registers: 0 to 3 for sums (0 and 1 of the first row tile), 4 and 5 for row tiles of the left
+// matrix, 6 and 7 for weights.
 [[gnu::always_inline]] inline void ShapeTiles(int64_t rows, int64_t groups) {
   AmxShapes shapes;
   for (int i = 0; i < 8; ++i) {
     shapes.row_bytes[i] = static_cast<uint16_t>(i == 4 || i == 5 ? groups * kGroupBytes : kAmxBytes);
     shapes.rows[i] = static_cast<uint8_t>(i >= 6 ? groups : rows);
   }
-  asm volatile("" : : "r"(&shapes) : "memory");  // _tile_loadconfig declares that it reads only the first eight bytes
+  asm volatile("" : : "r"(&shapes) : "memory");  // the compiler assumes that _tile_loadconfig reads only eight bytes
   _tile_loadconfig(&shapes);
 }
 
@@ -103,7 +103,7 @@ template <class N, int kTiles, int kVectors>
           CopyLeft<N>(call, left[t], rows, cut.groups, repeated, copied[t]);
           left[t] = copied[t];
         }
-        asm volatile("" ::: "memory");  // the registers are loaded from memory written above
+        asm volatile("" ::: "memory");  // completes the writes above before the tile loads
       }
       const std::byte* const right = weights + (part * call.groups + group) * kWeightBytes;
       _tile_loadd(6, right, kWeightBytes);

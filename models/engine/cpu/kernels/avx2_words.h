@@ -5,8 +5,8 @@
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Operations of int8 products in 256-bit vectors. They do not depend on how a group (narrow_kernels.h) is multiplied.
-// Each file that includes this header has its own copy (anonymous namespace), built with the flags of that file.
+// Operations of int8 products in 256-bit vectors, except the multiplication of groups (narrow_kernels.h). Each
+// including file has its own copy of these functions (anonymous namespace), built with the flags of this file.
 namespace vitrine::engine {
 namespace {
 
@@ -25,7 +25,7 @@ struct Avx2Words {
     return _mm256_set1_epi32(word);
   }
   static V::Reg Floats(Sums sums) { return _mm256_cvtepi32_ps(sums); }
-  // Returns the lowest byte of each lane as 16 bits.
+  // Returns the lowest byte of each lane, extended to 16 bits.
   static __m128i Halves(V::Reg v) {
     const __m256i words = _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0xff));
     return _mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));

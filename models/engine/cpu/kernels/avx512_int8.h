@@ -41,7 +41,7 @@ struct Avx512Int8 {
     const __m512i lower = _mm512_load_si512(kLower);
     const __m512i first = _mm512_permutex2var_epi16(_mm512_castps_si512(a), lower, _mm512_castps_si512(b));
     const __m512i second = _mm512_permutex2var_epi16(_mm512_castps_si512(c), lower, _mm512_castps_si512(d));
-    const __m512i quarters = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);  // packed within quarters of a vector
+    const __m512i quarters = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);  // packus packs each quarter separately
     _mm512_storeu_si512(to, _mm512_permutexvar_epi64(quarters, _mm512_packus_epi16(first, second)));
   }
 };

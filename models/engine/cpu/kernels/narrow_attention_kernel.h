@@ -8,9 +8,9 @@
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts activations to the operands of bf16 products, for attention. Each file for one instruction set includes this
-// header; see common/simd/gelu.h. Besides the members that narrow_gemm_kernel.h requires, N for bf16 has
-//   Pair(even, odd): the groups of two vectors of floats; Store(to, groups);
+// Converts activations to the operands of bf16 products, for attention. For files that are compiled for one instruction
+// set; see common/simd/gelu.h. In addition to the members in narrow_gemm_kernel.h, N for bf16 has:
+//   Pair(even, odd): groups of even[i] and odd[i], rounded to bf16, for each lane i. Store(to, groups).
 //   Turn(rows, count, to, stride): transposes a square of groups with one row and one column per lane. Writes the first
 //   `count` columns as rows that are `stride` bytes apart.
 namespace vitrine::engine {
@@ -47,8 +47,8 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs outputs (rows of `x`), at most one per lane. Writes one vector per group of inputs; two vectors are `stride`
-// bytes apart.
+// Packs outputs (rows of `x`), at most one per lane. Writes one vector per group of inputs; consecutive vectors are
+// `stride` bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

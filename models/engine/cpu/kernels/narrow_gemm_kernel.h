@@ -10,12 +10,12 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// Each file for one instruction set includes this header (common/simd/gelu.h). N has the operations of a number type:
-//   V: the fp32 vector type. kNumbers: numbers per group. kOfBytes: true for int8, false for bf16.
-//   Words: a vector of groups. Sums: a vector of sums.
-//   Zero(), Load(groups of as many outputs), Spread(one group), Dot(spread, loaded, sums), Floats(sums).
+// For files that are compiled for one instruction set; see common/simd/gelu.h. N has the operations of a number type:
+//   V, Words, Sums: vectors of floats, of groups and of sums. kNumbers: numbers per group. kOfBytes: true for int8.
+//   Zero(): sums. Load(from): one group per lane. Spread(from): one group in all lanes. Floats(sums): as fp32.
+//   Dot(spread, loaded, sums): the sums plus the products of each lane.
 //   For int8 also StoreBytes(to, vector, count), which stores the lowest byte of each lane. With kStoresFour, also
-//   StoreFour(to, four vectors), which stores the same for four vectors. The lower half of each lane must be below 256.
+//   StoreFour(to, four vectors), which does this for four vectors. The lower half of each lane must be below 256.
 namespace vitrine::engine {
 
 template <class N>
@@ -23,7 +23,7 @@ inline constexpr int64_t kVectorBytes = kGroupBytes* N::V::kLanes;
 template <class N>
 inline constexpr int64_t kNumberBytes = kGroupBytes / N::kNumbers;
 
-// Converts a tile's sums to results of type `Number`. Keeps the bias, scale and sums of the tile's columns in
+// Converts a tile's sums to results of type `Number`. Keeps call.bias, call.scale and call.sums of the tile in
 // registers. Copies the fields of the call, because the compiler assumes that any vector store may change the call.
 template <class N, int kVectors, Activation kActivation, bool kHasResidual, class Number>
 class TileEnd {
@@ -49,7 +49,7 @@ class TileEnd {
     }
   }
 
-  // Converts kRows rows together, because the operations of a single row depend on each other.
+  // Converts kRows rows together, because the operations of a single row would wait for each other.
   template <int kRows>
   [[gnu::always_inline]] void Rows(int64_t row, const typename N::Sums* sums) const {
     Reg y[kRows][kVectors];

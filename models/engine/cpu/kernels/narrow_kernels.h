@@ -16,8 +16,8 @@ namespace vitrine::engine {
 
 inline constexpr int64_t kGroupBytes = 4;
 
-// A byte of a row has the value least + step * byte. Each row has its own range, so that its bytes do not depend on
-// other rows.
+// Quantization of an int8 row: a byte has the value least + step * byte. Each row has its own range, so that its bytes
+// do not depend on other rows.
 struct RowRange {
   float step;
   float least;

@@ -10,12 +10,12 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts rows of fp32 to the left operand of a narrow product. Each file for one instruction set includes this
-// header; see common/simd/gelu.h.
+// Converts rows of fp32 to the left operand of a narrow product. For files that are compiled for one instruction set;
+// see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Number of quantization steps from the least to the largest value of a row. Bytes allow 255 steps; one is reserved,
-// because the value of byte 0 is rounded to a whole number of steps from 0.
+// Number of quantization steps from the least to the largest value of a row. A byte has room for 255 steps. One is
+// reserved, because the value of byte 0 is rounded to a multiple of the step.
 inline constexpr float kSteps = 254;
 // 1.5 * 2^23. The sum of a float and this number has the nearest integer in its lowest bits.
 inline constexpr float kWhole = 12582912;

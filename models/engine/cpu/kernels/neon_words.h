@@ -5,8 +5,8 @@
 #include "common/simd/neon.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Operations of bf16 and int8 products with NEON. They do not depend on how a group (narrow_kernels.h) is multiplied.
-// Each file that includes this header has its own copy (anonymous namespace), built with the flags of that file.
+// Operations of bf16 and int8 products with NEON, except the multiplication of groups (narrow_kernels.h). Each
+// including file has its own copy of these functions (anonymous namespace), built with the flags of this file.
 namespace vitrine::engine {
 namespace {
 

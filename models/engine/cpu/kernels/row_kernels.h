@@ -8,7 +8,7 @@
 #include "models/engine/cpu/kernels/engine_gelu.h"
 #include "models/engine/cpu/kernels/kernels.h"
 
-// Kernels that compute each row separately. Each file for one instruction set includes them (common/simd/gelu.h).
+// Kernels that compute each row separately, for files compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 using cpu::View;

@@ -11,7 +11,7 @@
 #include "models/engine/cpu/kernels/peak_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Each file for one instruction set includes this header; see common/simd/gelu.h.
+// For files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 template <class V>

@@ -4,11 +4,10 @@
 
 #include <cstdint>
 
-// Divides a product into register tiles. Each file for one instruction set includes this header; see
-// common/simd/gelu.h.
+// Divides a product into register tiles. For files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Size of a tile. The sums, weights and input of a tile occupy all registers except one.
+// Rows and vectors of a tile. The sums, weights and input of a tile occupy all registers except one.
 template <class V>
 inline constexpr int kTileRows = V::kRegisters == 32 ? 14 : 6;
 inline constexpr int kTileVectors = 2;
@@ -18,9 +17,9 @@ inline constexpr int kTileVectors = 2;
 inline constexpr int64_t kPrefetchSteps = 64;
 inline constexpr int64_t kLineBytes = 64;  // bytes per prefetch
 
-// Reads the rows of a tile's left operand. Each of its pointers serves five rows, because the address pointer + 0, 1, 2
-// or 4 strides needs no register but the stride's. With a single pointer, the offsets of 12 or more rows need more
-// registers than x86 has, and the inner loop would load them from the stack or, slower, from vector registers.
+// Reads the rows of a tile's left operand. Each pointer serves five rows, because an x86 address can add 1, 2 or 4
+// strides to a pointer with one register for the stride. With a single pointer, the offsets of 12 or more rows would
+// need more registers than x86 has. The inner loop would load them from the stack or, slower, from vector registers.
 template <int kRows, class T>
 class RowPointers {
  public:
@@ -28,7 +27,7 @@ class RowPointers {
 #pragma GCC unroll 4
     for (int i = 0; i < kPointers; ++i) {
       pointers_[i] = first + i * kRowsOfPointer * stride;
-      asm("" : "+r"(pointers_[i]));  // The compiler would derive all pointers from one.
+      asm("" : "+r"(pointers_[i]));  // otherwise the compiler would derive all pointers from one pointer
     }
   }
 

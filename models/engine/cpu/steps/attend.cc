@@ -7,8 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of queries that are computed together; their weights stay in the L1 and L2 caches. A multiple of every vector
-// length.
+// Number of queries that are computed together, so that their attention weights stay in the L1 and L2 caches. A
+// multiple of every vector length.
 constexpr int64_t kQueries = 48;
 
 }  // namespace
@@ -124,8 +124,8 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// Gives the tap the attention matrices of one image. They have all queries, even if the model needs fewer, and are
-// computed from q and k in fp32, even if the products of the step are bf16.
+// Gives the tap the attention matrices of one image. The matrices have all queries, even if the model needs fewer. They
+// are computed from q and k in fp32, even if the products of the step are bf16.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);

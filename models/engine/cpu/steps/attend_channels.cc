@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Lower limit of a channel's length when dividing by it.
+// Minimum length by which a channel is divided.
 constexpr float kLeastLength = 1e-12f;
 
 // Appends the transpose of `weights`: [channel of q, channel of k].

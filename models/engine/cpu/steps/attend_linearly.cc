@@ -9,7 +9,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Added to each length before dividing by it.
+// Added to each length by which a vector is divided.
 constexpr float kNormEpsilon = 1e-6f;
 
 using Norm = program::AttendLinearly::Norm;

@@ -11,8 +11,8 @@
 namespace vitrine::engine {
 
 // A convolution that reads the feature map directly instead of copying every neighbourhood. The map has channels last
-// and a border of zeros, so a neighbourhood is `kernel` pieces of `kernel * channels` numbers, one map row apart. Map
-// and matrix have the same number type, fp32 or bf16.
+// and a border of zeros, so a neighbourhood is `kernel` pieces of `kernel * channels` numbers. The pieces are one map
+// row apart. Map and matrix have the same number type, fp32 or bf16.
 template <class Number>
 struct Convolution {
   const LinearMatrix& matrix;  // [outputs, kernel * kernel * channels]

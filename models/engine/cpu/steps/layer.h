@@ -99,7 +99,7 @@ class Layer {
   }
 
  private:
-  // Floats of a chunk's ranges, in whole cache lines, so that groups of whole lines, which AMX loads, begin on a line.
+  // Floats for a chunk's ranges, in whole cache lines, so that the groups behind them begin on a cache line (for AMX).
   static constexpr int64_t kRangeFloats =
       (kChunkRows * int64_t{sizeof(RowRange)} + 63) / 64 * 64 / int64_t{sizeof(float)};
 

@@ -29,8 +29,8 @@ class Patchify : public Step {
 
  private:
   // Copies a patch pixel by pixel. `kChannels` is the number of channels if the compiler should know it, else 0. Also
-  // prefetches one cache line per channel and row of the patch that is `below` floats ahead, because the rows of a
-  // patch are too far apart for the hardware prefetcher.
+  // prefetches the patch that is `below` floats ahead, one cache line per channel and row: the rows of a patch are too
+  // far apart for the hardware prefetcher.
   template <int kChannels>
   void Take(const ImagePlanes& planes, const float* corner, int64_t below, float* __restrict out) const {
     const int64_t plane = int64_t{planes.height} * planes.width;

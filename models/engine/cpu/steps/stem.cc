@@ -50,7 +50,7 @@ struct Map {
 };
 
 // Computes the maximum of every pool x pool positions. The maximum is NaN if a value is NaN. `x` has `pool` rows of
-// columns * pool positions, `y` has one row of `columns`.
+// columns * pool positions; `y` has one row of `columns` positions.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
     const float* const first = x + int64_t{column} * pool * channels;
@@ -125,7 +125,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Marks map rows as computed if only result rows before `row` need them.
+  // Skips map rows that only result rows before `row` need.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;
@@ -148,7 +148,7 @@ class Passage {
     }
   }
 
-  // Computes a few rows of layer i - 1, from `made` to at most `end`. Returns the first row that is not computed.
+  // Computes result rows `made`, made + 1, ... of layer i - 1, below `end`. Returns the next row to compute.
   int MakeBand(size_t i, int end, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
     const MapSize size = SizeOf(i);

@@ -70,7 +70,7 @@ StepPtr MakeStem(std::vector<StemLayer> layers, Operand y);  // at most kMostSte
 using PositionRows = std::function<std::vector<float>(Grid grid)>;
 StepPtr MakeAddPositions(Operand x, Operand y, PositionRows rows);
 
-// --- attention; the columns are heads side by side
+// --- attention; an operand has the columns of all heads, side by side
 
 // MakeAttend and MakeAttendChannels compute both products in bf16 if `bf16` is not null.
 StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
@@ -81,8 +81,8 @@ StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Ope
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
 // Weights of a 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale *
-// GELU(convolution) + shift; otherwise y = convolution. If there is a residual, it is then added, and x and y have no
-// class tokens. `narrow` selects the kernels and their GELU; null for fp32.
+// GELU(convolution) + shift; otherwise y = convolution. A residual, if there is one, is added last; then x and y have
+// no class tokens. `narrow` selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]
   std::vector<float> bias;

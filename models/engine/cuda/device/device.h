@@ -17,8 +17,8 @@
 #define VITRINE_TABLE __device__ const
 // Unrolls a loop, so that the compiler knows the indices of arrays and can keep these arrays in registers.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Unrolls `count` iterations of a loop. A count of 1 prevents unrolling, so that the compiler does not load values of
-// later iterations early, which would need more registers.
+// Unrolls `count` iterations of a loop. A count of 1 prevents unrolling: otherwise the compiler would load values of
+// later iterations early, which needs more registers.
 #define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
 #define VITRINE_PRAGMA(text) _Pragma(#text)
 // Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }
@@ -69,8 +69,8 @@ VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
 }
 
-// Returns `number`, but hides its value from the compiler. The compiler then computes values that depend on the result
-// inside a loop. Values computed before the loop would occupy registers.
+// Returns `number`, but hides its value from the compiler. In a loop, the compiler then computes values that depend on
+// the result where they are used. Values computed before the loop would occupy registers.
 VITRINE_DEVICE int Opaque(int number) {
   asm volatile("" : "+r"(number));
   return number;

@@ -41,14 +41,14 @@ class Card {
 
   // Makes the device's context current for the calling thread. Each thread must call this before other driver calls.
   absl::Status Enter() const;
-  // Returns OK for kSuccess, else an error with the device, the call and the driver's text. If the error is sticky,
-  // marks the device as lost; then this call and every later Enter return UNAVAILABLE.
+  // Returns OK for kSuccess, else an error with the device, the call and the driver's text. If the error is sticky
+  // (IsSticky), marks the device as lost; then this call and every later Enter return UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
-  // Returns a kernel for launches of this shape; loads its code at the first call.
+  // Returns a kernel for launches with these threads and bytes; the first call loads its code.
   absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
 
-  // Memory of the device; includes the usage of other processes.
+  // Memory of the device; memory that other processes use is not free.
   struct Memory {
     size_t free = 0, total = 0;
   };

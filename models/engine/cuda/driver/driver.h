@@ -19,8 +19,8 @@ inline constexpr char kDriverFile[] = "libcuda.so.1";
 // The CUDA driver, loaded and initialized.
 class Driver {
  public:
-  // Opens and initializes the driver. FAILED_PRECONDITION names the cause and the remedy. The cause is that there is no
-  // driver or no device, or that the driver lacks a function or is older than kLeastVersion. The library stays loaded.
+  // Opens and initializes the driver. FAILED_PRECONDITION names the cause and the remedy. Causes: no driver, no device,
+  // or a driver that lacks a function or is older than kLeastVersion. The library stays loaded.
   static absl::StatusOr<Driver> Open(const std::string& file = kDriverFile);
 
   const Functions& functions() const { return functions_; }

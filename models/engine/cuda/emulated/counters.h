@@ -24,8 +24,8 @@ struct Traffic {
   int64_t least_sectors = 0;
 };
 
-// Groups the accesses of lanes into requests of warps: the n-th accesses of all lanes at one line of the source are
-// one request.
+// Groups the accesses of lanes into requests of warps: the n-th accesses of a warp's lanes at one source line are one
+// request.
 class Counters {
  public:
   void Add(int thread, const void* address, size_t bytes, bool is_shared, Source at);

@@ -42,8 +42,8 @@ void OnGuardPage(int /*signal*/, siginfo_t* info, void* /*context*/) {
   _exit(1);
 }
 
-// Installs the handler for guard pages while it exists. The handler has its own stack, because a fiber's stack may have
-// overflowed.
+// While the object exists, a handler for guard pages is installed. The handler has its own stack, because a fiber's
+// stack may have overflowed.
 class GuardPages {
  public:
   GuardPages() {
@@ -111,7 +111,7 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
   return std::exchange(fault_, std::nullopt);
 }
 
-// Starts the fiber of a thread, which runs kernels one after another.
+// Starts the fiber of a thread. The fiber runs one kernel after another.
 void Machine::Begin(ThreadState& thread) {
   thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
                                        [this](boost::context::fiber&& from) {

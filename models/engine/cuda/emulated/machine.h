@@ -99,7 +99,7 @@ class Machine {
   struct WarpState {
     uint64_t interval = 0;
     bool ends_interval = false;  // true: the barrier at which the lanes wait is a SyncWarp
-    // two buffers, used in turns, so that a lane that is ahead does not overwrite words that other lanes still read
+    // two buffers, used in turns: a lane that is ahead must not overwrite words that other lanes still read
     std::array<std::array<Words, 32>, 2> exchanged;
   };
 

@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda::emulated {
 
-// The thread of an access and the interval between two barriers in which it happened, in 64 bits. Blocks run one after
-// the other, so one counter that grows at each barrier of a block identifies launch, block and interval.
+// Thread and time of an access, in 64 bits. The time is an interval between two barriers. Blocks run one after the
+// other, so one counter that grows at each barrier of a block identifies launch, block and interval.
 class Moment {
  public:
   Moment() = default;

@@ -23,7 +23,7 @@ int ExponentOf(float value) {
 struct Term {
   __int128 significand;
   int exponent;
-  int nominal;  // sum of the factors' exponents, even if their significands' product is 2 or more
+  int nominal;  // sum of both exponents, even if the product of the significands is 2 or more
 };
 
 Term TermOf(float a, float b) {

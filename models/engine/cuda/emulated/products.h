@@ -11,7 +11,7 @@
 namespace vitrine::cuda::emulated {
 
 // Model of how a tensor instruction rounds the sum of its products and its addend to fp32. NVIDIA does not document the
-// rounding, so kernels must be accurate under every model, and results that must be bit-identical must be bit-identical
+// rounding. Therefore kernels must be accurate under every model, and kernels that must agree bit by bit must do so
 // under every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
 enum class RoundingModel {
   kNearest,  // exact sum, rounded to nearest
@@ -32,8 +32,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
 // Registers of the 32 lanes: in each lane, four registers of the matrix `a`, then two of the matrix `b`.
 using Fragments = std::span<const std::array<uint32_t, 6>, 32>;
 
-// Add a lane's four elements of the product `a` `b` to `d`. For bf16, `a` is [16, 16] and `b` is [16, 8]. For bytes,
-// `a` is [16, 32] and unsigned, and `b` is [32, 8] and signed.
+// Add a lane's four elements of the matrix product of `a` and `b` to `d`. For bf16, `a` is [16, 16] and `b` is [16, 8].
+// For bytes, `a` is [16, 32] and unsigned, and `b` is [32, 8] and signed.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]);
 void AddProductBytes(Fragments fragments, int lane, int32_t (&d)[4]);
 

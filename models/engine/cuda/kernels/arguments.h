@@ -13,8 +13,8 @@ namespace vitrine::cuda {
 using engine::Activation;
 using engine::RowsOf;
 
-// An image of a batch. In matrices with one row per cell, the cells of an image are consecutive; the cells of a grid
-// row follow those of the previous grid row. In matrices with one row per token, Batch::prefix rows precede the cells.
+// An image of a batch. In matrices with one row per cell, the cells of an image are consecutive, grid row after grid
+// row. In matrices with one row per token, Batch::prefix rows precede the cells of each image.
 struct ImageRows {
   int64_t first_pixel;  // first value of its planes [channels, height, width]
   int height, width;
@@ -100,7 +100,7 @@ struct FillArguments {
 // Rows of x that are copied to y. The copy of a row belongs to the same image.
 enum class CopiedRows {
   kAll,    // x and y have the same rows
-  kClass,  // a prefix token of each image, from or to rows of images or tokens
+  kClass,  // a prefix token of each image; rows of x and y are tokens or images
   kCells,
 };
 
@@ -248,8 +248,8 @@ struct DepthwiseArguments {
   bool narrow;                 // true: the approximate GELU
 };
 
-// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. x is first.x;
-// first.y and second.x are unused.
+// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. The input x is
+// first.x; first.y and second.x are unused.
 struct LocalArguments {
   DepthwiseArguments first, second;
   const RowStatistics* statistics;
@@ -266,13 +266,13 @@ struct GatherArguments {
 
 struct AttendArguments {
   Batch batch;
-  Matrix q, k, v, y;  // only an image's first queries are used if y has fewer rows
+  Matrix q, k, v, y;  // if y has fewer rows than q, only the first queries of each image are used
   int heads;
   float scale;
   const float* offsets;  // offsets of the first known_offsets keys, or null
   int known_offsets;
-  // For vitrine_attend_map: the scores and weights [heads, queries, keys] of `queries` queries of one image, starting
-  // at first_query.
+  // Only for vitrine_attend_map, which computes `queries` queries of one image, starting at first_query. `scores` and
+  // `weights` are [heads, queries, keys].
   int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };
@@ -287,9 +287,9 @@ struct ChannelArguments {
   float* factors;                // per row of q and head, [rows of q, heads]
   const float* temperature;      // per head; X-ViT: the context scale
   const float* query_scale;      // by head
-  bool over_values;
-  bool normalizes;  // false: X-ViT only multiplies by its scales; over_values is then true
-  bool narrow;      // true: both operands of products are rounded to bf16
+  bool over_values;              // X-ViT scales the rows (true) or the columns (false) of k^T v
+  bool normalizes;               // false: X-ViT only multiplies by its scales; over_values is then true
+  bool narrow;                   // true: both operands of products are rounded to bf16
 };
 
 // --- single operations, for vitrine-gpu-check

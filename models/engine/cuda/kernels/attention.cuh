@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plain kernels of softmax attention among tokens. Columns are heads side by side.
+// Plain kernels of softmax attention among tokens. A row has the columns of all heads, side by side.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_ATTENTION_CUH_
 
@@ -70,7 +70,7 @@ class Scores {
     return sum;
   }
 
-  // Calls act(key, weight) for each key. Computes the scores in each of three passes, so that no scores are stored.
+  // Calls act(key, weight) for each key. Each of three passes computes the scores again, so that no scores are stored.
   template <class Act>
   VITRINE_DEVICE void ForWeights(Act act) const {
     float largest = Of(0);

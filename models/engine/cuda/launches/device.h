@@ -45,7 +45,7 @@ class Recorded {
 };
 
 // Memory and kernels of a device; calls take effect in their order. Only one thread at a time may use the object. Other
-// Device objects of the same GPU may read memory once the call that writes it is complete, for example after Download.
+// Device objects of the same GPU may read memory after the call that writes it is complete (after Download).
 class Device {
  public:
   virtual ~Device() = default;

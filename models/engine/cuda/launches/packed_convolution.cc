@@ -18,8 +18,8 @@ int GroupOf(int outputs) {
   return 16;
 }
 
-// Returns the output whose weights are in a row of the packed weights. Lane q of four adjacent lanes holds columns 2 q
-// and 2 q + 1 of every tile. With this order, the outputs of a lane are neighbours.
+// Returns the output whose weights are in row `row` of the packed weights. Lane q of four adjacent lanes holds columns
+// 2 q and 2 q + 1 of every tile. With this order, the outputs of a lane are neighbours.
 int OutputOf(int row, int group) {
   const int tile = row % group / kNeighbours, column = row % kNeighbours, of_lane = group / 4;
   return row / group * group + column / 2 * of_lane + 2 * tile + column % 2;

@@ -263,7 +263,7 @@ class LaunchMaker : public StepMemory {
     arguments.heads = heads;
     return arguments;
   }
-  // Returns how many numbers the matrices of all images have together.
+  // Returns the total size of the matrices of all images, in numbers.
   int64_t MatrixNumbers(const ChannelArguments& arguments) const {
     const int64_t columns = arguments.q.columns;
     return limits_.images * columns * (columns / arguments.heads);

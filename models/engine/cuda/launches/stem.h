@@ -30,7 +30,7 @@ struct StemLaunches {
 // then bf16.
 StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast);
 
-// Returns for each layer the maximum number of positions in its results for a batch within the limits. Assumes that no
+// Returns for each layer the maximum number of positions in the results of a batch within the limits. Assumes that no
 // side of an image is shorter than a cell.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits);

@@ -19,13 +19,13 @@ int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
 // Returns a tap of the scores and weights of softmax attention. The tap launches vitrine_attend_map, which computes
 // them in fp32 for some queries at a time. `arguments.scores` is memory for 2 * scores_at_once floats.
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once);
-// Returns a tap of the matrices of attention among channels: of the scores before the softmax, or of the weights after
-// it.
+// Returns a tap of the matrices of attention among channels: of the weights after the softmax if `weights` is true,
+// else of the scores before it.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
 // Returns a tap of the scores and weights of attention among channels by the fast kernel. The tap repeats `launch` with
 // `arguments`, so that scores and weights are written; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// Returns a tap of X-ViT's factors. The tap must run before the contexts are scaled.
+// Returns a tap of the factors of X-ViT's attention matrices. The tap must run before the contexts are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

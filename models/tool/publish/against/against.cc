@@ -62,7 +62,7 @@ std::string ImportedArch(const v1::Manifest& manifest) {
   return timm != words.end() && words.end() - flag >= 2 ? *(flag + 1) : "";
 }
 
-// Returns timm's name for the model: `told`; if that is empty, the imported name.
+// Returns timm's name for the model: `told`; if that is empty, the name in the import command.
 absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::string& told) {
   if (!told.empty()) return told;
   if (std::string arch = ImportedArch(manifest); !arch.empty()) return arch;
@@ -190,7 +190,7 @@ const char* OutputsInWords(const v1::ModelConfig& config) {
   return config.vit().projection() > 0 ? "projection vectors" : "class vectors";
 }
 
-// Returns the number of outputs of timm's head, 0 for a model without a head. timm's head of CLIP is the projection.
+// Returns the number of outputs of timm's head, 0 for a model without a head. timm stores CLIP's projection as a head.
 int HeadOutputs(const v1::ModelConfig& config) {
   return config.classes() == 0 ? config.vit().projection() : config.classes();
 }

@@ -67,7 +67,7 @@ bool ReceiveAll(int socket, char* to, size_t bytes) {
   return true;
 }
 
-// Returns the preprocessing, of one size, as members of timm's configuration; none for null.
+// Returns the preprocessing (with a fixed resolution) as members of timm's configuration; no members for null.
 Json ConfigOf(const v1::Preprocessing* preprocessing) {
   if (preprocessing == nullptr) return Json::object();
   const v1::FixedResolution& fixed = preprocessing->fixed();
@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::strin
   FileDescriptor ours(sockets[0]);
   pid_t child = 0;
   {
-    // closed in the parent after the fork; otherwise the parent would not notice that the child ended
+    // The parent closes the child's socket after the fork, because it would otherwise not notice that the child ended.
     const FileDescriptor theirs(sockets[1]);
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }

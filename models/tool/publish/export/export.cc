@@ -51,7 +51,7 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   return WriteSafetensors(content);
 }
 
-// Checks that the folder has no model, which may be the only copy of its weights.
+// Checks that the folder has no model, because that model may be the only copy of its weights.
 absl::Status CheckNoModel(const std::filesystem::path& out) {
   for (const char* name : {kForeignWeightsFile, kForeignIndexFile, kConfigFile, kPreprocessorFile}) {
     if (std::error_code error; !std::filesystem::exists(out / name, error)) continue;
@@ -61,8 +61,8 @@ absl::Status CheckNoModel(const std::filesystem::path& out) {
   return absl::OkStatus();
 }
 
-// Writes all files under temporary names before the first one gets its name, so that a full disk leaves the folder as
-// it was, or absent.
+// Writes all files under temporary names, and only then renames them. So if the disk is full, an existing folder keeps
+// its files, and a new folder is removed.
 absl::Status WriteTogether(const std::filesystem::path& out, const std::map<std::string, std::string>& files) {
   std::error_code error;
   const bool is_new = !std::filesystem::exists(out, error);

@@ -166,8 +166,8 @@ std::string TimmName(const v1::ModelConfig& config) {
   return found;
 }
 
-// Returns true for a ViT that has no parts but patches, class token, blocks and head. The libraries have a general
-// class for such models, with their sizes as arguments.
+// Returns true for a ViT that consists only of patches, class token, blocks and head. For such models, the libraries
+// have a general class that takes the sizes as arguments.
 bool IsPlain(const v1::ModelConfig& config) {
   const v1::VitConfig& vit = config.vit();
   return config.classes() > 0 && !vit.distilled() && vit.registers() == 0 && vit.layer_scale() == 0 &&
@@ -210,7 +210,7 @@ Json TimmArguments(const v1::ModelConfig& config) {
   return json;
 }
 
-// Returns the number of outputs of timm's head. timm's head of CLIP is the projection.
+// Returns the number of outputs of timm's head. timm stores CLIP's projection as a head.
 int HeadOutputs(const v1::ModelConfig& config) {
   return config.classes() == 0 ? config.vit().projection() : config.classes();
 }

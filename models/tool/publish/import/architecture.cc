@@ -28,7 +28,7 @@ absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& 
   const std::string type = TypeIn(whole);
   const bool quick = ActivationIn(whole) == "quick_gelu";
   const Json& json = VisionOf(whole);
-  // A size that config.json lacks has transformers' default.
+  // A size that is missing in config.json has transformers' default value.
   const Side side = SideIn(json, "image_size");
   const double width = NumberIn(json, "hidden_size").value_or(768);
   const std::string sizes = SizesInWords(width, NumberIn(json, "num_hidden_layers").value_or(12),
@@ -70,7 +70,7 @@ absl::StatusOr<std::string> OpenClipArch(const std::string& file, const Json& js
   if (const std::string timm = TextIn(vision, "timm_model_name"); !timm.empty()) {
     return refused(absl::StrCat("with timm's image tower ", absl::CHexEscape(timm), " (timm_model_name)"));
   }
-  // Settings without effect on the results of a tower that uses its class token, and the defaults of all others.
+  // kIgnored: settings that do not affect the class token's output. `defaults`: the supported values of other settings.
   constexpr std::string_view kIgnored[] = {"image_size",          "patch_dropout",       "output_tokens",
                                            "final_ln_after_pool", "attn_pooler_queries", "attn_pooler_heads"};
   const Json defaults = {{"head_width", 64}, {"mlp_ratio", 4}, {"pool_type", "tok"}, {"pos_embed_type", "learnable"}};

@@ -34,7 +34,7 @@ absl::StatusOr<StoredTensor> CosineHead(const std::string& path, const std::vect
 absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config);
 
 // Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign` has the tensors
-// of the weights file, of which one may be the scale. Returns a phrase for the provenance, or errors of CosineHead.
+// of the weights file, which may include the scale. Returns a phrase for the provenance, or errors of CosineHead.
 absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const std::vector<std::string>& labels,
                                           const TensorMap& foreign, v1::ModelConfig& config, TensorMap& tensors);
 

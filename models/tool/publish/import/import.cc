@@ -79,7 +79,7 @@ absl::Status Prepare(const std::vector<ModelFile>& files, ImportOptions& options
   return absl::OkStatus();
 }
 
-// Returns the SHA-256 of the output of sha256sum for these files.
+// Returns the SHA-256 of the text that `sha256sum` prints for these files.
 absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& files) {
   constexpr int64_t kPiece = 1 << 20;
   std::string lines;

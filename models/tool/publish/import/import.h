@@ -30,7 +30,7 @@ struct ImportOptions {
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
-  // If set, Import adds the file kSourceFile to the version, and imports nothing if its text would equal `known`.
+  // If set, Import adds the file kSourceFile to the version; if the file's text would equal `known`, imports nothing.
   std::optional<std::string> known = {};
 
   std::string pull = {};        // "hf:ORG/NAME@REVISION": download from a model hub

@@ -27,17 +27,17 @@ struct ModelFile {
 // Returns true if the folder has a config.json or an open_clip_config.json.
 bool HasConfig(const std::filesystem::path& folder);
 
-// Reads the files that describe the model of a local import: the config.json given with --labels, and the files beside
-// the weights: open_clip_config.json for the weights of OpenCLIP, or if there is no config.json. Ignores missing files.
-// Errors of other files are those of ReadWholeFile; TakeLabels reports those of --labels.
+// Reads the files that describe the model of a local import: the config.json of --labels, and either
+// open_clip_config.json or config.json and preprocessor_config.json from the folder of the weights.
+// open_clip_config.json is read if the weights are OpenCLIP's, or if there is no config.json. Ignores missing files.
+// Returns errors of ReadWholeFile, except for the file of --labels, whose errors TakeLabels returns.
 absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options);
 
-// Checks that the model in the files is that of --from and --arch, then sets those preprocessing options that are not
-// set, each from the first file that states its value. Returns sentences about the values used, and about an
-// activation that the user should check. FAILED_PRECONDITION names the file and what is not supported: another
-// architecture or image size, statistics outside their range, or another way of scaling than those of --interpolation
-// and --fit. If an option is set, the value in the files is not used and not checked. DATA_LOSS: the file is not
-// JSON.
+// Checks that the model in the files is that of --from and --arch. Then sets every preprocessing option that is not set
+// to the value in the first file that states it. If an option is set, the values in the files are neither used nor
+// checked. Returns sentences about the values used, and about an activation that the user should check.
+// FAILED_PRECONDITION names the file and what is not supported: another architecture or image size, statistics outside
+// their range, or a way of scaling that --interpolation and --fit do not have. DATA_LOSS: the file is not JSON.
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);
 
 // Returns the `model_type` of transformers for a model of --from huggingface: "vit", "deit", "clip",

@@ -133,7 +133,7 @@ void AddModelsIn(const fs::path& folder, std::vector<std::string>& models) {
   }
 }
 
-// Returns false for a config.json or a binary file, of which every line would count as a model.
+// Returns false for a config.json or a binary file, whose lines are not names of models.
 bool IsListOfNames(const std::string& text) {
   return text.find_first_of(std::string("{\0", 2)) == std::string::npos;
 }

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kConnectSeconds = 2;  // where there is no such service, the address does not answer
+constexpr int kConnectSeconds = 2;  // without the service, the connection attempt gets no answer
 
 absl::StatusOr<AwsCredentials> ParseCredentials(const std::string& url, const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);

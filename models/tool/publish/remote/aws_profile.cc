@@ -9,13 +9,13 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostSources = 5;  // longest chain of source_profile; a longer one is a circle
+constexpr int kMostSources = 5;  // longest chain of source_profile; a longer chain is probably a loop
 
 // Adds to `profile` those settings of a section of an INI file that `profile` does not have yet.
 void AddSection(const std::string& text, absl::string_view section, AwsProfile& profile) {
   bool inside = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
-    const bool nested = absl::StartsWith(line, " ") || absl::StartsWith(line, "\t");  // s3 settings of the CLI
+    const bool nested = absl::StartsWith(line, " ") || absl::StartsWith(line, "\t");  // nested, as s3 settings are
     line = absl::StripAsciiWhitespace(line);
     if (line.empty() || line[0] == '#' || line[0] == ';' || nested) continue;
     if (line.front() == '[' && line.back() == ']') {

@@ -29,7 +29,7 @@ std::string Hmac(const std::string& key, const std::string& text) {
   return {digest.begin(), digest.begin() + bytes};
 }
 
-// Returns the parameters sorted, each with "=".
+// Returns the parameters in sorted order. Adds "=" to parameters without a value.
 std::string CanonicalQuery(absl::string_view query) {
   std::vector<std::string> parameters = absl::StrSplit(query, '&', absl::SkipEmpty());
   for (std::string& parameter : parameters) {

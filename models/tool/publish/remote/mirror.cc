@@ -234,7 +234,7 @@ class Refresh {
   }
 
   // Returns OK if the version fits beside the others. If it fits only without versions that the source no longer has,
-  // removes those now: otherwise a full copy could never follow its source.
+  // removes these now, because a full copy could otherwise never get new versions.
   absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
@@ -292,8 +292,8 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  // Removes retired versions although others were left out, which may lack their room. Versions of a model stay if the
-  // copy has no other one from the source.
+  // Called after a version could not be fetched. Removes versions that the source no longer has, because the missing
+  // version may need their space. Keeps them if they are the only versions of their model in the copy.
   absl::Status RemoveReplaced() {
     if (!options_.remove) return absl::OkStatus();
     std::set<VersionId> kept = listed_;
@@ -307,17 +307,17 @@ class Refresh {
     return RemoveRetired(kept);
   }
 
-  // Makes the folder a copy although versions were left out, if it has any version that the source still returns.
+  // Marks the folder as a copy although versions are missing, if the source still returns a version that was copied.
   absl::Status KeepPart() {
     const auto here = std::find_if(listed_.begin(), listed_.end(),
                                    [this](const VersionId& id) { return copies_.manifests().contains(id); });
-    // A source that refuses this version too, for example because the credentials have expired, may have the others.
+    // If the source refuses this version, too (credentials may have expired), the missing versions may be intact.
     if (here == listed_.end() || !store_.ReadManifest(*here).ok()) return absl::OkStatus();
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired(listed_));
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));
   }
 
-  // Removes parts of versions that an earlier pull did not complete and the source no longer has.
+  // Removes the unfinished downloads of versions that the source no longer has.
   void DropUnneeded() const {
     std::error_code ignored;
     for (fs::directory_iterator entry(pull_, ignored), end; !ignored && entry != end; entry.increment(ignored)) {

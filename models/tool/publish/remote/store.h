@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// A repository in a bucket, an OCI registry or behind a web server. A version exists there once its manifest exists,
-// which is stored after its files. Not thread-safe.
+// A repository in a bucket, an OCI registry or behind a web server. A version's manifest is stored after its other
+// files, and the version exists once its manifest exists. Not thread-safe.
 //
 // Errors of the functions: UNAVAILABLE: the service is unreachable or overloaded; PERMISSION_DENIED; NOT_FOUND;
 // FAILED_PRECONDITION: no credentials, or an invalid reply. Messages name the URL.

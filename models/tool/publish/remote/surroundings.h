@@ -35,7 +35,7 @@ class Renewed {
   Renewed(Fetch fetch, std::function<absl::Time()> now) : fetch_(std::move(fetch)), now_(std::move(now)) {}
 
   // Returns the credential. Fetches a new one in the last quarter of its life, at most five minutes before it expires.
-  // If the fetch fails, returns the present one while it is valid.
+  // If the fetch fails, returns the present credential while it is valid.
   absl::StatusOr<Credential> Get() {
     const absl::Time now = now_();
     if (now < renew_) return *current_;

@@ -4,8 +4,8 @@
 // A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
 // time as bf16. If keys and values are bf16 in memory, they are copied while the previous 64 are used. A warp keeps the
 // largest score so far, and rescales its sums when that score grows. The result bits of a query depend only on its
-// image. The weights stay in registers, because a lane holds the scores in the layout of an operand of the next
-// product. Weights are rounded to bf16 before they are divided by their sum; vitrine_attend_bf16 rounds after the
+// image. The weights stay in registers, because a lane holds the scores in the layout that the next product needs for
+// an operand. Weights are rounded to bf16 before they are divided by their sum; vitrine_attend_bf16 rounds after the
 // division.
 //
 // Shared memory: 19 to 56 kB. Traffic per image and layer (ViT-Ti/16, 224 x 224): 0.45 MB in bf16, mostly from L2, for
@@ -102,7 +102,7 @@ class TokenHead {
       from = from + kStep * x.stride;
     }
   }
-  // Loads a stage of keys, values and offsets. Padding keys get the offset kNone, so that they have no weight.
+  // Loads a stage (keys, values and offsets). Padding keys get the offset kNone, so that they have no weight.
   VITRINE_DEVICE void StageKeys(int first) const {
     Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys + OfStage(first));
     Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues + OfStage(first));
@@ -207,8 +207,7 @@ class TokenHead {
   const int image_, column_, keys_, queries_, tile_;
 };
 
-// Returns the number of the first tile of `image`. The numbering reserves at least as many tiles for an image as its
-// rows need.
+// Returns the index of the first tile of `image`. Each image has at least as many tiles as its rows need.
 template <int kRows>
 VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;

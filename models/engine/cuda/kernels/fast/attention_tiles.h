@@ -59,8 +59,8 @@ struct QueryTiles {
   // number of keys whose scores are stored; with more keys, scores are computed again
   static constexpr int kChunk = 512;
   static constexpr int kValues = 64;  // number of values loaded at once
-  // Offsets in shared memory, in bytes, of: the scaled query; the scores, which exp(score - largest score) replaces;
-  // one number per warp; and the values.
+  // Offsets in shared memory, in bytes, of: the scaled query; the scores, later exp(score - largest score); one number
+  // per warp; and the values.
   static constexpr int kOfQuery = 0;
   static constexpr int kOfScores = kOfQuery + kMostWidth * 4;
   static constexpr int kOfWarps = kOfScores + kChunk * 4;

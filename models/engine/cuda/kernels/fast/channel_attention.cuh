@@ -55,8 +55,8 @@ class ChannelHead {
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
   static constexpr int kTokens = 16;         // tokens per step
 
-  // Returns a channel of a lane. A lane has 4 adjacent channels of each 32, and 2 adjacent channels of the last 16
-  // channels, if 16 remain. Reads and products use the same order.
+  // Returns a channel of a lane. A lane has 4 adjacent channels in every 32 channels. If 16 channels remain at the end,
+  // it has 2 adjacent channels in them. Reads and products use the same order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
@@ -186,8 +186,8 @@ class ChannelHead {
       }
     }
   }
-  // Computes the softmax of a column. This lane has kSlots scores of the column; the lanes whose index is equal modulo
-  // 4 have the rest.
+  // Computes the softmax of a column. This lane has kSlots scores of the column; the lanes with the same index modulo 4
+  // have the rest.
   static VITRINE_DEVICE void Softmax(float (&scores)[kSlots]) {
     float largest = scores[0];
     for (int slot = 1; slot < kSlots; ++slot) largest = Most(largest, scores[slot]);

@@ -4,7 +4,7 @@
 // A warp computes 32 positions by 32, 24 or 16 outputs. Shared memory holds only the GELU table. Each of four lanes
 // reads 8 neighbouring numbers of the neighbourhood (16 bytes of a map) and uses them as its part of two products. A
 // sum may add its terms in any order, so the weights are stored in the order of these reads. Maps between the layers
-// are bf16, which loses nothing, because the next layer rounds its input to bf16 anyway.
+// are bf16. This loses nothing, because the next layer rounds its input to bf16 anyway.
 //
 // Traffic per image and layer (XCiT-N12, 224 x 224): pixels 602 KB -> 401 KB -> 200 KB -> 100 KB -> rows of fp32 100
 // KB. Positions of a map are read 2.25 times (3 x 3, stride 2), mostly from L1. Every 32 positions read all weights,
@@ -21,7 +21,7 @@ namespace vitrine::cuda {
 // Number of rows of a product's tile that one lane reads. These are rows lane / 4 + 8 i.
 inline constexpr int kRowsOfLane = kPlacesOfTile / 8;
 
-// Neighbourhood of a position: the offset of its first number, and the rows and columns inside the map.
+// Neighbourhood of a position: the offset of its first number, and which rows and columns are inside the map.
 struct Neighbourhood {
   int64_t first;
   int of_row, of_channel;
@@ -217,8 +217,8 @@ VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTi
   }
 }
 
-// Adds the bias, applies the activation, and writes the positions before `end`. Outputs beyond the number of the
-// layer's outputs are padding; either all outputs of a lane are padding, or none.
+// Adds the bias, applies the activation, and writes the positions before `end`. Outputs beyond the last output of the
+// layer are padding; either all outputs of a lane are padding, or none.
 template <int kTiles>
 VITRINE_DEVICE void WritePlaces(const FastConvolveArguments& arguments, const PlaceSums<kTiles>& sums, int64_t first,
                                 int64_t end, int group, const GeluTable& gelu) {

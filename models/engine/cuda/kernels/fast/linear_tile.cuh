@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
-// A block of 256 threads computes 128 rows at a time, or 64 if a row has 513 to 1024 bytes, or if x is bf16 and has no
-// norm. It loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16 or bytes. Then it
-// computes tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of each output at a
-// time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows), or half as many outputs if at most
-// 64 outputs are left.
+// A block of 256 threads computes 128 rows at a time. It computes 64 rows if a row has 513 to 1024 bytes, or if x is
+// bf16 and has no norm. It loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16
+// or bytes. Then it computes tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of
+// each output at a time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows). If at most 64
+// outputs are left, it computes half as many.
 //
 // Shared memory: 33 kB, plus 272 bytes per row of 128 bf16; at most 101 kB. Global memory: x is read once as fp32 or
 // bf16, and once more by each further block that computes the same rows (see Run). Rows longer than 1024 bytes are read
@@ -32,15 +32,15 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
   MultiplyBytes(d, a, b);
 }
 
-// A row of weights in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2 t + 1 of
-// each group of 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs 4
-// t to 4 t + 3 of each group of 16. Swizzle puts the chunks of the 8 rows that ldmatrix loads into different banks.
+// A row of weights (one output) in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2
+// t + 1 of every 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs
+// 4 t to 4 t + 3 of every 16. Swizzle puts the chunks of the 8 rows that ldmatrix loads into different banks.
 struct OutputOrder {
   static VITRINE_DEVICE int Row(int lane) { return lane % 8 / 2 * 4 + lane / 16 * 2 + lane % 2; }
   static VITRINE_DEVICE int Swizzle(int row) { return row / 4 % 4 * 2 + row % 2; }
 };
 
-// Loads and outputs of a bf16 layer.
+// Functions that load the rows and compute the outputs of a bf16 layer.
 struct Bf16Layer {
   using Loads = RowLoads<LinearTiles::kThreads>;
   using Sum = float;
@@ -113,7 +113,7 @@ class LinearBlock {
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Divides the tiles among the blocks. The numbers of tiles of two blocks differ by at most one. Tiles of the same
+  // Divides the tiles among the blocks. The numbers of tiles of any two blocks differ by at most one. Tiles of the same
   // rows follow each other. The division does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
@@ -303,7 +303,7 @@ class LinearBlock {
   int stage_ = 0;  // stage copied last
 };
 
-// One kernel per result of LinearTiles::Rows, so that each has few instructions and registers.
+// One kernel per result of LinearTiles::Rows, so that each kernel has few instructions and registers.
 #define VITRINE_FAST_LINEAR(name, Layer, rows, panels)                          \
   VITRINE_BOUNDED_KERNEL(name, FastLinearArguments, LinearTiles::kThreads, 2) { \
     LinearBlock<Layer, rows, panels>(arguments).Run();                          \

@@ -18,9 +18,9 @@ struct LinearTiles {
   static constexpr int kWeights = kGeluBytes, kX = kWeights + 2 * kStageBytes;
   static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
-  // Returns the number of rows of a tile. If rows are longer than kLong, only 64 of them fit in shared memory. Rows
-  // that are `loaded` as bf16 without a norm also have tiles of 64, so that more loads are in flight. Rows longer than
-  // kLongest have tiles of 128, because they are loaded in panels of kLong bytes.
+  // Returns the number of rows of a tile. If rows are longer than kLong, only 64 of them fit in shared memory. If
+  // `loaded` is true (x is bf16 and has no norm), tiles also have 64 rows, so that more loads are in flight. Tiles of
+  // rows longer than kLongest have 128 rows, because they are loaded in panels of kLong bytes.
   static constexpr int Rows(int row_bytes, bool loaded) {
     return row_bytes <= kLongest && (row_bytes > kLong || loaded) ? 64 : 128;
   }

@@ -8,8 +8,8 @@
 
 namespace vitrine::cuda {
 
-// Applies the activation to place(0) to place(kCount - 1). Branches once for all places, not once per place, so that
-// the latencies of the places overlap.
+// Applies the activation to the values place(0) to place(kCount - 1). Branches once for all values, not once per value,
+// so that their latencies overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {

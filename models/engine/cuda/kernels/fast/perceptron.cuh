@@ -4,8 +4,8 @@
 //
 // A block computes 16 rows per warp. It loads and normalizes the rows once, as in a linear layer. Then it processes the
 // hidden units in strips of kStrip. The weights of one product are copied while the other product is computed. The sums
-// of a strip are activated and rounded, and become operands of the second product in the same warp, because lanes hold
-// a product's sums in the layout of a left operand. Hidden rows are therefore never in memory, and all sums of the
+// of a strip are activated and rounded; they are then operands of the second product in the same warp, because lanes
+// hold a product's sums in the layout of a left operand. Hidden rows are therefore never in memory, and the sums of the
 // outputs stay in registers.
 //
 //   width   tile of rows  threads  shared memory  sums in registers  blocks per SM
@@ -14,8 +14,8 @@
 //   256          128         256       101 kB            128                1
 //
 // Global memory: x is read once, the residual once (from L2 if it is x), and y is written once; the weights come from
-// L2 for each tile. Traffic per image and layer (XCiT-N12, 224 x 224): 200 to 300 kB and 540 kB of weights, for 51
-// MFLOP. The kernel is limited by tensor cores and by shared memory, of which each mma reads 256 to 320 bytes.
+// L2 for each tile. Traffic per image and layer (XCiT-N12, 224 x 224): activations 200 to 300 kB, weights 540 kB, for
+// 51 MFLOP. The kernel is limited by tensor cores and by shared memory: each mma reads 256 to 320 bytes.
 //
 // Each sum is one chain of mma over k in ascending order, so the bits of a row depend only on that row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_

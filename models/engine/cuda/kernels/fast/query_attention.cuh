@@ -107,7 +107,7 @@ class QueryHead {
     return largest;
   }
 
-  // Replaces each score of a chunk by Exp(score - largest). A thread has the same keys of every chunk.
+  // Replaces each score of a chunk by Exp(score - largest). A thread replaces only scores of its own keys (ForKeys).
   VITRINE_DEVICE void MakePowers(int first, float largest) const {
     ForKeys(first, [&](int i, int key) {
       const float score = ScoresAreKept() ? scores_[i] : ScoreOf(key);

@@ -12,7 +12,7 @@ struct RowTile {
   Shared<uint16_t> data;
   int stride;
   int rows;   // rows of the tile; rows beyond the batch are undefined
-  int width;  // words per row; zeros follow the numbers of a row
+  int width;  // words per row, padded with zeros
 };
 
 // kRows rows in a warp's registers. The number of columns is a multiple of 16 and at most 32 * kValues; with kExact, it

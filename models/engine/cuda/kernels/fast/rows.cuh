@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that compute each row separately, one row per warp (for statistics, several rows). Neighbouring lanes access
-// neighbouring numbers, and a warp looks up the image of a row once. Results are bit-identical to the plain kernels'.
+// neighbouring numbers, and a warp looks up the image of a row once. Results have the bits of the plain kernels.
 //
 // The kernels support any number of warps and use no shared memory. They are limited by memory bandwidth: each number
 // is read once (sums over a row read it again from L1) and written once.
