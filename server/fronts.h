@@ -44,7 +44,7 @@ class Fronts {
     StatusReader& status;
     std::function<std::string()> not_ready;
   };
-  // Bound addresses; empty if the server has no such listener.
+  // Bound addresses of the listeners; an address is empty if the server does not have its listener.
   struct Addresses {
     std::string rpc, socket, metrics, health, admin, http;
   };
@@ -69,7 +69,7 @@ class Fronts {
   // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service is on a TCP port, of the
   // listener "admin"; empty without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
-  // Returns why each rejected settings file is rejected: the files of the identity (see Identity::faults), and that of
+  // Returns an error text for each rejected settings file: the identity's files (see Identity::faults), and the file of
   // --serving-config if `serving_config` is an error.
   std::vector<std::string> RejectedSettings(const absl::Status& serving_config) const;
 

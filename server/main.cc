@@ -85,8 +85,8 @@ void KeepFreedMemory() {
   mallopt(M_TOP_PAD, 4 << 20);
 }
 
-// Limits the number of arenas (by default up to one per thread), because other threads cannot use the free memory of an
-// arena. Allows one arena per two executors, and one for the threads that read calls.
+// Limits the number of arenas (by default up to one per thread), because threads of one arena cannot use the free
+// memory of another arena. Allows one arena per two executors, and one for the threads that read calls.
 void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }

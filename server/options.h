@@ -41,12 +41,12 @@ struct ServerOptions {
   // The copy of a remote repository: see remote_repository.h.
   RemoteRepositoryOptions remote = {};
   // True: the server is ready without any version, to wait for its first model. False: it is not ready without
-  // versions, because the folder may be the wrong one.
+  // versions, because the folder may be wrong.
   bool allow_empty = false;
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
-  // Minimum mean interval between new texts of /metrics. Other scrapes get the last text, so that frequent scrapes take
-  // no CPU time from the executors. Zero: the text is made for each scrape. This setting has no flag.
+  // Minimum mean interval at which the text of /metrics is made. Scrapes in between get the last text, so that frequent
+  // scrapes take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
   // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.
@@ -85,7 +85,7 @@ struct ServerOptions {
   RpcOptions rpc;
   // Limits on a connection's frames other than requests, on rpc.listen and `http`: see common/http/server.h.
   HttpAbuseLimits abuse;
-  // Networks of proxies that are trusted to report their client's address: see HttpServerOptions.
+  // Networks of proxies that are trusted to report the addresses of their clients: see HttpServerOptions.
   std::vector<std::string> trusted_proxies = {};
   // Authentication: see identity.h.
   IdentityOptions identity;
@@ -114,13 +114,13 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // Names of the given flags, among those that set a memory budget or `device_batch`. A budget whose flag is not given
+  // Names of the flags on the command line that set a memory budget or `device_batch`. A budget whose flag is not given
   // follows the machine's memory.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};
 
-  // Folder that is served: the repository, or the copy of a remote one.
+  // Folder that is served: the repository, or the copy of a remote repository.
   const std::string& folder() const { return IsRemoteRepository(repository) ? remote.cache : repository; }
   // True if HTTP is served to clients in addition to gRPC.
   bool serves_http() const { return !listen_grpc_only || !http.empty(); }

@@ -124,7 +124,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
         options.admission.max_answer_bytes);
   Share(options, machine, "--max-transport-bytes", kTransportShare, defaults.rpc.max_transport_bytes,
         options.rpc.max_transport_bytes);
-  // The transport needs room for two messages to receive one of the maximum size.
+  // To receive a message of the maximum size, the transport needs room for two such messages.
   options.rpc.max_transport_bytes = std::max(options.rpc.max_transport_bytes, 2 * options.rpc.max_message_bytes);
   if (device.kind == Device::Kind::kCpu) {
     Share(options, machine, "--model-memory", kModelShare, defaults.registry.max_memory_bytes,

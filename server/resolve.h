@@ -18,7 +18,7 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
 // Resolve.
 LogFields DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
-// Checks what can be checked before a port is opened or a model read: flags, the repository, the folder of its copy,
+// Checks what can be checked before a port is opened or a model is read: flags, the repository, the folder of its copy,
 // TLS files, tokens, policy, serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT
 // with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);

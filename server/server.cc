@@ -198,7 +198,7 @@ class RunningServer : public Server {
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // All requests are answered. The first tick comes at once; if a model load takes longer than end_patience, the
-    // second one ends the process.
+    // second tick ends the process.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
@@ -257,7 +257,7 @@ class RunningServer : public Server {
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
   }
 
-  // A CPU is never lost, and a process that was stopped must not take the silence of a check for a loss.
+  // A CPU is never lost. A check after a stop of the process (SIGSTOP) could still time out and count as a loss.
   std::function<bool()> DeviceCheck() const {
     const Device device = options_.executor.device;
     if (device.kind == Device::Kind::kCpu) return nullptr;

@@ -55,7 +55,7 @@ class Server {
   virtual std::string WhyNotReady() = 0;
 
   // Ends the service without losing an accepted request. Sets health NOT_SERVING and continues to serve for lame_duck
-  // (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted ones, at most for
+  // (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted requests, at most for
   // drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for running batches. Then ends
   // the streams, closes the listeners and returns the final counts. If a model load takes longer than end_patience,
   // ends the process instead, after the last log line.

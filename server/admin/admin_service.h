@@ -95,7 +95,7 @@ class AdminService {
   // Returns OK if the version is READY, otherwise the reason.
   absl::Status CheckReady(const VersionId& id) const;
   // Checks that requests may be divided between the version and `other` (by default `stable`): their classes must
-  // match. Returns OK if one of them is not in memory.
+  // match. Returns OK if one of the two versions is not in memory.
   absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
   // Returns at most kMostTried versions below `id` that may replace it, highest first, without canaries.

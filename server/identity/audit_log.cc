@@ -23,14 +23,14 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Longest arguments in a line, in bytes; longer ones are cut.
+// Maximum bytes of the arguments in a line; longer arguments are cut.
 constexpr size_t kLongestArguments = 4096;
 
 const char* PhaseOf(const AuditRecord& record) {
   return record.outcome.has_value() ? "end" : "begin";
 }
 
-// Returns the duration in seconds with microseconds.
+// Returns the duration in seconds, exact to a microsecond.
 double SecondsOf(const AuditRecord& record) {
   return static_cast<double>(absl::ToInt64Microseconds(record.took)) / 1e6;
 }
@@ -115,8 +115,8 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 void AuditLog::RemoveEnd(ssize_t bytes) {
   struct stat now = {};
   if (bytes == 0 || fstat(file_, &now) != 0) return;
-  const off_t end = lseek(file_, 0, SEEK_CUR);    // of the part
-  if (now.st_size != end || end < bytes) return;  // another process has written behind it
+  const off_t end = lseek(file_, 0, SEEK_CUR);    // after the bytes of the part
+  if (now.st_size != end || end < bytes) return;  // another process has written after them
   (void)!ftruncate(file_, end - bytes);           // fails for an append-only file
 }
 

@@ -45,7 +45,7 @@ class AuditLog {
   explicit AuditLog(std::string path) : path_(std::move(path)) {}
   absl::Status Reopen() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool IsStillThere() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes the part of a line that a full disk accepted, so that the next record begins a line of its own.
+  // Removes the part of a line that a full disk accepted, so that the next record begins on a new line.
   void RemoveEnd(ssize_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string path_;

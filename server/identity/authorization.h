@@ -13,7 +13,7 @@ namespace vitrine {
 // Access rule of a method when there is no policy file.
 enum class Access {
   kOpen,      // no credential needed: probes have none
-  kByPolicy,  // needs a valid credential if the server accepts any
+  kByPolicy,  // needs a valid credential if the server accepts credentials
   kAdmin,     // admin listener only; if the server accepts credentials, only over its unix socket
 };
 

@@ -4,7 +4,7 @@
 namespace vitrine {
 namespace {
 
-// Needs no recursion, so even a pattern with many stars takes only O(pattern.size() * text.size()).
+// Matches without recursion, so that even a pattern with many stars takes only O(pattern.size() * text.size()) time.
 bool Matches(std::string_view pattern, std::string_view text) {
   size_t p = 0;
   size_t t = 0;

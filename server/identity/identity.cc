@@ -47,7 +47,7 @@ std::string NameOf(const AuthenticatedIdentity& known) {
   return kAnonymous;
 }
 
-// Type URL of the payload of a PERMISSION_DENIED error, which is the caller's name.
+// Type URL of a payload of PERMISSION_DENIED errors; the payload is the caller's name.
 constexpr char kCallerUrl[] = "vitrine/caller";
 
 absl::Status PermissionDenied(const AuthenticatedIdentity& known, RpcName rpc, absl::string_view way_out) {
@@ -158,7 +158,7 @@ absl::StatusOr<std::unique_ptr<Identity>> Identity::Open(const IdentityOptions& 
 }
 
 void Identity::ReadInto(State& state, std::vector<absl::Status>& faults) const {
-  // An empty file of tokens revokes the last token. Open rejects a file without a token.
+  // A token file without tokens is allowed here and revokes all tokens. Open rejects it.
   for (const absl::Status& read : {ReadParsed("--tokens", options_.tokens, Emptiness::kIsAllowed, &TokenTable::Parse,
                                               state.tokens, state.tokens_text),
                                    ReadParsed("--policy", options_.policy, Emptiness::kIsAnError, &AccessRules::Parse,

@@ -72,7 +72,7 @@ class Identity {
   // one per line; a faulty file's old content stays in effect.
   absl::Status Reread();
 
-  // Returns the errors of the last read, one per faulty file; the TLS files have one together.
+  // Returns the errors of the last read: one for all TLS files together, and one for each other faulty file.
   std::vector<absl::Status> faults() const;
 
  private:

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kLinesPerSecond = 10;
 
-// Returns true if the reason is a limit of the server. The other reasons occur every day, caused by scanners and
-// hanging clients.
+// Returns true if the connection was closed because of a limit of the server. The other reasons occur every day:
+// scanners and hanging clients cause them.
 bool IsALimit(CloseReason reason) {
   switch (reason) {
     case CloseReason::kTooManyPings:

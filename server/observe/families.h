@@ -21,7 +21,7 @@ using MetricLabels = std::vector<prometheus::ClientMetric::Label>;
 // This is a deque, because references to its elements stay valid when it grows.
 using MetricFamilies = std::deque<prometheus::MetricFamily>;
 
-// Appends an empty family and returns it. Its help text is the row's, without backticks.
+// Appends an empty family and returns it. The family has the row's help text, without backticks.
 prometheus::MetricFamily& AddFamily(MetricFamilies& families, const MetricRow& row);
 // Adds one sample of a gauge or a counter.
 void AddValue(prometheus::MetricFamily& family, MetricLabels labels, double value);

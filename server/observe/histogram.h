@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Content of a histogram, or the sum of several with equal bounds.
+// Content of a histogram, or the sum of several histograms with equal bounds.
 struct HistogramTotals {
   std::span<const double> bounds = {};
   std::vector<uint64_t> counts = {};  // per bucket, not cumulative; the last bucket has no upper bound

@@ -112,7 +112,7 @@ class Metrics : public prometheus::Collectable {
     std::function<std::vector<std::string>()> rejected_settings = {};
     // Each listener ("grpc", "admin") with the wall-clock time at which its certificate expires.
     std::function<std::vector<std::pair<std::string, absl::Time>>()> certificates = {};
-    std::function<absl::Time()> repository_refreshed = {};          // null for a folder
+    std::function<absl::Time()> repository_refreshed = {};          // null if the repository is a folder
     std::function<std::pair<uint64_t, uint64_t>()> log_lines = {};  // numbers of warnings and errors
     std::function<SpanTotals()> spans = {};                         // null if tracing is off
     std::function<std::optional<DeviceStatus>()> device = {};       // null on a CPU; no value if the device fails
@@ -128,8 +128,8 @@ class Metrics : public prometheus::Collectable {
   // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
   // request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Metrics of requests whose model is not known; label "unknown". A model of that name shares them, because a scrape
-  // must not have a series twice.
+  // Metrics of requests whose model is not known; label "unknown". A model named "unknown" shares them, because a
+  // scrape must not contain a series twice.
   ModelMetrics& unknown() { return *unknown_; }
   ServerCounters& server() { return server_; }
 

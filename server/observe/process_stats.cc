@@ -40,7 +40,7 @@ ProcessStats ReadProcessStats() {
   static const double ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
   static const double page = static_cast<double>(sysconf(_SC_PAGESIZE));
   ProcessStats stats;
-  // Fields have the numbers of proc(5). The first one after the program's name in parentheses is 3, the state.
+  // proc(5) numbers the fields. The first field after the program's name in parentheses is number 3, the state.
   const std::string line = ReadAll("/proc/self/stat");
   const size_t name_end = line.rfind(')');
   if (name_end != std::string::npos && name_end + 2 < line.size()) {

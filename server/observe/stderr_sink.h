@@ -15,8 +15,8 @@ namespace vitrine {
 std::atomic<uint64_t>& LostLogLines();
 
 // Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely
-// (disk full, reader gone, or a reader that took nothing for a second) counts as lost; the next line begins on a new
-// line. While the reader takes nothing, further lines are lost at once. Thread-safe.
+// counts as lost: the disk is full, the reader is gone, or the reader took nothing for a second. The next record begins
+// on a new line. While the reader takes nothing, further lines are lost at once. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines());

@@ -45,7 +45,7 @@ function refusalOf(status, text, retryAfter) {
       Number(retryAfter ?? 0));
 }
 
-// Returns the JSON of a successful response. Throws a Refusal if it has none, as the page of a proxy with status 200.
+// Returns the JSON of a successful response. Throws a Refusal for other text, such as a proxy's page with status 200.
 async function jsonOf(text) {
   try {
     return JSON.parse(text);
@@ -114,7 +114,7 @@ export async function offers() {
   for (const sample of found.samples) sample.path = sample.path.split("/").map(encodeURIComponent).join("/");
   return found;
 }
-// `parameters`: [name, value] pairs of docs/how-to/http.md.
+// `parameters`: [name, value] pairs, as in docs/how-to/http.md.
 export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;
 export const classify = (id, picture, parameters, signal, sent) =>
     post(classifyPath(id, parameters), picture, signal, sent);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A short load from the page, to show its effect on latency.
+// A short burst of requests from the page, to show the effect of load on latency.
 import * as api from "./api.js";
 import {at, draw, milliseconds, short} from "./dom.js";
 import {look} from "./live.js";

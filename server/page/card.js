@@ -67,7 +67,7 @@ export class Card {
       };
       let answer = await classify();
       if (state.kind === "query" && !this.answer && !lack(this.about, state)) {
-        this.answer = answer;  // its grid maps the chosen point to a patch
+        this.answer = answer;  // the answer's grid maps the chosen point to a patch
         answer = await classify();
       }
       this.failure = null;
@@ -139,7 +139,7 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // Returns the largest value of the map as a multiple of an equal share, for the scale shared by all models.
+  // Returns the largest value of the map as a multiple of an equal share, for the scale that all models share.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
@@ -360,7 +360,7 @@ export class Card {
   key(event) {
     const steps =
         {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
-    if (event.altKey || event.ctrlKey || event.metaKey) return;  // the browser's own, such as back
+    if (event.altKey || event.ctrlKey || event.metaKey) return;  // shortcuts of the browser, such as back
     if (event.key === "Escape") this.act.leave();
     const step = steps[event.key], grid = this.answer?.grid;
     if (!step || !grid) return;

@@ -14,7 +14,7 @@ export function choices(models) {
   });
 }
 
-// Returns {models, abouts}; `abouts`: description by the id of a choice, or null if the server returned none.
+// Returns {models, abouts}; `abouts`: description by the id of a choice, or null if the server returned no description.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);
@@ -24,7 +24,7 @@ export async function load() {
 // Sends the requests. Returns their promises, {models, offers}; `offers` never rejects.
 export function ask() {
   const asked = {models: load(), offers: api.offers().catch(() => ({samples: [], burst: false}))};
-  asked.models.catch(() => {});  // handled where it is awaited
+  asked.models.catch(() => {});  // errors are handled where the promise is awaited
   return asked;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Form above the answers: models, attention, opacity.
+// The form above the answers: models, attention, opacity.
 import {at, make} from "./dom.js";
 import {KINDS, offerOf} from "./question.js";
 import {MOST_MODELS} from "./state.js";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plot of attention distance per layer: dots for heads, a line for their mean, one scale for all models.
+// Plot of attention distance per layer: dots for heads, a line for the mean of the heads, one scale for all models.
 import {at, draw, make, short} from "./dom.js";
 
 const WIDTH = 320, HEIGHT = 190, LEFT = 34, BOTTOM = 26, TOP = 8;

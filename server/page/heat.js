@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Draws a map over its image, as the server does: the image in grey, values interpolated between the centres of the
-// cells, the part outside the grid dimmed.
+// cells, the part of the image outside the grid darkened.
 import {paint} from "./colour.js";
 
-const SHORTEST = 256, LONGEST = 1024;  // pixels of the longer side
+const SHORTEST = 256, LONGEST = 1024;  // minimum and maximum of the longer side, in pixels
 const FULL_GREY = 0.55;                // map weight at which the image becomes fully grey
 const UNCOVERED = 0.35;                // brightness outside the grid
 
@@ -19,8 +19,8 @@ export function sized(bitmap) {
   return context.getImageData(0, 0, canvas.width, canvas.height);
 }
 
-// Returns four taps and their weights for each of `to` positions between `from` cells: cubic convolution with a = -3/4;
-// border cells are repeated beyond the border.
+// Returns, for each of `to` output positions, the indices of four of the `from` cells and their weights: cubic
+// convolution with a = -3/4. Border cells are repeated beyond the border.
 function taps(from, to) {
   const a = -0.75, places = new Int32Array(4 * to), weights = new Float32Array(4 * to);
   for (let i = 0; i < to; i++) {

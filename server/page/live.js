@@ -47,7 +47,7 @@ function follow(status) {
   last = {now, requests, batches};
 }
 
-// Formats seconds in the largest unit of which there are at least two.
+// Formats seconds in the largest unit in which the number is at least 2.
 const since = (seconds) => {
   const [unit, length] =
       [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, each]) => seconds >= 2 * each) ?? ["second", 1];

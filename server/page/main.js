@@ -46,7 +46,7 @@ function firstKind() {
   return "none";
 }
 
-// Returns the id of the default model: the first that has the sample's class, otherwise the first.
+// Returns the id of the default model: the first model that has the sample's class, otherwise the first model.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
@@ -106,7 +106,7 @@ function drawCards() {
     if (card.answer || card.failure) card.draw(picture, state, peak);
 }
 
-// Waits until changes are on the screen; at once if the page is hidden.
+// Waits until changes are on the screen; returns at once if the page is hidden.
 const painted = () => document.hidden ? Promise.resolve() :
                                         new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
 
@@ -292,7 +292,7 @@ function firstPicture() {
   if (!picture && !state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);
   const bytes = found ? pictures.fetched(found.path) : null;
-  bytes?.catch(() => {});  // handled where it is opened
+  bytes?.catch(() => {});  // errors are handled where the image is opened
   return bytes;
 }
 
@@ -341,7 +341,7 @@ at("token").addEventListener("submit", (event) => {
   begin(catalogue.ask());
   live.look();
 });
-// The link to the answers must not replace the address's fragment, which has the state.
+// The link to the answers must not replace the fragment of the address, which contains the state.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   at("answers").focus();

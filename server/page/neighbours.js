@@ -21,7 +21,7 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb || 1);
 }
 
-// Returns the samples of a model's classes; all samples if no sample has such a class.
+// Returns the samples whose class the model knows; all samples if there is no such sample.
 function fitting(about, samples) {
   const known = samples.filter((sample) => knows(about, nameOf(sample)));
   return known.length ? known : samples;

@@ -8,7 +8,7 @@ export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll(
 
 let pictured = false;
 
-// Loads the thumbnails, now and whenever they are drawn later. Call it after the first answer, which they would delay.
+// Loads the thumbnails, now and when drawn later. Call it after the first answer, which the thumbnails would delay.
 export function showThumbnails() {
   pictured = true;
   for (const image of at("samples").querySelectorAll("img")) image.src = image.dataset.path;

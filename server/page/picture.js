@@ -5,8 +5,8 @@ import {Refusal} from "./api.js";
 const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
 const MOST_BYTES = 16 * 2 ** 20;                // the server's limit of a body, by default
 
-// Detects a format that the server accepts, by its first 21 bytes. The last one has the flag of an animated WebP, which
-// the server rejects.
+// Detects a format that the server accepts, by its first 21 bytes. The last byte has the flag of an animated WebP,
+// which the server rejects.
 const isTaken = (head) => {
   const start = String.fromCharCode(...head.slice(0, 16));
   if (/^RIFF....WEBPVP8X/s.test(start)) return (head[20] & 2) === 0;

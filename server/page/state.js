@@ -5,11 +5,11 @@ export const MOST_MODELS = 4;
 
 const DEFAULTS = {
   sample: "",   // "GROUP/NAME"; empty: an uploaded image, or none yet
-  models: [],   // "NAME" or "NAME@VERSION"; empty: the first suitable one
+  models: [],   // "NAME" or "NAME@VERSION"; empty: the first suitable model
   kind: "",     // kind of attention; empty: the first model's first kind; "none": no map
   layer: null,  // counted from 0; null: the last
   head: null,   // counted from 0; null: the mean
-  patch: null,  // [x, y] in the grid's area, 0 to 1, whose query row is shown
+  patch: null,  // point [x, y] of the grid, from 0 to 1, whose query row is shown
   opacity: 55,  // opacity of the map, in percent
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dark or light theme: the system's, until the button changes it.
+// Dark or light theme: as in the system's settings, until the button changes it.
 import {at} from "./dom.js";
 
 const KEY = "vitrine-theme";

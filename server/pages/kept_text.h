@@ -31,8 +31,8 @@ class RateLimitedText {
   }
 
  private:
-  // Maximum number of fresh texts in a burst after a quiet period, so that two readings, before and after an event,
-  // show the difference.
+  // Maximum number of fresh texts in a burst after a quiet period. It is above 1, so that a reader can compare the
+  // texts before and after an event.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;

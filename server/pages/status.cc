@@ -20,7 +20,7 @@ constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
-// Rates up to this one count as zero; one event in the last minute gives 0.017 per second.
+// Rates up to this value count as zero; one event in the last minute gives 0.017 per second.
 constexpr double kRateFloor = 0.001;
 // A model is reported if a larger share of its requests is rejected; a few rejections in a burst are normal.
 constexpr double kShedShare = 0.005;
@@ -51,7 +51,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // A rollback is reported for one minute only, since the stable version serves the requests after it.
+    // A rollback is reported for one minute only, since the stable version then serves the requests.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));
@@ -59,7 +59,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
   }
 }
 
-// Returns, by model, the READY version that is `stable`, otherwise the newest READY one.
+// Returns, by model, the READY version that is labelled `stable`, otherwise the newest READY version.
 std::map<std::string, int64_t> ServingVersions(const ServerStatus& status) {
   std::map<std::string, int64_t> stable, newest;
   for (const ServerStatus::Version& version : status.versions) {

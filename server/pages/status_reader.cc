@@ -32,7 +32,7 @@ uint64_t GuardRollbacks(const ModelMetrics& metrics) {
 void RateWindow::Sample(absl::Time now, Totals totals) {
   MutexLock lock(mutex_);
   samples_.push_back({now, std::move(totals)});
-  // Keeps the first sample until the second is at least `span_` old.
+  // Keeps the first sample until the second sample is at least `span_` old.
   while (samples_.size() > 2 && now - samples_[1].time >= span_) samples_.pop_front();
 }
 

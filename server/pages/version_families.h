@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Adds the metrics of versions, for Metrics::Sources; `versions` are those of Registry::List.
+// Adds the metrics of `versions` (from Registry::List), for Metrics::Sources.
 void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatus>& versions);
 
 }  // namespace vitrine

@@ -14,9 +14,9 @@
 
 namespace vitrine {
 
-// A program that runs for this process, at low priority. Its stdout and stderr are one stream of lines; of the other
-// descriptors, it inherits only stdin. The program gets SIGTERM when the thread that started it ends, even if this
-// process is killed.
+// A program that runs for this process, at low priority. Its stdout and stderr form one stream of lines. It inherits
+// stdin and no other descriptor. The program gets SIGTERM when the thread that started it ends, even if this process is
+// killed.
 class ChildProcess {
  public:
   // `command` is the path of the program and its arguments.
@@ -44,7 +44,7 @@ class ChildProcess {
   pid_t pid_ ABSL_GUARDED_BY(mutex_);  // 0: the child was waited for
 };
 
-// Returns the path of a program in the folder of the running one.
+// Returns the path of the program `name` in the folder of the running program.
 std::string ProgramBeside(const std::string& name);
 
 }  // namespace vitrine

@@ -77,8 +77,8 @@ void WriteNames() {
   for (;;) pause();
 }
 
-// Ends the process by the signal's default action. If that has no effect (the first process of a container), exits with
-// the status that a shell would report.
+// Ends the process by the signal's default action. That has no effect on the first process of a container, which then
+// exits with the status that a shell would report.
 [[noreturn]] void EndBySignal(int signal) {
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;
@@ -116,7 +116,7 @@ void OnSignal(int signal, siginfo_t*, void*) {
       Write("\ncrash: the stack cannot be read\n");
       EndBySignal(g_crash.signal);
     }
-    // Another thread reports and ends the process; this one must not return to the faulting code.
+    // Another thread reports and ends the process; this thread must not return to the faulting code.
     for (;;) pause();
   }
   g_crash.signal = signal;

@@ -16,8 +16,8 @@ namespace vitrine {
 // models/ in CacheFolder(). The child process downloads and converts, so that the server never reads files of other
 // formats. Its messages go to stderr. Asks `manager` for more start time.
 //
-// NOT_FOUND: vitrine-repo cannot be started. INVALID_ARGUMENT: `models` are wrong, or `cache` and CacheFolder() are
-// empty. FAILED_PRECONDITION: the child failed (its last line says why), or a signal ended the child. CANCELLED:
+// NOT_FOUND: vitrine-repo cannot be started. INVALID_ARGUMENT: `models` is not valid, or both `cache` and CacheFolder()
+// are empty. FAILED_PRECONDITION: the child failed (its last line says why), or a signal ended the child. CANCELLED:
 // SIGTERM or SIGINT arrived, and the child was ended. The caller must have blocked `signals`.
 absl::StatusOr<std::string> ImportModels(const std::vector<std::string>& models, const std::string& cache,
                                          const sigset_t& signals, const ServiceManager& manager);

@@ -20,7 +20,7 @@ class ServiceManager {
   void Notify(const std::string& lines) const;
 
  private:
-  std::string socket_;  // empty: there is none
+  std::string socket_;  // empty: there is no service manager
   absl::Duration interval_ = absl::InfiniteDuration();
 };
 

@@ -54,7 +54,7 @@ bool IsAbove(const Estimate& estimate, double bound) {
   return std::fabs(estimate.value) - kCertain * estimate.error > bound;
 }
 
-// Uses the lower end of Wilson's interval, which is valid for few images and for shares near 0 and 1.
+// Compares `bound` with the lower end of Wilson's interval, which is valid for few images and shares near 0 and 1.
 bool IsAbove(const PairCounts& paired, double bound) {
   if (paired.images == 0) return false;
   const auto n = static_cast<double>(paired.images);

@@ -18,10 +18,10 @@
 
 namespace vitrine {
 
-// Beginning of the reason of a version that the guard has put away. Callers may read such a reason; an operator's is
-// only for operators.
+// Prefix of the guard's reason for putting a version away. Callers may read such a reason; a reason that an operator
+// gave is only for operators.
 inline constexpr char kByGuard[] = "rolled back by the canary guard: ";
-// Returns the reason that callers may read: that of the guard, or "by an operator".
+// Returns the reason that callers may read: the guard's reason, or "by an operator".
 std::string ReasonForCallers(const std::string& reason);
 
 // Rules by which a canary is rolled back automatically. Times may come from any clock.
@@ -43,8 +43,8 @@ class CounterWindow {
  public:
   using Counts = Counters;
 
-  // Adds the counters at `now`, which must not decrease between calls. Drops samples older than the window, except the
-  // newest of them.
+  // Adds the counters at `now`, which must not decrease between calls. Drops all samples older than the window except
+  // the newest of these samples.
   void Add(absl::Time now, const Counts& total, absl::Duration window) {
     const size_t size = samples_.size();
     if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();

@@ -34,9 +34,9 @@ absl::StatusOr<Device> ParseDevice(std::string_view text);
 absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
-// libvitrine_cuda.so and the driver, and the kernels onto the device. Must be called once, before any other use of the
-// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: driver, a library,
-// device, or CPU instructions for `precision`. Other errors are those of cpu::ChosenPath.
+// libvitrine_cuda.so and the driver, and copies the kernels to the device. Must be called once, before any other use of
+// the device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: driver, a
+// library, device, or CPU instructions for `precision`. Other errors are those of cpu::ChosenPath.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device for people.

@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// Bytes of a file that are not counted, such as a header before the weights.
+// Allowance for the bytes of a file that are not weights, such as its header; BytesOf does not count them.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
@@ -45,7 +45,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens: no test compares its kernels
+      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens: tests only emulate its kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {

@@ -15,7 +15,7 @@ class Reclaimer {
  public:
   // `wake` is called when a model waits for Reclaim, on any thread; it must not block or drop a handle.
   explicit Reclaimer(std::function<void()> wake);
-  // Frees the waiting models. A model that still has handles is freed when the last one is dropped.
+  // Frees the waiting models. A model that still has handles is freed when the last handle is dropped.
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;

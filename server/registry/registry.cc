@@ -233,7 +233,7 @@ void Registry::Divide(const std::string& model) {
 
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
-  // The table explains versions that were put away by the command that loads them again. A deleted version has none.
+  // The table tells callers how to load a version that was put away. A deleted version cannot be loaded.
   ModelPlan explained = plan;
   for (const v1::PutAway& away : plan.changed.put_away()) {
     const VersionId id = {model, away.version()};

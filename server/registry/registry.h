@@ -132,7 +132,7 @@ class Registry {
   // Returns OK if the last poll could read the whole repository, or before the first poll; otherwise the error (see
   // Listing).
   absl::Status repository_status() const;
-  // Returns why the repository contained no version at the last poll (see ExplainNoVersions); empty if there was one.
+  // Returns why the repository contained no version at the last poll (see ExplainNoVersions), else "".
   std::string WhyEmpty() const;
   // Returns a handle of every READY version.
   std::vector<ModelHandle> ReadyModels() const;
@@ -140,7 +140,7 @@ class Registry {
   std::vector<VersionId> OnDisk() const;
   bool IsOnDisk(const VersionId& id) const;
   // Returns the number of cores that one load may use now. Until the first poll has ended, the running loads share
-  // loads_at_once cores. After the first poll, a load may use one core, so that serving threads keep theirs.
+  // loads_at_once cores. After the first poll, a load may use one core, so that serving threads keep their cores.
   int CoresPerLoad() const;
   const RegistryOptions& options() const { return options_; }
 

@@ -27,7 +27,7 @@ constexpr char kGone[] = "its folder is gone from the repository; it serves from
 
 }  // namespace
 
-// Polls the models on the calling thread and on others with the same niceness; each thread polls one model at a time.
+// Polls the models on this thread and on others with the same niceness; each thread polls one model at a time.
 void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
@@ -53,7 +53,7 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   work();
 }
 
-// Loads a version, or restores one that is retiring.
+// Loads a version, or restores a retiring version.
 void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   const absl::StatusOr<VersionStatus> known = Get(id.model, id.version);
   if (known.ok() && known->state == v1::RETIRING && known->model != nullptr) {

@@ -52,7 +52,7 @@ class RemoteRepository {
   // Ends the child and does not start it again. The copy stays. Idempotent; thread-safe.
   void Stop();
 
-  // True once a refresh, now or before a restart, ended with a copy that can be served, even if it lacks versions.
+  // True once a refresh, now or before a restart, ended with a copy to serve, even if the copy lacks versions.
   bool HasCopy() const;
   // True once a complete copy exists, made now or before a restart.
   bool IsComplete() const;

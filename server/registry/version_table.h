@@ -66,8 +66,8 @@ class VersionTable {
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Returns List(). If a `stable` version has no reason, the result gives it one that lists, latest first, which
-  // versions of the model were put away, why, and the command that loads them again.
+  // Returns List(), but a `stable` version without a reason gets one: it lists the versions of the model that were put
+  // away, latest first, each with the cause and the command that loads it again.
   std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;
@@ -135,14 +135,14 @@ class VersionTable {
 
   std::shared_ptr<const Snapshot> Now() const;
   void Publish(std::shared_ptr<const Snapshot> next);
-  // Publishes a copy of the newest snapshot after `edit` changed the entry of `model`; publishes nothing if `edit`
-  // returns false. A model that lost its last version is removed with its plan, except if an operator unloaded it.
+  // Copies the newest snapshot, calls `edit` with the copy's entry of `model`, and publishes the copy if `edit` returns
+  // true. If `edit` removed the last version, the entry is removed too, unless an operator unloaded the model.
   void Edit(const std::string& model, const std::function<bool(Entry&)>& edit) ABSL_LOCKS_EXCLUDED(edit_mutex_);
 
   mutable Mutex mutex_;  // locked only to copy or swap a pointer
   std::shared_ptr<const Snapshot> now_ ABSL_GUARDED_BY(mutex_) = std::make_shared<Snapshot>();
 
-  Mutex edit_mutex_;       // locked while a snapshot is made from the previous one; taken before mutex_
+  Mutex edit_mutex_;       // locked while a new snapshot is made; taken before mutex_
   Mutex listeners_mutex_;  // locked while a change is applied and listeners are notified; taken before edit_mutex_
   std::map<uint64_t, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   uint64_t next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;

@@ -44,7 +44,7 @@ std::string Reason(const HttpClient::Response& response) {
   return absl::StrCat("HTTP ", response.code, says ? ": " : "", says ? details.message() : "");
 }
 
-// Parses seconds. The header's other form, a date, is not supported.
+// Parses a retry-after header with a number of seconds. Returns nullopt for its other form, a date.
 std::optional<absl::Duration> RetryAfter(const std::string& header) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return std::nullopt;

@@ -65,8 +65,8 @@ class OtlpExporter {
   explicit OtlpExporter(Parts parts);
   ~OtlpExporter() { Stop(absl::ZeroDuration()); }
 
-  // Accepts no more traces and sends the queued ones. Returns when they are sent or `longest` has passed; the remaining
-  // ones are dropped and counted. Later calls do nothing.
+  // Accepts no more traces and sends the queued traces. Returns when they are sent or `longest` has passed; the
+  // remaining traces are dropped and counted. Later calls do nothing.
   void Stop(absl::Duration longest);
 
  private:

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Maps the canonical code of an error to the HTTP code with which it is answered over HTTP.
+// Returns the HTTP code with which the server answers an error that has this canonical code.
 using HttpCodeOf = int (*)(absl::StatusCode);
 
 // Appends the span of a request and one span per stage. Adding `wall` to a time in `trace` gives wall-clock time. Names

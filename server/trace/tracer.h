@@ -22,8 +22,8 @@ struct SpanCounters {
   std::atomic<uint64_t> failed = 0;    // dropped: the collector did not accept them
 };
 
-// Decides which requests are traced, and queues their traces. An untraced request costs one comparison and, without a
-// caller's trace, the random bits of an id; a traced request costs an allocation and a short lock. Thread-safe.
+// Decides which requests are traced, and queues their traces. An untraced request costs one comparison, and the random
+// bits of an id if it has no caller's trace. A traced request costs an allocation and a short lock. Thread-safe.
 class Tracer {
  public:
   // `ratio`, 0 to 1, is the share of traced requests among requests without a caller's trace. For a request with a

@@ -21,7 +21,7 @@ std::string_view FirstName(std::string_view path) {
   return path.substr(0, path.find('/'));
 }
 
-// Compresses each response on the thread that makes it.
+// A reply that compresses the response, on the thread that calls Send.
 class CompressingReply final : public HttpReply {
  public:
   CompressingReply(std::shared_ptr<const HttpRequest> request, std::shared_ptr<HttpReply> reply)
@@ -40,8 +40,8 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// Compresses the responses of `next` if the request accepts it. Does not compress HttpHandling::Answer, since a
-// rejection is small.
+// Compresses the responses of `next` if the request accepts it. Leaves responses of HttpHandling::Answer unchanged,
+// since these are small, for example rejections.
 HttpHandling WithCompression(std::shared_ptr<const HttpRequest> request, HttpHandling next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {
@@ -88,8 +88,7 @@ HttpHandling HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   }
   if (is_status) return Status(*request);
   if (is_document) return HttpHandling::Make([] { return HttpResponse{.body = kOpenApiJson}; });
-  // Make() delays the copy of a file until its response can be sent: files are large, and the limit on unsent bytes
-  // must hold.
+  // Make() runs the lambda, which copies the file, on a worker thread: files are large, and a copy takes time.
   return HttpHandling::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));

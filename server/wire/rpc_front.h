@@ -30,14 +30,13 @@ struct RpcOptions : TransportOptions {
   int queues = 0;
 };
 
-// Returns the number of connection threads for this many executors: one per eight, rounded up. More threads than needed
-// take cores from the executors.
+// Returns the number of connection threads: one per eight executors, rounded up. More would take cores from executors.
 constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
-// A listener for gRPC. It serves Classifier, Registry, the Open Inference Protocol, health and, if the server accepts
-// no credentials, reflection. A listener for probes serves only health. Another handler answers requests that are not
+// A listener for gRPC. It serves Classifier, Registry, the Open Inference Protocol, health and, if no credentials are
+// configured, reflection. A listener for probes serves only health. The handler `plain` answers requests that are not
 // gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
@@ -49,13 +48,13 @@ class RpcFront {
     Health& health;
   };
 
-  // Listens and serves. `health` reports NOT_SERVING until Health::SetServing. `plain` answers HTTP requests that are
-  // not gRPC; null: they are rejected. Maximum message size: http.max_body_bytes. Errors are those of
+  // Listens and serves. The health service reports NOT_SERVING until Health::SetServing is called. `plain` answers HTTP
+  // requests that are not gRPC; null: they are rejected. Maximum message size: http.max_body_bytes. Errors are those of
   // HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(HttpServerOptions http, const Parts& parts,
                                                          HttpHandler plain = nullptr);
-  // Starts a listener for probes (kubelet uses no TLS or tokens): only grpc.health.v1.Health, GET /healthz and GET
-  // /readyz. `not_ready` returns the reason why the server is not ready, or "".
+  // Starts a listener for probes, without TLS or tokens, because kubelet uses neither. It serves only
+  // grpc.health.v1.Health, GET /healthz and GET /readyz. `not_ready` returns why the server is not ready, or "".
   static absl::StatusOr<std::unique_ptr<RpcFront>> StartProbes(const std::string& listen, const Parts& parts,
                                                                std::function<std::string()> not_ready);
   virtual ~RpcFront() = default;
@@ -65,7 +64,7 @@ class RpcFront {
   // "unix:///PATH" of the socket; empty if there is none.
   virtual const std::string& socket_address() const = 0;
 
-  // Return the number of open connections, and of open calls that last until the client ends them.
+  // Return the number of open connections, and the number of open streams and watches.
   virtual int64_t open_connections() const = 0;
   virtual int64_t open_streams() const = 0;
   virtual int64_t unsent_bytes() const = 0;  // see HttpServer::unsent_bytes
@@ -76,8 +75,8 @@ class RpcFront {
   // Reads no further requests from streams, and ends each stream once its requests in flight are answered. Streams that
   // begin later end at once.
   virtual void CloseStreams() = 0;
-  // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Every request
-  // must be answered by other threads, before or during Shutdown; no answer may come after it returns. Idempotent.
+  // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Other threads
+  // must answer every request before Shutdown returns, and none later. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the form that is compared: "CC BY-NC 4.0" becomes "cc-by-nc-4.0".
+// Returns the form in which licences and patterns are compared: "CC BY-NC 4.0" becomes "cc-by-nc-4.0".
 std::string Plain(absl::string_view text) {
   return absl::StrReplaceAll(absl::AsciiStrToLower(absl::StripAsciiWhitespace(text)), {{" ", "-"}, {"_", "-"}});
 }

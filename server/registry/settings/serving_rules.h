@@ -25,7 +25,7 @@ absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
 // Checks the share of the version labelled `stable`, which always gets the part that the other shares leave.
 // INVALID_ARGUMENT: a share is set for this version and differs from that part.
 absl::Status CheckStableShare(const v1::ModelServing& serving);
-absl::Status ValidateLabel(std::string_view label);  // 1 to 32 of a-z 0-9 _ -, not only digits
+absl::Status ValidateLabel(std::string_view label);  // 1 to 32 characters of a-z 0-9 _ -, not only digits
 
 // Returns a model's row of the file with an operator's changes applied. Versions that the operator excluded lose label
 // and share.
@@ -41,7 +41,7 @@ double PercentOf(const v1::ModelServing& serving, int64_t version);  // share of
 // Returns true if the version is not `stable`, and has a share of the traffic or the label `canary`.
 bool IsCanary(const v1::ModelServing& serving, int64_t version);
 
-// Functions that edit a model's row of the Admin service's changes.
+// The functions below edit one model's row among the changes of the Admin service.
 
 template <typename Rows, typename Fits>
 void RemoveIf(Rows& rows, const Fits& fits) {
@@ -56,7 +56,7 @@ void ReadmitVersion(v1::ModelOverride& row, int64_t version);
 // Marks the version to be loaded regardless of the policy.
 void AddLoaded(v1::ModelOverride& row, int64_t version);
 bool IsLoadedByHand(const v1::ModelOverride& row, int64_t version);
-// Sets the version of a label; 0: no version, even if the file has one.
+// Sets the version of a label. 0: no version has the label, even if the file gives it to one.
 void SetLabelIn(v1::ModelOverride& row, const std::string& label, int64_t version);
 
 }  // namespace vitrine

@@ -55,9 +55,9 @@ class ServingSettings {
   // Returns the path of the file by which LockState locks a state file.
   static std::string LockOf(const std::string& admin_state) { return admin_state + ".lock"; }
 
-  // Locks the state file until destruction, so that two servers do not overwrite each other's changes. The lock is a
-  // file FILE.lock beside the state file. Then reads the state file again. FAILED_PRECONDITION names the process that
-  // holds the lock. Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
+  // Locks the state file until destruction, so that two servers do not overwrite each other's changes. The lock is the
+  // file LockOf(admin_state). Then reads the state file again. FAILED_PRECONDITION names the process that holds the
+  // lock. Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()

@@ -22,7 +22,7 @@ struct TrafficTable {
     int64_t version = 0;
     double percent = 0;
   };
-  int64_t stable = 0;       // 0: no version is READY, or the one that is to be `stable` is still to be loaded
+  int64_t stable = 0;       // 0: no version is READY, or the version that must be `stable` is not loaded yet
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
   // READY versions by label. If the settings do not set `canary`, the only version with a share has it; if they do not
@@ -40,8 +40,8 @@ struct TrafficTable {
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 
-// Returns the point of a request with an id. The point is the same in every process and release (FNV-1a of model, a
-// zero byte and id, then the finalizer of SplitMix64), so that replicas agree and a restart moves no id to another
+// Returns the point of a request with an id. The point is FNV-1a of model, a zero byte and id, then the finalizer of
+// SplitMix64. It is the same in every process and release, so that replicas agree and a restart moves no id to another
 // version.
 uint64_t PointOfId(std::string_view model, std::string_view request_id);
 // Returns the point of the n-th request without an id: a multiple of the golden ratio, so that consecutive requests are

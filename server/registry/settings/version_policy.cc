@@ -54,7 +54,7 @@ std::set<int64_t> OfPolicy(const Facts& usable, const ModelPlan& plan) {
         // Canaries, which Named() adds, and waiting versions must not displace the version that serves requests without
         // a version or label. The version with label `stable` cannot be displaced, because Named() also adds it.
         if (!stable_serves && IsCanary(serving, number)) continue;
-        // A version that was put away is not replaced by one between it and the stable version, which serves.
+        // A version that was put away keeps its place: no version between it and `stable` is loaded instead.
         const bool replaces = stable_serves && number > stable && versions.size() + NewerPutAway(plan, number) >= most;
         if (replaces) continue;
         if (!version->second.is_waiting) {

@@ -17,7 +17,7 @@ struct AnswerTotals {
   int64_t images = 0;
   double confidence = 0;  // sum of the first classes' probabilities
   double squares = 0;     // sum of the squares of these probabilities
-  int64_t judged = 0;     // number of images whose version has a calibration, so that an answer can be unsure
+  int64_t judged = 0;     // number of images answered with a calibration; only these answers can be unsure
   int64_t unsure = 0;     // number of judged images with an unsure answer
   std::array<int64_t, kClasses> classes = {};  // number of images by index of the first class, modulo kClasses
 
@@ -47,8 +47,8 @@ struct Estimate {
 // if one of the versions gave no answers.
 struct AnswerComparison {
   int64_t images = 0;   // number of images of the version with fewer answers
-  Estimate confidence;  // mean of this version minus mean of the other; -1 to 1
-  Estimate unsure;      // share of this version minus share of the other; -1 to 1; zero unless both have a calibration
+  Estimate confidence;  // mean of `version` minus mean of `other`; -1 to 1
+  Estimate unsure;      // share of `version` minus share of `other`; -1 to 1; zero unless both have a calibration
   // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). 0 if equal, 1
   // without a common class. The value expected by chance is subtracted, so the result may be below 0.
   Estimate classes;

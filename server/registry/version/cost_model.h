@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Fits y = a + b x by weighted least squares, with a and b at least zero. The weight of each point is nine tenths of
-// the next point's. If the x values are too close together to separate a from b, fits y = b x.
+// Fits y = a + b x by weighted least squares, with a and b at least zero. Each new point multiplies the weights of all
+// earlier points by 0.9. If the x values are too close together to separate a from b, fits y = b x.
 class LinearFit {
  public:
   void Observe(double x, double y);

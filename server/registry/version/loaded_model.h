@@ -69,7 +69,7 @@ struct LoadedModel {
   std::shared_ptr<const StoredVersion> golden;
 };
 
-// Reference that keeps a version in memory. Each queued request has one, so unloading cannot race with inference.
+// Reference that keeps a version in memory. Each queued request has a handle, so unloading cannot race with inference.
 using ModelHandle = std::shared_ptr<const LoadedModel>;
 
 }  // namespace vitrine

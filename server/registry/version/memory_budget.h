@@ -24,9 +24,9 @@ inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
 // still uses.
 int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model = "");
 
-// Returns OK if a version of `bytes` fits in addition to the versions in memory and in `loading`, under the model's
-// limit and under `total`, the limit of all models. RESOURCE_EXHAUSTED gives the bytes in memory, the bytes needed and
-// the limit. Pure function.
+// Returns OK if a version of `bytes` fits under the model's limit and under `total`, the limit of all models. The
+// versions in memory and in `loading` count too. RESOURCE_EXHAUSTED gives the bytes in memory, the bytes needed and the
+// limit. Pure function.
 absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
                          const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total);
 
@@ -38,8 +38,8 @@ class MemoryClaims {
 
   // Claims `bytes` for a version, replacing its earlier claim. If CheckMemory fails, the earlier claim remains.
   absl::Status Claim(const VersionId& id, int64_t bytes, const v1::ModelLimits& limits, int64_t total);
-  // Ends a claim, if there is one, and calls `settle`, which adds the version to those in memory. Both happen under one
-  // lock, so that the version is counted exactly once.
+  // Ends a claim, if there is one, and calls `settle`, which adds the version to the versions in memory. Both happen
+  // under one lock, so that the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
   // Number of versions that are being loaded.
   int count() const;

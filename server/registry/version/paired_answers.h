@@ -12,10 +12,10 @@ namespace vitrine {
 
 struct LoadedModel;
 
-// Counts from comparing the answers of two versions to the same images.
+// Counts from comparing the answers of a canary and of another version, `stable`, to the same images.
 struct PairCounts {
   int64_t images = 0;     // number of images on which the other version was sure
-  int64_t different = 0;  // number of these with different first classes
+  int64_t different = 0;  // number of these images on which the first classes differ
 
   friend PairCounts operator-(const PairCounts& later, const PairCounts& earlier) {
     return {later.images - earlier.images, later.different - earlier.different};

@@ -42,8 +42,8 @@ class VersionCosts {
 // The first call for a size may compute for milliseconds, so call it on worker threads.
 absl::StatusOr<v1::PictureCost> CostOf(const LoadedModel& model, const v1::InputSize& size);
 
-// Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT: too many sizes, or one that the model does not
-// accept. NOT_FOUND: the version is not in memory. Call it on worker threads.
+// Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT: too many sizes, or a size that the model does
+// not accept. NOT_FOUND: the version is not in memory. Call it on worker threads.
 absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& status, v1::ModelVersion& answer);
 
 }  // namespace vitrine

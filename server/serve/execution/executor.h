@@ -22,7 +22,7 @@
 namespace vitrine {
 
 // Returns the default number of executors. On a CPU it is one per core. For a CUDA device it is two per core: while one
-// of the two waits for the device, the other decodes images for the next batch.
+// executor waits for the device, the other decodes images for the next batch.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
@@ -46,9 +46,9 @@ struct ExecutorOptions {
   int SlowThreadCount() const;
 };
 
-// The threads that decode and compute. Each takes a batch from the scheduler, decodes its images, runs the model and
-// answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception is
-// thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU,
+// The threads that decode and compute. Each thread takes a batch from the scheduler, decodes its images, runs the model
+// and answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception
+// is thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU,
 // separate threads of lower priority (kSlowNiceness) run slow requests (WaitingRequest::is_slow), so that quick
 // requests do not wait for slow ones.
 class ExecutorPool {
@@ -57,7 +57,7 @@ class ExecutorPool {
   // the whole process was stopped (SIGSTOP, a frozen control group) does not count.
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
-  // Minimum delay of a watchdog call from which the pool concludes that the process was stopped.
+  // If a watchdog call is late by this time or more, the pool concludes that the process was stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
   // Niceness of the threads for slow images, relative to that of the executors. Such a thread gets a quarter of a core
   // that it shares with a busy executor.
@@ -75,8 +75,7 @@ class ExecutorPool {
 
   int threads() const { return static_cast<int>(places_.size()); }
   // Returns the state of each executor together with its thread for slow images. `busy` is the time in which at least
-  // one of the two worked, and `batch_age` is the age of the older of their batches. Thread-safe; takes only short
-  // locks.
+  // one of the two threads worked. `batch_age` is the age of their older batch. Thread-safe; takes only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:

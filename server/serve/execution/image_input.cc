@@ -23,8 +23,8 @@
 namespace vitrine {
 namespace {
 
-// Magnitudes of usual normalized inputs are a few units. Much larger values would make sums of products overflow fp32,
-// so that logits are not finite.
+// Maximum magnitude of a normalized value. Usual values are a few units; much larger ones would make sums of products
+// overflow fp32, so that logits are not finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
 PixelOrder OrderOf(const v1::RawTensor& raw) {

@@ -24,8 +24,8 @@ class AnswerResources {
   AnswerResources(const AnswerResources&) = delete;
   AnswerResources& operator=(const AnswerResources&) = delete;
 
-  // Returns an object whose destruction releases the resources of `hold`, even if `hold` has other owners: if a client
-  // sends its next request after the answer, the resources must be free.
+  // Returns an object whose destruction releases the resources of `hold`, even if `hold` has other owners. When a
+  // client that has read its answer sends the next request, the resources must be free.
   static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerResources> hold);
 
   // Sets the size of the serialized answer or error. Call once, before it is sent.

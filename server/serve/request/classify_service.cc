@@ -31,7 +31,7 @@ absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& cal
   return request.has_time_limit() ? std::min(call.deadline, now + absl::Seconds(request.time_limit())) : call.deadline;
 }
 
-// The parsing code does not throw, which fuzzing checks. If it throws nevertheless, only this request fails.
+// Fuzzing checks that the parsing code does not throw. If it still throws, only this request fails.
 absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle model) {
   try {
     return PlanRequest(std::move(request), std::move(model));

@@ -37,7 +37,7 @@ struct AnswerForm {
   // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
   int scale = 1;  // encoded bytes per byte of predictions, attention and features: text takes several times their size
-  // Number of images, each like this one, whose answers are sent in one message.
+  // Number of images whose answers are sent in one message; each answer is assumed to be as large as this one.
   int images = 1;
   // Largest message that the client accepts, in bytes.
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
@@ -124,7 +124,7 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Pending;  // state of a request, besides its message, until it is answered
+  struct Pending;  // state of a request, without its message, until it is answered
 
   // Records the end of a request in metrics, log and trace.
   void Count(Pending& pending, const absl::Status& status, absl::Duration spent);

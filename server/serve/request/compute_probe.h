@@ -22,8 +22,8 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // Longest time without an OK answer. After it, the server sends a probe image through its queue and an executor.
-  // Infinite: probes are sent only before the server is ready, and later to models that failed.
+  // Longest time without an OK answer. After this time, the server sends a probe image through its queue and an
+  // executor. Infinite: probes are sent only before the server is ready, and later to models that failed.
   absl::Duration interval = absl::Seconds(10);
   // Time limit of a probe. It must be much longer than the wait in a full queue, because a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);

@@ -46,7 +46,7 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
 // Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
-  // The smallest number of unsent bytes so far: rejections of new requests only add to it for moments.
+  // `least_unsent`: unsent bytes when clients last made progress. Rejections of new requests increase them for moments.
   int64_t unread = 0, least_unsent = 0;
   absl::Time moved = clock_.Now();
   WaitFor(options_.deadline, kHurriedDeadline, [&] {

@@ -19,7 +19,7 @@ struct DrainOptions {
   absl::Duration deadline = absl::Seconds(30);
 };
 
-// Shutdown of a server: lame duck, rejection of new requests, wait for accepted ones. Thread-safe.
+// Shutdown of a server: lame duck, rejection of new requests, wait for accepted requests. Thread-safe.
 class Drain {
  public:
   // Once nothing is left to compute, answers are dropped if no client has read anything for this time.
@@ -34,12 +34,12 @@ class Drain {
   struct Unanswered {
     bool computing = false;    // some requests still wait or compute
     int64_t answer_bytes = 0;  // bytes reserved for answers that clients have not read
-    int64_t unsent_bytes = 0;  // bytes of these answers, and of others, that the kernel has not accepted
+    int64_t unsent_bytes = 0;  // bytes of all answers that the kernel has not accepted
   };
 
   // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
   // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
-  // for a quarter of a second, at most half a second, so that late clients read "draining" instead of getting a broken
+  // for a quarter of a second, but at most half a second. So late clients read "draining" instead of getting a broken
   // connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
@@ -49,7 +49,7 @@ class Drain {
  private:
   // Waits until `done`, at most `longest`; after Hurry at most `hurried`.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
-  // Waits for the answers. Returns false if some were given up.
+  // Waits for the answers. Returns false if some answers were given up.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);
   void AwaitSilence(const Ledger& ledger);
 

@@ -53,18 +53,18 @@ struct AdmissionOptions {
 
 using HeldPlace = Held<Admission, Place>;
 
-// The resources of an admitted request. Each is given back once, at destruction or earlier.
+// The resources of an admitted request. Each resource is given back once, at destruction or earlier.
 struct Admitted {
-  // Removes the request from the predicted work, because it was computed or never will be. If not `used`, restores its
-  // quota as if it had never been taken.
+  // Removes the request from the predicted work, because it was computed or never will be. If `used` is false, gives
+  // its quota back as if it had never been taken.
   void Answered(bool used);
   // Gives everything back as if it had never been taken. For a request that is rejected because the server is busy.
   void Cancel();
 
   HeldRoom room = {};    // room for the answer
   HeldQuota quota = {};  // caller's quota
-  // Place in the queue. It is the last member, so that it is released first: if a client sends its next request after
-  // the answer, the place must be free.
+  // Place in the queue. The last member, so that it is released first: when a client sends a request after an answer,
+  // the place must be free.
   HeldPlace place = {};
 };
 
@@ -83,12 +83,12 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if the server, the model or the caller's share is full,
-  // or if the predicted answer time exceeds the deadline or limit. The prediction includes: the caller's own waiting
-  // work of the same or a higher priority; more urgent work that the caller is expected to send before the answer, at
-  // its recent rate; the turns of other callers; and the remaining time of the running batches. An idle server makes no
-  // prediction and admits the request, because otherwise a wrong prediction would never be corrected. RetryInfo is the
-  // time until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if a limit of the server or model or the caller's share
+  // is reached, or if the predicted answer time exceeds the deadline or limit. The prediction includes: the caller's
+  // waiting work of the same or higher priority; more urgent work that the caller is expected to send before the
+  // answer, at its recent rate; the turns of other callers; and the rest of the running batches. An idle server admits
+  // the request without a prediction: otherwise a wrong prediction would never be corrected. RetryInfo is the time
+  // until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
@@ -101,7 +101,7 @@ class Admission {
 
   const AdmissionOptions& options() const { return options_; }
 
-  // Resources besides the place in the queue: quotas of the callers, and room for answers.
+  // Resources in addition to the place in the queue: quotas of the callers, and room for answers.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 

@@ -68,12 +68,12 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
   std::sort(live.begin(), live.end());
 }
 
-// Adds cancelled and expired requests to `decision`. Returns the others in the order of the policy.
+// Adds cancelled and expired requests to `decision`. Returns the other requests in the order of the policy.
 std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
-  // If no request can be finished in time, late ones are tried: otherwise a wrong prediction would never be corrected.
+  // If all requests will be late, they are tried: otherwise a wrong prediction would never be corrected.
   const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
     return !request.cancelled && request.deadline > now + request.least;
   });

@@ -40,8 +40,8 @@ struct BatchOptions {
   int64_t executors = 0;
   // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
-  // Time, by class, after which a waiting request precedes requests of all classes that have not waited so long. So no
-  // class starves.
+  // Patience of each class. A request that has waited for this time precedes all requests whose patience has not
+  // passed, of any class. So no class starves.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -57,7 +57,7 @@ struct WaitingRequest {
   int64_t tokens = 0;
   int64_t pixels = 0;
   PriorityClass priority = kNormal;
-  uint32_t caller = 0;  // its id in CallerTurns
+  uint32_t caller = 0;  // the caller's id in CallerTurns
   absl::Duration cost;  // predicted executor time
   TurnTime turn_time;   // executor time of its caller so far; equal for all requests of a caller
   absl::Time arrival;
@@ -97,13 +97,13 @@ struct BatchDecision {
 // request has waited max_wait, or when a deadline in it is nearer than max_wait.
 //
 // Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. It has one model. It
-// has no cancelled request, no request whose deadline is at or before `now`, and no request that would miss its
-// deadline while other requests would not; the decision lists these requests separately. Every live request is chosen
-// after a time that depends only on the number of callers and the requests before it, not on later requests.
+// has no cancelled request and no request whose deadline is at or before `now`. If other requests can meet their
+// deadlines, it has no request that would be late. The decision lists these requests separately. Every live request is
+// chosen after a time that depends only on the number of callers and the requests before it, not on later requests.
 //
-// The policy needs only the first requests of each (model, caller, class) by Due, up to one more than fits the limits.
-// So a scheduler with long queues may pass only these and gets the same batch. The limits of a model are its requests'
-// `own`, otherwise those of `options`.
+// For each (model, caller, class), the policy needs only the first requests by Due: as many as fit the limits, and one
+// more. So a scheduler with long queues may pass only these requests and gets the same batch. The limits of a model are
+// its requests' `own`, otherwise those of `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
 // Tokens that the CPU engine computes together: a group of kGroupCells patches (models/engine/cpu/group.h), and their
@@ -112,10 +112,10 @@ inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCell
 
 // Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors): as many as have
 // at most kGroupTokens tokens in total, or more if their total cost is at most LongestPart(queued, executors). Small
-// batches end sooner, so new requests wait less; with a long queue, large batches save the fixed cost of each. This is
-// guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
-// over the waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or
-// no cost is known.
+// batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This is guided
+// self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost` over the
+// waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or no cost
+// is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
 // Returns half of one executor's equal part of the queued executor time.

@@ -17,8 +17,8 @@ namespace vitrine {
 
 class CallerQuotas;
 
-// Returns the maximum number of requests that the quota admits at once. This is its burst if one is set, otherwise the
-// requests of one second, but at least 1. Infinite for a quota without a rate.
+// Returns the maximum number of requests that the quota admits at once. This is its burst if a burst is set, otherwise
+// the requests of one second, but at least 1. Infinite for a quota without a rate.
 double BurstOf(const CallerQuota& quota);
 
 // One request in flight that counts against a caller's quota.

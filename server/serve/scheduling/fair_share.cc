@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-// Factor by which a caller's requests or bytes may exceed the free ones.
+// Maximum of (requests or bytes of a caller) / (free requests or bytes); see ShareVerdict.
 constexpr int64_t kFree = 8;
 
 // Returns the time in seconds after which the work of `other` exceeds the time of its turns; infinite if it never does.

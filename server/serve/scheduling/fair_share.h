@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Fair sharing of the executors: callers take turns by executor time. While several callers wait, each gets the same
-// executor time, regardless of the number and priorities of its requests; other callers take the time that a caller
-// does not use. A single caller gets all executor time. Priorities and deadlines order only the requests of one caller.
+// executor time, regardless of the number and priorities of its requests. Other callers get the time that a caller does
+// not use. A single caller gets all executor time. Priorities and deadlines order only the requests of one caller.
 //
 // CallerTurns counts the executor time, Decide (batching_policy.h) orders requests by this time, and WorkAhead predicts
 // the resulting wait.
@@ -39,7 +39,7 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 
 // Result of CheckShare. Requests or bytes under a limit are shared by dynamic thresholds (Choudhury and Hahne 1998):
 // while several callers are active, each may have at most eight times the free amount. So one greedy caller gets eight
-// ninths of the limit, several get equal parts, and a new caller always finds something free.
+// ninths of the limit, several greedy callers get equal parts, and a new caller always finds something free.
 enum class ShareVerdict { kFits, kFull, kOverShare };
 // Returns the verdict for a caller that has `own` of the `held` requests or bytes and takes `amount` more. If `shared`
 // is false, the caller is the only one and may take everything. A caller that has nothing may take any free amount.

@@ -51,7 +51,7 @@ struct InferenceRequest {
 
   bool is_routed = false;  // true: the traffic's shares chose the version; false: the client named it
   bool is_probe = false;   // sent by the server itself (see compute_probe.h); not in the latency histograms
-  std::string caller;      // Caller::Account, under which its share and quota are counted
+  std::string caller;      // Caller::Account, under which the caller's share and quota are counted
   absl::Time arrival;      // monotonic (see server/process/clock.h)
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;  // null: cannot be cancelled

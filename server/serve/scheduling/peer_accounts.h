@@ -23,11 +23,11 @@ namespace vitrine {
 std::string PlaceOf(std::string_view peer);
 
 // Assigns the account names under which fair shares and quotas are counted. The account of a caller with a credential
-// is its name. A caller without one gets an account by its network place (PlaceOf): a place gets one of kMost accounts
-// at its first call and gives it back after kIdle without a call. While all accounts are in use, further places share
-// one additional account. So any number of addresses has at most kMost + 1 names, which limits all data stored by name.
-// A place that gets a used account inherits the account's counts, which are then at least a minute old. Thread-safe;
-// takes only short locks.
+// is its name. A caller without a credential gets an account by its network place (PlaceOf). A place gets one of kMost
+// accounts at its first call, and gives it back after kIdle without a call. While all accounts are in use, further
+// places share one additional account. So any number of addresses has at most kMost + 1 names, which limits all data
+// stored by name. A place that gets a used account inherits the account's counts, which are then at least a minute old.
+// Thread-safe; takes only short locks.
 class PeerAccounts {
  public:
   static constexpr size_t kMost = 1024;
@@ -49,7 +49,7 @@ class PeerAccounts {
   };
   using Places = std::list<Place>;
 
-  // Frees at most two idle accounts; this is enough because each call adds at most one.
+  // Frees at most two idle accounts; this is enough because each call adds at most one account.
   void ForgetIdle(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Clock& clock_;

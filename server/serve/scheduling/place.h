@@ -18,7 +18,7 @@ struct Place {
   std::shared_ptr<const QueueLimits> model;
   int priority_class = 0;
   int64_t bytes = 0;
-  absl::Duration cost;       // predicted executor time; zero after an executor has begun
+  absl::Duration cost;       // predicted executor time; zero once an executor has begun the request
   bool is_computed = false;  // true also if the request will never be computed
 };
 

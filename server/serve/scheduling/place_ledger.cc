@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-// Number of callers with their own entry in predictions; the other callers share one.
+// Number of callers with their own entry in predictions; the other callers share one entry.
 constexpr size_t kBusiest = 64;
 // Time after a caller's last request for which capacity is kept free for the caller.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);

@@ -49,7 +49,7 @@ class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
   void NoteCaller(const std::string& caller, absl::Time now);
-  // Returns true if another caller has requests in flight or sent one within the last minute. `held`: OfServer(caller).
+  // Returns true if another caller has requests in flight or was active in the last minute. `held`: OfServer(caller).
   bool Shares(const std::string& caller, const Holdings& held, absl::Time now) const;
   // Returns the caller's index for the other functions; kNoCaller if the caller has no requests and is not recent.
   CallerId Find(const std::string& caller) const { return accounts_.Find(caller); }
@@ -77,7 +77,7 @@ class PlaceLedger {
   OwnWork Own(CallerId caller, int priority_class, absl::Time now) const;
   // Returns all callers except `asks` as one entry, which counts for at least as much as separate entries would.
   OtherCaller AllOthers(CallerId asks, absl::Time now) const;
-  // Returns the callers except `asks`. The busiest have one entry each; the others share one.
+  // Returns the callers except `asks`. The busiest callers have one entry each; the others share one entry.
   std::vector<OtherCaller> Others(CallerId asks, absl::Time now);
 
  private:
@@ -91,7 +91,7 @@ class PlaceLedger {
     absl::InlinedVector<std::pair<const QueueLimits*, Holding>, 1> models;  // only models with requests
 
     double Rate(absl::Time now,
-                int classes = kPriorityClasses) const;  // sum of `recent` rates, most urgent `classes` only
+                int classes = kPriorityClasses) const;  // sum of the rates of the most urgent `classes`
   };
 
   // Returns an empty account for kNoCaller.

@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns the rate at `now`, in executor seconds per second.
   double Rate(absl::Time now) const {
-    // Most callers have sent no request for longer than that, so the usual case needs no exponential.
+    // Most callers have sent no request in this time, so the usual case needs no exponential.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

@@ -29,10 +29,10 @@ class RunningBatches {
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
   // Returns the remaining time of each running batch, in rising order. The batch is expected to end when its prediction
-  // plus its error has passed. A late batch is expected to need as much more time as it is late. The remaining time is
-  // never less than the error.
+  // plus its error has passed. A batch that is late by t is expected to need another t. The remaining time is never
+  // less than the error.
   std::vector<absl::Duration> Left() const;
-  // Returns the predicted executor time of all running batches with their errors, including the part that has passed.
+  // Returns the sum of the predicted durations and errors of all running batches, including the part that has passed.
   absl::Duration Predicted() const;
 
  private:
@@ -51,9 +51,9 @@ class RunningBatches {
   std::vector<Slot> slots_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns the time until `executors` executors have done `work` of executor time. `left`, in rising order, has the
-// times for which some of them are still busy; the others are free. Zero work is done when the first executor is free.
-// Pure function; O(left.size()).
+// Returns the time until `executors` executors have done `work` of executor time. `left`: for each busy executor, the
+// time until it is free, in rising order. The other executors are free. Zero work is done when the first executor is
+// free. Pure function; O(left.size()).
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors);
 
 }  // namespace vitrine

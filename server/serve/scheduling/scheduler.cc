@@ -11,7 +11,7 @@ namespace {
 // Factor of a predicted time in the decision to drop a request: the prediction may be too high by some percent.
 constexpr double kSure = 0.8;
 
-// An image becomes its own batch only if its predicted time for decoding and drawing is longer than this.
+// Minimum predicted time for decoding and drawing an image that becomes its own batch.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
 // Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, this is
 // because a thread lost its core for a moment during the measurement.
@@ -36,7 +36,7 @@ const Ends& End() {
   return ends;
 }
 
-// Reports to the Admission object of the requests that an executor is busy with these requests.
+// Begins the batch at the Admission object that admitted the requests. Returns an empty object if none was admitted.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;

@@ -68,7 +68,7 @@ class Scheduler {
 
   // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the remaining requests with
   // UNAVAILABLE and lets the executors end. Batches that were already taken are finished. Idempotent; a second call may
-  // shorten the first.
+  // shorten the wait of the first.
   void Stop(absl::Duration drain);
 
   // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep or, if

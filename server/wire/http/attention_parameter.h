@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Numbers of layers or heads, or all of them. Empty: the default of the gRPC API.
+// Indices of layers or heads, or `all` of them. Without indices and `all`, the default of the gRPC API applies.
 struct AttentionNumbers {
   std::vector<int32_t> numbers = {};
   bool all = false;
@@ -31,10 +31,10 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Returns the request for this attention from a model with `ability`. By default `encoding` is an overlay for kinds
-// that fit on the image, and numbers for others. INVALID_ARGUMENT: the model lacks the kind (the message lists its
-// kinds), or an overlay of a kind that does not fit on the image is requested. Layers and heads are checked by
-// PlanRequest.
+// Returns the request for this attention from a model with `ability`. If `encoding` is not set, it is an overlay for
+// kinds that fit on the image, and numbers for other kinds. INVALID_ARGUMENT: the model lacks the kind (the message
+// lists its kinds), or an overlay of a kind that does not fit on the image is requested. Layers and heads are checked
+// by PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

@@ -45,8 +45,8 @@ struct HttpClassifyFront::Pending {
 namespace {
 
 constexpr char kClassifyVerb[] = ":classify";
-// Limit on the attention and features in an answer. It replaces the lower default of the gRPC API, because a client
-// that requests maps or features needs all of them.
+// Limit on the bytes of attention and features in an answer. It replaces the lower default of the gRPC API, because a
+// client that requests maps or features needs all of them.
 constexpr int64_t kHttpAttentionBytes = int64_t{16} << 20;
 
 absl::Status NothingHere(const HttpRequest& request) {
@@ -68,8 +68,8 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
                    curl_line));
 }
 
-// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported, and the
-// remedy if it is too large.
+// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported, and a
+// remedy if the body is too large.
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (IsTooLarge(body.status())) {
     return TooLargeError(absl::StrCat(std::string(body.status().message()),
@@ -168,8 +168,8 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
   }
   pending.wanted.MergeFrom(pending.query.request);
   if (pending.wanted.request_id().empty()) pending.wanted.set_request_id(RequestIdOf(request).value_or(""));
-  // Finds the version before the image arrives, because "all" layers and heads depend on the model. This version also
-  // answers, and later errors count as requests of its model.
+  // Finds the version before the image arrives, because "all" layers and heads depend on the model. The same version
+  // computes the answer, and later errors are counted for its model.
   ASSIGN_OR_RETURN(ModelHandle model, service_.Find(pending.wanted, *caller));
   pending.call.version = {.model = std::move(model), .is_routed = NamesNoVersion(pending.wanted)};
   return absl::OkStatus();

@@ -13,9 +13,9 @@
 
 namespace vitrine {
 
-// Classification of raw image files over HTTP: the body is a JPEG, PNG or WebP; the answer is JSON. A bearer token is
-// in the header Authorization; each path needs the access right of its RPC. Thread-safe. The parts must outlive the
-// object.
+// Serves the classification of raw image files over HTTP: the body is a JPEG, PNG or WebP; the answer is JSON. A bearer
+// token is in the header Authorization; each path needs the access right of the RPC beside it. Thread-safe. The
+// arguments must outlive the object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
 //   GET  /v1/models                              vitrine.v1.Registry/ListModels
 //   GET  /v1/models/NAME[/versions/V]            vitrine.v1.Registry/GetModel
@@ -32,15 +32,14 @@ class HttpClassifyFront {
   struct Target;
   struct Pending;
   absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
-  // Answers GET of a version: see ModelJson.
+  // Answers GET for a version with ModelJson.
   HttpHandling Describe(const Target& target, const HttpRequest& request);
   HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
-  // Fills `pending` from the path, query and headers. Returns the error of `caller`, or an error if the caller may not
-  // use the model.
+  // Fills `pending` from the path, query and headers. Returns the error of `caller`; or an error if the caller may not
+  // use the model, or if the request is invalid.
   absl::Status ReadHead(const Target& target, const absl::StatusOr<Caller>& caller, const HttpRequest& request,
                         Pending& pending) const;
-  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
-  // returns.
+  // Passes the request, or its rejection, to the service, which counts both. A rejection is sent before Submit returns.
   void Submit(absl::StatusOr<ReceivedClassify> message, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

@@ -30,7 +30,7 @@ struct ClassifyQuery {
 };
 
 // Parses a query. INVALID_ARGUMENT: an unknown parameter (the message lists the known ones), a repeated parameter other
-// than `attention`, a parameter without effect, or an invalid value (the message states the valid ones).
+// than `attention`, a parameter without effect (`normalize` alone), or an invalid value (the message lists valid ones).
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query);
 
 }  // namespace vitrine

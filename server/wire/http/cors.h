@@ -17,7 +17,7 @@ class CrossOrigin {
  public:
   explicit CrossOrigin(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
-  // Checks the origins. INVALID_ARGUMENT names an origin that no browser sends: it must be SCHEME://HOST[:PORT] in
+  // Checks the origins. INVALID_ARGUMENT names an origin that no browser sends: an origin is SCHEME://HOST[:PORT] in
   // lower case.
   static absl::Status Validate(const std::vector<std::string>& origins);
 

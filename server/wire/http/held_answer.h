@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Approximate bytes of JSON per byte of a value: a number has up to twelve digits.
+// Approximate bytes of JSON per byte of a value: a four-byte number has up to twelve digits.
 inline constexpr int kJsonScale = 3;
 
 // Sends the result of `make`. Sets the size of `held`; releases `held` once the response was sent or the client has
@@ -26,7 +26,7 @@ inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, ab
   });
 }
 
-// Answers without reading the body. `submit` must send the response before it returns, as it does for rejections.
+// Answers with the response that `submit` sends, without reading the body. `submit` must send it before returning.
 inline HttpHandling AnswerAtOnce(absl::FunctionRef<void(std::shared_ptr<HttpReply>)> submit) {
   class ReplyAtOnce final : public HttpReply {
    public:

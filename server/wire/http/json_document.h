@@ -18,8 +18,7 @@ class JsonDocument {
   bool Parse(std::string_view text);
   // After Parse returned false: returns the position of the wrong byte, counted from 1; 0 if nested too deeply.
   size_t wrong_byte() const { return wrong_byte_; }
-  // After Parse returned false: returns true if the text is JSON up to wrong_byte(), where a number exceeds a double's
-  // range.
+  // After Parse returned false: returns true if the reason is a number that exceeds the range of double.
   bool is_out_of_range() const { return is_out_of_range_; }
   // Returns the document on one line. Invalid UTF-8 is replaced.
   std::string Text() const { return TextOf(root); }

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Allows the page's own files only, and no inline scripts or styles.
+// Content-Security-Policy: allows only files of this server, and no inline scripts or styles.
 constexpr char kPagePolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
@@ -56,7 +56,7 @@ absl::Status RefuseSamples(const std::string& folder, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat("--page-samples is \"", folder, "\", ", why));
 }
 
-// Returns the files DIR/GROUP/NAME, sorted; at most `most` + 1 of them.
+// Returns the files GROUP/NAME of the folder, sorted; at most `most` + 1 files.
 absl::StatusOr<std::set<fs::path>> FindSamples(const std::string& folder, size_t most) {
   std::set<fs::path> found;
   try {

@@ -25,9 +25,8 @@ class PageFiles {
   static constexpr int64_t kMaxSampleBytes = int64_t{16} << 20;
   static constexpr int kMaxSamples = 256;
 
-  // Reads the samples: the image files DIR/GROUP/NAME in the folder `samples`; empty: no samples. `burst`: the page
-  // lets visitors send many requests at once. INVALID_ARGUMENT: the folder cannot be read, has no sample or exceeds a
-  // limit.
+  // Reads the samples: the image files GROUP/NAME in the folder `samples`; empty: no samples. `burst`: the page lets
+  // visitors send many requests at once. INVALID_ARGUMENT: the folder cannot be read, has no sample or exceeds a limit.
   static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples, bool burst);
 
   bool Has(std::string_view path) const { return files_.contains(path); }
@@ -40,8 +39,8 @@ class PageFiles {
   struct File {
     std::string type;
     std::string_view bytes;
-    std::string packed;  // gzip-compressed content; empty if it is not smaller
-    std::string tag, packed_tag;
+    std::string packed;           // gzip-compressed content; empty if it is not smaller
+    std::string tag, packed_tag;  // ETags of `bytes` and `packed`
   };
   PageFiles() = default;
   void Add(std::string path, std::string type, std::string_view bytes);

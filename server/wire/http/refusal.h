@@ -23,11 +23,11 @@ std::string TypedErrorBody(const absl::Status& status);
 // Returns {"error": {"message", "type", "param", "code"}, "code": CODE}. The member "error" has the form that OpenAI's
 // clients expect, and the outer "code" is as in TypedErrorBody.
 std::string OpenAiErrorBody(const absl::Status& status);
-// Adds to an error the name of the wrong member of the body. OpenAiErrorBody writes it as "param".
+// Adds to an error the name of the wrong member of the body. OpenAiErrorBody writes this name as "param".
 absl::Status AboutMember(absl::Status status, absl::string_view member);
 
 // Returns the response to a rejected request. `body_of` is ErrorBody, TypedErrorBody or OpenAiErrorBody. Adds
-// Retry-After if the status has a delay, and WWW-Authenticate for 401. The status must not be OK.
+// Retry-After if the status has a retry delay, and WWW-Authenticate for 401. The status must not be OK.
 HttpResponse Refusal(const absl::Status& status, std::string (*body_of)(const absl::Status&));
 
 // Returns 405 for a path that supports only the methods in `allow`, for example "GET, HEAD". `sentence` replaces the

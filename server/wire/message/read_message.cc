@@ -61,7 +61,7 @@ absl::Status CheckBeside(size_t bytes) {
       absl::StrCat("the message has ", bytes, " bytes besides its images; at most ", kMostBesideBytes, " are read"));
 }
 
-// Merges one occurrence of a tensor with earlier ones. Returns false if it is malformed.
+// Merges one occurrence of the tensor field with earlier occurrences. Returns false if it is malformed.
 bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& data) {
   MessageWalker walker(tensor, MessageWalker::kMaxDepth - 1);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -74,8 +74,8 @@ bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& dat
   return !walker.is_malformed();
 }
 
-// Measures an input's contents: adds the bytes of fields that this server does not read as values to `beside`, and the
-// number of length-delimited fields to `pieces`. Protobuf will reject malformed contents.
+// Measures an input's contents: adds to `beside` the bytes of fields whose values this server does not read, and to
+// `pieces` the number of length-delimited fields. Protobuf will reject malformed contents.
 void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) {
   MessageWalker walker(contents);
   while (const std::optional<WireField> field = walker.Next()) {
@@ -87,7 +87,7 @@ void MeasureContents(std::string_view contents, size_t& pieces, size_t& beside) 
   }
 }
 
-// Returns the bytes of a field that are not tensor values. The field must not be raw_input_contents.
+// Returns the number of bytes of a field that are not tensor values. The field must not be raw_input_contents.
 size_t BytesBeside(const WireField& field, size_t& pieces) {
   size_t beside = field.whole.size();
   if (!field.IsBytes(ModelInferRequest::kInputsFieldNumber)) return beside;

@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Functions that parse a message in one pass over the received bytes: large bytes fields stay in place, and protobuf
-// parses the other fields. Within the limits below, the result equals protobuf's.
+// Functions that parse a message in one pass over the received bytes: large fields of the type bytes stay in place, and
+// protobuf parses the other fields. Within the limits below, the result equals protobuf's.
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
@@ -22,7 +22,7 @@ struct ReceivedInfer {
   std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
 };
-// Maximum number of raw contents that are kept; a request with more than one is rejected later.
+// Maximum number of raw contents that are kept. A valid request has at most one; SplitInput rejects a request with two.
 inline constexpr size_t kMostRawContents = 2;
 
 // Parse a message. INVALID_ARGUMENT: the bytes are not such a message ("the message cannot be parsed as

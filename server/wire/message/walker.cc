@@ -20,7 +20,7 @@ bool MessageWalker::ReadTag(uint32_t& tag) {
   tag = 0;
   for (int i = 0; i < kTagBytes && at_ != end_; ++i) {
     const auto byte = static_cast<uint8_t>(*at_++);
-    tag |= uint32_t{byte & 0x7FU} << 7 * i;  // drops the bits above 32, as protobuf does
+    tag |= uint32_t{byte & 0x7FU} << 7 * i;  // drops bits from index 32 on, as protobuf does
     if (byte < 0x80) return tag >> kTypeBits != 0;
   }
   return false;

@@ -30,7 +30,7 @@ constexpr std::array<int8_t, 256> MakeDigits() {
 
 constexpr std::array<int8_t, 256> kDigits = MakeDigits();
 
-// Decodes %XX. A percent sign that begins no escape stays.
+// Decodes %XX. Keeps other percent signs.
 std::string WithoutEscapes(std::string_view text) {
   std::string plain;
   plain.reserve(text.size());

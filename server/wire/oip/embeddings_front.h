@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// POST /v1/embeddings for OpenAI's clients (see ReadEmbeddings). A bearer token is in the header Authorization; access
-// is as for vitrine.v1.Classifier/Classify. Thread-safe. The parts must outlive the object.
+// POST /v1/embeddings for OpenAI's clients (see ReadEmbeddings). A bearer token is in the header Authorization; the
+// caller needs the right to call vitrine.v1.Classifier/Classify. Thread-safe. The arguments must outlive the object.
 class EmbeddingsFront {
  public:
   // `parsed`: budget of JSON bytes that are parsed at the same time.
@@ -28,8 +28,7 @@ class EmbeddingsFront {
  private:
   struct Pending;
   absl::StatusOr<EmbeddingsRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
-  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
-  // returns.
+  // Passes the request, or its rejection, to the service, which counts both. A rejection is sent before Submit returns.
   void Submit(absl::StatusOr<EmbeddingsRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

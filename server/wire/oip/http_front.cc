@@ -113,7 +113,7 @@ HttpResponse Json(const Message& message, int code = 200) {
 
 using Path = std::vector<std::string>;
 
-// Returns the methods that a path has; empty if it has none.
+// Returns the methods that a path supports; empty if the path is unknown.
 absl::string_view MethodsOf(const Path& path) {
   constexpr absl::string_view kGet = "GET, HEAD", kPost = "POST";
   const size_t size = path.size();
@@ -296,8 +296,8 @@ absl::Status OipHttpFront::ReadHead(const absl::StatusOr<Caller>& caller, const 
     }
   }
   pending.curl_line = CurlLine(request, named.model, pending.target.version);
-  // Checks only that the version exists. The answering version is chosen after the body is read, because the body may
-  // have a request id.
+  // Checks only that the version exists. The version that answers is chosen after the body is read, because the choice
+  // depends on the request id, which may be in the body.
   ASSIGN_OR_RETURN(const v1::ClassifyRequest wanted, AddressOf(named.model, pending.target.version));
   return service_.Find(wanted, *caller).status();
 }

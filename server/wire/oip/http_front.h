@@ -18,8 +18,8 @@
 
 namespace vitrine {
 
-// The Open Inference Protocol's REST form. A bearer token is in the header Authorization; each path needs the access
-// right of the RPC of the same name. Thread-safe. The parts must outlive the object.
+// Serves the Open Inference Protocol's REST form. A bearer token is in the header Authorization; each path needs the
+// access right of the RPC beside it. Thread-safe. The arguments must outlive the object.
 //   GET  /v2                                   ServerMetadata
 //   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 if not
 //   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
@@ -52,8 +52,7 @@ class OipHttpFront {
   HttpHandling Infer(Target target, const std::shared_ptr<HttpRequest>& request);
   absl::Status ReadHead(const absl::StatusOr<Caller>& caller, const HttpRequest& request, Pending& pending) const;
   absl::StatusOr<HttpInferRequest> ReadBody(const Pending& pending, absl::StatusOr<std::string> body);
-  // Passes the request, or the error that rejects it, to the service, which counts it. An error is sent before Submit
-  // returns.
+  // Passes the request, or its rejection, to the service, which counts both. A rejection is sent before Submit returns.
   void Submit(absl::StatusOr<HttpInferRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply);
 
   ClassifyService& service_;

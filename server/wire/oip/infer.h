@@ -19,10 +19,10 @@ namespace vitrine {
 // Callback for the answer or the error.
 using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferResponse>)>;
 
-// Size of one request's batch.
+// Size of the batch that one request contains.
 struct BatchSize {
-  int64_t requests = 1;
-  int64_t bytes = 0;  // sum over all images
+  int64_t requests = 1;  // number of images
+  int64_t bytes = 0;     // sum over all images
 };
 
 // Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED gives the limit, without RetryInfo since a
@@ -30,11 +30,11 @@ struct BatchSize {
 absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota);
 
-// Runs a ModelInfer request. Each of its images becomes one request, which is admitted, batched and counted like any
-// other. One version answers all images; the images share call.held. If an image fails, the first error answers the
-// whole request; the images that still wait are dropped and counted as ABORTED. A batch that even an idle server would
-// not admit (see CheckBatch) is rejected as one request. `request` may be the error of a message that could not be
-// parsed. Calls `done` exactly once: on this thread, or later on an executor's thread.
+// Runs a ModelInfer request. Each of its images becomes a request of its own, which is admitted, batched and counted
+// like other requests. One version answers all images; the images share call.held. If an image fails, the first error
+// answers the whole request; the images that still wait are dropped and counted as ABORTED. A batch that even an idle
+// server would not admit (see CheckBatch) is rejected as one request. `request` may be the error of a message that
+// could not be parsed. Calls `done` exactly once: on this thread, or later on an executor's thread.
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done);
 
 }  // namespace vitrine

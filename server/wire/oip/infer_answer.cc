@@ -41,7 +41,7 @@ void AppendTexts(const v1::ClassifyResponse& part, const std::string& output, in
   }
 }
 
-// Appends [rows, columns] of each image's only map.
+// Appends each image's only map: [rows, columns] values.
 absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
                              ModelInferResponse::InferOutputTensor& tensor, std::string& raw) {
   const v1::AttentionMap& first = parts.front().attention(0);
@@ -62,7 +62,7 @@ absl::Status AppendAttention(const std::vector<v1::ClassifyResponse>& parts,
   return absl::OkStatus();
 }
 
-// Appends [width] of each image's only feature, or [registers, width]. Sets the parameters.
+// Appends each image's only feature: [width] or [registers, width] values. Sets the parameters.
 void AppendEmbedding(const std::vector<v1::ClassifyResponse>& parts, ModelInferResponse::InferOutputTensor& tensor,
                      std::string& raw) {
   int64_t tokens = 0;

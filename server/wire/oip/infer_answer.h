@@ -16,8 +16,8 @@ namespace vitrine {
 inline constexpr char kWeightsParameter[] = "weights_sha256";
 inline constexpr char kTokensParameter[] = "tokens";
 
-// Builds the answer to a ModelInfer request from the answers to its images, in order; at least one. Values are in
-// raw_output_contents. INVALID_ARGUMENT: the attention maps of a batch have different sizes and form no tensor.
+// Builds the answer to a ModelInfer request from `parts`, the answers to its images in order (at least one). Values are
+// in raw_output_contents. INVALID_ARGUMENT: the attention maps of a batch have different sizes and form no tensor.
 absl::StatusOr<inference::ModelInferResponse> MakeInferResponse(const std::vector<RequestedOutput>& outputs,
                                                                 const std::vector<v1::ClassifyResponse>& parts);
 

@@ -232,7 +232,7 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
   return request;
 }
 
-// Writes the elements of a BYTES tensor, which must be valid; this server made it.
+// Writes the elements of a BYTES tensor. The tensor comes from this server, and must be valid.
 void PutTexts(std::string_view raw, json& data) {
   while (raw.size() >= kElementLengthBytes) {
     const uint32_t length = ElementLength(raw);
@@ -305,7 +305,7 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
                                     : "the body",
                                 document));
   std::string_view binary = all.substr(text.size());
-  if (binary.size() < text.size()) {  // keeps no long JSON until the answer: only images count as a request's bytes
+  if (binary.size() < text.size()) {  // frees a long JSON early: only images count as a request's bytes
     owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::string(binary), {}});
     binary = owner->bytes;
   }

@@ -84,8 +84,8 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
   return std::nullopt;
 }
 
-// Reads the output's parameters. If one is absent, reads it from the request, because tritonclient cannot set
-// parameters of an output.
+// Reads the output's parameters. Reads absent parameters from the request, because tritonclient cannot set parameters
+// of an output.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
@@ -118,7 +118,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
   return requested;
 }
 
-// Returns the requested feature; if the output names none, the model's first vector.
+// Returns the requested feature; if the output names none, the model's first feature other than patch tokens.
 absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const FeatureAbility& ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"embedding\"", {"kind", "normalize", "binary_data"}));
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));

@@ -53,8 +53,8 @@ struct InferPlan {
 // invalid version, or an unknown or invalid parameter.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
-// Returns true if each answer on a stream must be marked as the last one of its request. Clients that support several
-// answers per request ask for this mark.
+// Returns true if each answer on a stream must be marked as the last answer to its request. Clients that support
+// several answers per request ask for this mark.
 bool AsksForFinalMark(const inference::ModelInferRequest& request);
 
 // Returns the parameter timeout (microseconds); infinite if it is absent or 0.
@@ -63,8 +63,8 @@ absl::StatusOr<absl::Duration> TimeoutOf(const inference::ModelInferRequest& req
 // Plans the whole request. An error (INVALID_ARGUMENT, FAILED_PRECONDITION or UNIMPLEMENTED) names the fault.
 absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& model);
 
-// Returns the bytes of `outputs` for one image, without attention and features. `longest_label` is the longest label's
-// length.
+// Returns the size in bytes of `outputs` for one image, without attention and features. `longest_label` is the longest
+// label's length.
 int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label);
 
 }  // namespace vitrine

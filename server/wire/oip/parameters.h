@@ -16,8 +16,8 @@
 
 namespace vitrine {
 
-// Parameters of a request, an input or an output of the Open Inference Protocol. The readers return nullopt if a
-// parameter is absent, and INVALID_ARGUMENT if it has another type.
+// Parameters of a request, an input or an output of the Open Inference Protocol. The functions that read them return
+// nullopt if a parameter is absent, and INVALID_ARGUMENT if the parameter has another type.
 using InferParameters = google::protobuf::Map<std::string, inference::InferParameter>;
 
 absl::StatusOr<std::optional<int64_t>> WholeNumber(const InferParameters& parameters, const std::string& name);

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Retry delay: by then, most JSON that is being parsed is done.
+// Retry delay. By then, most JSON that is now being parsed has been parsed.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 

@@ -26,7 +26,7 @@ struct TensorView {
 // Maximum number of images in one request.
 inline constexpr int kMaxBatch = 64;
 
-// Bytes of the little-endian length before each BYTES element in raw contents.
+// Size of the little-endian length before each BYTES element in raw contents.
 inline constexpr size_t kElementLengthBytes = 4;
 // Returns the length of the first element. `raw` must have at least kElementLengthBytes bytes.
 uint32_t ElementLength(std::string_view raw);
@@ -39,8 +39,8 @@ std::string ElementLengthOf(std::string_view element);  // the length as raw byt
 // - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.
 // - FP32 of the same shapes: pixels from 0 to 1; with the parameter normalized, the model's normalized input.
 // C is 1 or 3 and determines the layout; if two sides could be C, the parameter layout (NHWC or NCHW) is required. The
-// parameter binary_data_size is ignored. For a tensor view (`view` is not null) the input is FP32 [n, C, H, W] with
-// pixels as in ToModelInput, without parameters.
+// parameter binary_data_size is ignored. For a tensor view (`view` is not null), the input is FP32 [n, C, H, W] without
+// parameters; ToModelInput describes its pixels.
 // INVALID_ARGUMENT names the fault. Image files are not parsed here; the range of floats is checked only for a view.
 // UNIMPLEMENTED: shared memory.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request, const TensorView* view = nullptr);

@@ -39,7 +39,7 @@ Unscaling UnscalingOf(PixelScale scale, int channel, int channels) {
   return {.offset = channels == 1 ? kVggGrey : kVggMean[static_cast<size_t>(channel)]};
 }
 
-// Returns true if the values seem to be divided: all are from -1 to 1, and at least one is not a whole number.
+// Returns true if all values are from -1 to 1 and not all are whole numbers, as for pixels divided by 255.
 bool LooksDivided(std::string_view values) {
   bool is_whole = true;
   for (; !values.empty(); values.remove_prefix(sizeof(float))) {

@@ -28,13 +28,11 @@ namespace {
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// There are several threads because a call may wait for a model, and the call that undoes the first call needs a free
-// thread.
+// Several threads, because while one call waits for a model, another call must be able to undo the first one.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes models that the caller may not see. The answer contains such models if the request named no model, because it
-// then covers all models.
+// Removes models that the caller may not see. The answer to a request that names no model covers all models.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {
@@ -64,8 +62,8 @@ const Request& ToAdminRequest(const Request& request) {
   return request;
 }
 
-// Translate load and unload of the Open Inference Protocol. unload_dependents, which its clients always send, is
-// ignored, because no model depends on another.
+// Translate load and unload of the Open Inference Protocol. unload_dependents, which the protocol's clients always
+// send, is ignored, because no model depends on another model.
 v1::LoadModelRequest ToAdminRequest(const inference::RepositoryModelLoadRequest& request) {
   v1::LoadModelRequest asked;
   asked.set_model(request.model_name());
@@ -218,7 +216,7 @@ class AdminServer : public AdminFront {
 
  private:
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // The mode of the socket already excludes other users, if it was not changed.
+    // The socket's mode already excludes other users, unless somebody has changed the mode.
     if (is_unix && !IsTrusted(*request->peer)) {
       return HttpHandling::Answer(
           {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});

@@ -32,7 +32,7 @@ class OpenEndedCall {
   virtual void Close() = 0;
 };
 
-// The set of open long calls, so that draining can end them. Thread-safe.
+// The set of open calls of this kind, so that draining can end them. Thread-safe.
 class OpenEndedCalls {
  public:
   // Adds a call. After CloseAll, closes it at once.
@@ -55,7 +55,7 @@ struct CallParts {
   Health& health;
   // Runs work that no quota limits.
   CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
-  OpenEndedCalls streams = {};  // calls that contain requests
+  OpenEndedCalls streams = {};  // calls in which the client sends requests
   OpenEndedCalls watches = {};
 };
 
@@ -80,7 +80,7 @@ inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 inline constexpr size_t kMaxNameBytes = 128;
 absl::Status CheckNameLength(const std::string& what, const std::string& name);
 
-// Each adds the methods of one service. `parts` must outlive the server's calls.
+// Add the methods of one service each. `parts` must outlive the server's calls.
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);
 void AddRegistryCalls(GrpcServer& server, CallParts& parts);
 void AddHealthCalls(GrpcServer& server, CallParts& parts);

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Smallest message that is compressed.
+// Size in bytes from which a message is compressed.
 constexpr size_t kLeastCompressed = size_t{1} << 10;
 
 HttpHeaders HeadOf(const HttpRequest& request) {
@@ -131,7 +131,7 @@ void GrpcCall::Read(absl::string_view bytes) {
 }
 
 bool GrpcCall::Keep(absl::string_view rest) {
-  if (!taken_.bytes.empty()) {  // `rest` is its end
+  if (!taken_.bytes.empty()) {  // `rest` is the end of taken_
     taken_.read = taken_.bytes.size() - rest.size();
     return true;
   }

@@ -57,8 +57,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
  protected:
   // Runs before anything is read, and before OnDeadline.
   virtual void Start() {}
-  // The functions below are for the kinds of calls to override. OnMessage and OnHalfClosed run one at a time, on the
-  // connection's thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
+  // Derived classes override the functions below. OnMessage and OnHalfClosed run one at a time, on the connection's
+  // thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
   virtual void OnMessage(absl::StatusOr<MessageBytes> message) = 0;
   // Runs when the client has sent all its messages.
   virtual void OnHalfClosed() = 0;
@@ -72,8 +72,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
 
   // Stops reading and calls OnFault. Does nothing if reading has already ended.
   void Fault(const absl::Status& why);
-  // Pauses reading: OnMessage is not started, and the client can send at most its flow control window, until
-  // ResumeReading.
+  // Pauses reading until ResumeReading: OnMessage is not called again, and the client can send at most its window.
   void PauseReading();
   void ResumeReading();
 
@@ -84,8 +83,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void Finish(const absl::Status& status, std::shared_ptr<void> held = nullptr);
   // Sends the frame and ends the call with OK.
   void FinishWith(std::string frame, std::shared_ptr<void> held = nullptr);
-  // Compresses the frame on a worker, then calls `send` with it. If the call does not use gzip, the frame is small or
-  // no worker is free, calls `send` on this thread at once with the unchanged frame.
+  // Compresses the frame on a worker, then calls `send` with it. If the call does not use gzip, if the frame is small
+  // or if no worker is free, calls `send` at once with the unchanged frame.
   void Compress(std::string frame, std::function<void(std::string)> send);
   // Runs `work` on one of the workers, as work of `account`. If `work` throws, as a library may, ends the call with
   // INTERNAL. Errors: see CallWorkers::Do.
@@ -97,7 +96,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const std::shared_ptr<std::atomic<bool>>& cancelled() const { return opening_.request->hung_up; }
   absl::Time deadline() const { return opening_.deadline; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
-  // Network of the client; networks take turns on the workers.
+  // Name of the client's network (see PlaceOf). The workers serve networks in turn.
   const std::string& place() const { return place_; }
 
   // Metadata that is sent in addition to the call's own. Set before anything is sent.
@@ -117,12 +116,12 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
     void Clear();
   };
 
-  // Reads `bytes`, then the bytes that arrived in the meantime. This thread must have set is_reading_; Read clears it
-  // at the end, or passes it to a worker.
+  // Reads `bytes`, then the bytes that arrived in the meantime. The calling thread must have set is_reading_. Read
+  // clears it at the end, unless a worker continues to read.
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(absl::string_view& bytes);
-  // Keeps the bytes that Read has left, in taken_. Returns false if the budget is used up.
+  // Stores in taken_ the bytes that Read has left. Returns false if the budget is used up.
   bool Keep(absl::string_view rest);
   // If reading is paused, keeps the bytes; if reading has ended, drops them. In both cases clears is_reading_ and
   // returns true. Otherwise returns false.

@@ -35,7 +35,7 @@ struct GrpcServerOptions {
 };
 
 // gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe except Add and
-// Start. The destructor waits for the calls: each must have been answered, and each stream closed.
+// Start. The destructor waits for the calls, so each call must be answered and its stream closed.
 class GrpcServer {
  public:
   // Creates the object of a new call, on the connection's thread.

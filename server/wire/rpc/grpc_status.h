@@ -19,9 +19,9 @@ struct GrpcStatus {
 };
 
 // Converts the status of a call for its client. Codes are unchanged. Messages are kept, except for INTERNAL, UNKNOWN
-// and DATA_LOSS. The text of these may come from a library and contain paths, addresses or another client's data, so a
-// fixed message replaces it; log the original first. RetryAfter of the status becomes a google.rpc.RetryInfo in
-// `details`.
+// and DATA_LOSS. Messages of these three codes may come from a library and contain paths, addresses or another client's
+// data, so a fixed message replaces them; log the original first. RetryAfter of the status becomes a
+// google.rpc.RetryInfo in `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 
 // Converts the status of one request on a stream in the same way. The status must not be OK.

@@ -18,7 +18,7 @@ namespace vitrine {
 // Health status, for the standard health service and for /readyz:
 //   "" and each full service name   SERVING if WhyNotServing is empty
 //   "model/<name>"                  SERVING if a version of the model is ready and computes
-// Follows the registry. Thread-safe.
+// Events of the registry update the status. Thread-safe.
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;

@@ -77,7 +77,7 @@ absl::StatusOr<MessageBytes> Decompressed(const ReceivedBytes& compressed, int64
                                           const std::shared_ptr<ByteBudget>& budget) {
   const auto size = static_cast<int64_t>(compressed.bytes.size());
   const int64_t most = std::min(max_bytes, std::max(kMostFree, kMostRatio * size));
-  // Gunzip enforces the size in the trailer.
+  // The size in the trailer is charged in advance, because Gunzip decompresses no more than this size.
   BudgetShare share(budget);
   if (!share.Add(std::min(most, static_cast<int64_t>(StatedGunzipSize(compressed.bytes))))) return NoRoom();
   ASSIGN_OR_RETURN(std::string bytes, Gunzip(compressed.bytes, static_cast<size_t>(most)));

@@ -57,7 +57,7 @@ class CheckedCall : public SingleCall {
   }
 
  protected:
-  // Returns the account by which workers take turns: the caller's name, or its network if it is anonymous.
+  // Returns the account by which workers take turns: the caller's name, or the network of an anonymous caller.
   const std::string& Account() const { return caller_->IsAnonymous() ? place() : caller_->name; }
 
   CallParts& parts_;
@@ -228,7 +228,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     return absl::OkStatus();
   }
 
-  // Runs on the source's thread, or inside Subscribe.
+  // Runs on the thread that reports the event, or inside Subscribe.
   void OnEvent(const Event& event) {
     if (waiting_->fetch_add(1, std::memory_order_relaxed) >= kMaxWaitingEvents) {
       return Finish(absl::ResourceExhaustedError("the watcher reads too slowly; watch again for the current state"));
@@ -254,7 +254,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     if (id != 0) Kind::Unsubscribe(parts_, id);
   }
 
-  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // unread events
+  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // events not yet sent
   Mutex mutex_;
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t subscription_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -20,8 +20,8 @@ namespace vitrine {
 // Limit on requests of one stream whose answers the client has not read. At the limit, the server stops reading the
 // stream, so that a client that reads no answers uses limited memory.
 inline constexpr int kMaxInFlight = 64;
-// Limit on the bytes of one stream's unread answers, plus the planned size of answers in flight. The last request read
-// may exceed it.
+// Limit on the answer bytes of one stream: bytes that the client has not read, and the planned bytes of requests in
+// flight. At the limit, the server stops reading. The request read last may bring the sum above the limit.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A bidirectional call: each message is a request that gets one answer. The call ends once nothing is in flight and one
@@ -56,7 +56,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   // Handles the request and ensures that Answer is called once for it. Runs on the reading thread.
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
-  // Fills the context of a request whose `held` is set. Authorizes every request, so that a token revoked during the
+  // Fills the context of `read`, whose `held` must be set. Authorizes every request, so that a token revoked during the
   // stream fails at the next request. Errors are those of Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
   // Returns true if another unanswered request has the same id.
@@ -74,8 +74,8 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void OnGone() final;
 
   void AnswerWith(const std::shared_ptr<InFlight>& read, std::string frame);
-  // Sends the answers that are due, or drops them if the client has left. Ends the call if nothing is left. Moves
-  // requests that were sent or dropped to `sent`, which must be destroyed after the lock is released.
+  // Sends the answers that are due, or drops them if the client has left. Ends the call if nothing is left. Moves to
+  // `sent` the requests whose answers were sent or dropped; destroy `sent` after the lock is released.
   void Continue(std::deque<std::shared_ptr<InFlight>>& sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs when an InFlight is destroyed.
   void OnTaken(int64_t bytes);
@@ -88,7 +88,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
 
   Mutex mutex_;
   std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // unanswered requests, in the order read
-  // number of InFlight objects: in_flight_, and answers not yet sent
+  // number of InFlight objects: unanswered requests, and answers that are not yet sent
   int held_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // sum of `bytes` of these objects
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // true: the client can no longer be reached

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Limits of the clients' connections.
+// Limits of a client's connection.
 struct TransportOptions {
   // Maximum size of a message or body. A larger one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
   int64_t max_message_bytes = kMaxRequestBytes;
@@ -23,20 +23,20 @@ struct TransportOptions {
   int64_t max_metadata_bytes = 16 << 10;
   // Limit on concurrent requests of one connection; further requests wait in the client or use another connection.
   int max_concurrent_streams = 256;
-  // Age (plus or minus a tenth) at which a connection's client is asked to reconnect; this spreads long-lived clients
-  // over replicas. Infinite: no limit.
+  // Age (plus or minus 10 %) at which a connection's client is asked to reconnect; this spreads long-lived clients over
+  // replicas. Infinite: no limit.
   absl::Duration max_connection_age = absl::Minutes(30);
   // Time that open requests have to finish after a connection reaches its maximum age.
   absl::Duration connection_age_grace = absl::Minutes(5);
   // A connection without requests is closed after this time. The default is longer than the usual 60 s of load
-  // balancers, so that they send no request on a connection that is being closed. Infinite: no limit.
+  // balancers, so that a balancer sends no request on a connection that is being closed. Infinite: no limit.
   absl::Duration max_connection_idle = absl::Seconds(75);
-  // Interval at which a silent HTTP/2 connection is pinged, and time to wait for the answer before it is closed.
+  // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer, after which it is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
   // Minimum interval between a client's pings, with 10 % tolerance. A connection that pings more often is closed.
   absl::Duration min_ping_interval = absl::Seconds(10);
-  // Time limit for the handshakes of TLS and HTTP/2, and for the next headers; the connection is closed after it.
+  // Time limit for a request's headers; for the first request, it includes the handshakes of TLS and HTTP/2.
   absl::Duration handshake_timeout = absl::Seconds(20);
 };
 
