@@ -90,7 +90,7 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Throws CLI::ValidationError if a label is given, if a `wanted` version is missing, or if another version is given.
+// Throws CLI::ValidationError if a label is given, or if a version is given but not `wanted`, or `wanted` but missing.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");

@@ -206,7 +206,7 @@ ClientCommand AddBench(CLI::App& app) {
   AddLoad(*bench, *command);
   AddMeasurement(*bench, *command);
   AddServerOptions(*bench, command->client);
-  // A benchmark counts rejections instead of retrying them. Its connections are never idle, so they need no keepalive.
+  // A benchmark counts rejections and does not retry. Its connections are never idle, so they need no keepalive.
   bench->remove_option(bench->get_option("--max-attempts"));
   bench->remove_option(bench->get_option("--keepalive"));
   CLI::Option* deadline =

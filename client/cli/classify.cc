@@ -115,7 +115,7 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
       ->type_name("NAME[@VERSION],...");
 }
 
-// Resolves --out: a folder for the drawings of one model, or a file that compares several.
+// Resolves --out: a folder for the drawings of one model, or a file that compares several models.
 void ResolveOut(const CLI::App& app, const std::string& out, ClassifyCommand& command) {
   if (command.models.empty()) {
     if (command.attention.sheet && out.empty()) throw CLI::RequiresError("--sheet", "--out");

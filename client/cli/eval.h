@@ -54,8 +54,8 @@ struct StudyFlags {
 void AddStudyFlags(CLI::App& eval, StudyFlags& flags);
 // Throws CLI::ValidationError if a model or a size is repeated.
 void CheckStudyFlags(const StudyFlags& flags);
-// Evaluates the cells of the study and writes a report for each. Then writes the study into command.out and its table
-// to stdout. Returns an exit code of common/command_line/command_line.h.
+// Evaluates each cell of the study (a model at a resolution) and writes its report. Then writes the study into
+// command.out, and its table to stdout. Returns an exit code of common/command_line/command_line.h.
 int EvaluateStudy(const EvalCommand& command, const StudyFlags& study, const ReportOptions& report, Format format,
                   ProgressDisplay& progress, const std::atomic<bool>* stop);
 

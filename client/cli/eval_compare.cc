@@ -50,7 +50,7 @@ OutputFormat FormatOf(const std::string& word) {
 }
 
 // Reads an --out folder. If `given` is the name of a model, the error says how to evaluate the model first. A text with
-// a slash is not a name.
+// a slash is no model name.
 absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
   absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
   if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || absl::StrContains(given, '/') ||

@@ -20,7 +20,7 @@ namespace {
 
 StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   StudyPlan plan{.command = command};
-  // Every text was checked during parsing.
+  // The parsing of these texts cannot fail: the flags' checks accepted them.
   for (const std::string& model : flags.models) plan.models.push_back(*ParseModelChoice(model));
   for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseResolution(size));
   if (plan.models.empty()) plan.models = {command.model};
@@ -28,8 +28,8 @@ StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   return plan;
 }
 
-// Prints the table of the cells. The JSON form also has their gates; the text form also has the differences from the
-// first cell.
+// Prints the table of the cells. The JSON form also has the gates of each cell; the text form also has the differences
+// from the first cell.
 void PrintStudy(const Study& study, const std::vector<std::vector<GateResult>>& gates, Format format) {
   if (format != Format::kJson) {
     std::cout << StudyTable(study).Print(OutputFormat::kTable);

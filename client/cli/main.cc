@@ -50,7 +50,7 @@ constexpr char kExamples[] = R"(Examples:
 The server's address is --server, else $VITRINE_SERVER, else 127.0.0.1:8500.)";
 
 int Main(int argc, char** argv) {
-  // Silences gRPC's own lines on stderr, which are for developers. Users get our error messages.
+  // Silences gRPC's own lines on stderr, which are for developers. Users get this program's error messages.
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/0);
   CLI::App app("Client of vitrine-server: classifies images.", "vitrine");
   app.require_subcommand(1);

@@ -70,7 +70,7 @@ CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Dur
 
 namespace {
 
-// Adds a TLS option. Any such option enables TLS.
+// Adds a TLS option. Giving the option also enables TLS.
 CLI::Option* AddTlsFile(CLI::App& app, const std::string& name, ClientOptions& options, std::string TlsOptions::*member,
                         const std::string& help, const std::string& type) {
   return app
@@ -233,7 +233,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 namespace {
 
-// Returns the flag that may help with a failed TLS handshake, given the message of CauseOf; empty for other causes.
+// Returns advice, such as a flag to add, if `message` has the words of CauseOf for a TLS failure; else empty.
 absl::string_view TlsRemedy(absl::string_view message) {
   constexpr std::pair<absl::string_view, absl::string_view> kRemedies[] = {
       {"not signed by a CA that this system trusts", "give the CA's certificate with --tls-ca"},
@@ -249,8 +249,8 @@ absl::string_view TlsRemedy(absl::string_view message) {
   return "";
 }
 
-// Keeps the lines of a message, such as the layout of a data set that was not found. A message of the server could have
-// other control characters for the terminal.
+// Makes each line of a message printable, because a server's message may have control characters. Keeps the line
+// breaks, for example in the layout of a data set that was not found.
 std::string PrintableLines(absl::string_view message) {
   return absl::StrJoin(absl::StrSplit(message, '\n'), "\n",
                        [](std::string* text, absl::string_view line) { absl::StrAppend(text, Printable(line)); });
@@ -261,7 +261,7 @@ std::string PrintableLines(absl::string_view message) {
 int FailWithHint(const absl::Status& error, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
   const absl::Status status(error.code(), PrintableLines(error.message()));
-  // An error that is found without a server is an error of the flags or of their environment variables.
+  // An error that is found without a server comes from the flags or their environment variables.
   if (absl::IsInvalidArgument(status) &&
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));

@@ -20,8 +20,8 @@
 
 namespace vitrine {
 
-// Functions that add the flags shared by several commands of `vitrine`. The arguments passed by reference hold default
-// values before the parsing, and the user's values after the parsing. These arguments must outlive the parsing.
+// Functions that add the flags shared by several commands of `vitrine`. An argument passed by reference holds the
+// default value before the parsing, and the user's value after it. It must outlive the parsing.
 
 // Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
 void AddServerOptions(CLI::App& app, ClientOptions& options);

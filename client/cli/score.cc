@@ -146,7 +146,7 @@ void AddRows(CLI::App& score, ScoreCommand& command) {
       ->type_name("KIND");
 }
 
-// Refuses options that have no effect with --repository.
+// Rejects options that have no effect with --repository, and invalid values of --repository and --model.
 void CheckWhere(const CLI::App& score, const ScoreCommand& command) {
   if (score.count("--repository") == 0) return;
   static const std::set<std::string> effective = {"SOURCE",       "--out",        "--restart",   "--chunk",

@@ -35,11 +35,11 @@ struct Indices {
 // Options of the attention maps of one command.
 struct AttentionOptions {
   std::string folder = {};                    // folder of the drawings; empty: no attention
-  std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind on the image's grid
+  std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind that lies on the image's grid
   Indices layers = {};                        // empty: all layers for `sheet` or DISTANCE, else the last layer
   Indices heads = {};                         // empty: all heads for `sheet` or DISTANCE, else their mean
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
-  bool keep_class_mass = false;               // AttentionRequest::keep_class_mass, for DISTANCE
+  bool keep_class_mass = false;               // keep_class_mass of DISTANCE; selects that kind if `kinds` is empty
   bool sheet = false;                         // one drawing per kind with every layer and head
   // One drawing with the image and every kind; empty `kinds` then means all kinds on the image's grid.
   bool side_by_side = false;
@@ -47,23 +47,23 @@ struct AttentionOptions {
 
 // Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
 // layers and heads. Returns no requests if options.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
-// head, or an option applies to none of the kinds. PERMISSION_DENIED: this client may not look up what the options
-// need. Other errors are those of CheckLoaded.
+// head, or an option applies to none of the kinds. PERMISSION_DENIED: the options need the model's entry in the
+// Registry, which this client may not read. Other errors are those of CheckLoaded.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model);
 
 // Returns the model's entry for this kind; nullptr if the model lacks the kind or its server does not report layers.
 const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind);
 
-// Returns true if the model's attention has both signs (X-ViT with a mixer other than SOFTMAX and XCA).
+// Returns true if the model's attention has both signs (X-ViT whose mixer is neither SOFTMAX nor XCA).
 bool HasSignedAttention(const v1::ModelConfig& config);
 
-// If `query` has a row and a column, sets the query of each QUERY_ROW entry of `request` to the index of that patch in
-// the grid of this image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
+// If query.cell is set, sets the query of each QUERY_ROW entry of `request` to that patch's index in the grid of this
+// image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 
-// Parses "17", or "3,4" for row 3 and column 4.
+// Parses a patch token: "17" is an index, and "3,4" is row 3 and column 4.
 absl::StatusOr<QueryToken> ParseQuery(absl::string_view text);
 // Parses numbers separated by commas, or "all".
 absl::StatusOr<Indices> ParseIndices(absl::string_view text);

@@ -35,9 +35,9 @@ struct ClassifyCommand {
   Format format = Format::kTable;
 };
 
-// Classifies the images. As answers arrive, writes a row or a JSON line for each answered image to `out`, in the given
-// order. If an image cannot be read or is rejected, writes a line to `errors`; the JSON form also has a line in `out`.
-// Returns the number of failed images, or an error if the run could not start.
+// Classifies the images. As answers arrive, writes a row or a JSON line for each answered image to `out`, in the order
+// of the paths. If an image cannot be read or is rejected, writes a line to `errors`, and with kJson also to `out`.
+// Returns the number of failed images (at least 1 if a drawing failed), or an error if the run could not start.
 absl::StatusOr<int> RunClassify(const ClassifyCommand& command, const Page& page, std::ostream& out,
                                 std::ostream& errors);
 

@@ -44,7 +44,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   AskedModel asked_model;
   asked_model.request.set_model(version.model());
   AskForVersion(choice, asked_model.request);
-  // Without a version the server may divide the images among versions.
+  // Without a version, the server may divide the images among several versions.
   if (choice.label.empty()) asked_model.request.set_version(version.version());
   if (command.top_k.has_value()) asked_model.request.set_top_k(*command.top_k);
   if (command.resolution.has_value()) *asked_model.request.mutable_resolution() = *command.resolution;
@@ -52,7 +52,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the image"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionOptions requested{.folder = "."};  // not empty: requests attention
+  const AttentionOptions requested{.folder = "."};  // with a folder, ChooseAttention returns requests
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(requested, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();
@@ -171,7 +171,7 @@ absl::StatusOr<int> RunClassifyModels(const ClassifyCommand& command, const Page
   for (const std::string& path : paths) sheet.rows.push_back({.path = path});
   std::set<std::string> said;
   ImageCount count(paths.size() * requests.size(), errors);
-  size_t before = 0;  // images of the earlier models
+  size_t before = 0;  // images counted for the earlier models
   for (const v1::ClassifyRequest& request : requests) {
     std::ostringstream lines;
     ImageRun::Handlers handlers;

@@ -29,7 +29,7 @@ class ClassifyPage {
   std::string Header() const;
   std::string Text(const std::string& path, const v1::ClassifyResponse& answer,
                    const std::vector<std::string>& overlays);
-  // Returns images per second, the model that served them, and batch sizes. Empty if no image was answered.
+  // Returns the images per second, the versions that answered, and the batch sizes. Empty if no image was answered.
   std::string Footer(absl::Duration elapsed) const;
 
  private:

@@ -62,8 +62,8 @@ class Embedding {
 
   bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
 
-  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite; or the name
-  // of the array is that of a folder.
+  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite; or the
+  // array's path is a folder.
   absl::Status CheckOutput() const {
     if (std::error_code unknown; one_array() && std::filesystem::is_directory(command_.output, unknown)) {
       return absl::FailedPreconditionError(
@@ -92,7 +92,7 @@ class Embedding {
     ASSIGN_OR_RETURN(const std::vector<float> values, FeatureValues(feature));
     summary_ = {feature.kind(), feature.width(), feature.normalized(), taken_ + 1};
     if (taken_ == 0 && !one_array() && !command_.output.empty()) {
-      // Writes the origin before the vectors, so that the vectors of an interrupted run have an origin.
+      // Writes model.json before the vectors, so that an interrupted run has it too.
       RETURN_IF_ERROR(WriteFile(Origin(), FeatureOrigin(first_, summary_)));
     }
     AnswerFiles files = {.image = paths_[image.index], .sent_as = image.sent_as, .features = command_.output};

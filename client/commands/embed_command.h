@@ -23,8 +23,8 @@ struct EmbedCommand {
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
   // Path of the output. "x.npy": one array with a row per image; x.txt lists the images' paths, and x.model.json names
-  // the version. Any other name: a folder with a file per image and model.json; it must not have files of an earlier
-  // run. Empty: no files; the JSON lines have the numbers.
+  // the version. Any other name: a folder with a file per image and model.json; the folder must not have files of an
+  // earlier run. Empty: no files; the JSON lines have the numbers.
   std::string output;
   Format format = Format::kTable;
 };
@@ -37,9 +37,9 @@ absl::Status CheckEmbedOutput(const std::string& output);
 // look up the model. Other errors are those of CheckLoaded.
 absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind requested, const v1::ModelVersion& model);
 
-// Requests the features of every image from one version (by default `stable`) and writes them. An image gets a line in
-// `errors` and no row if it cannot be read, is rejected, is computed by another version, or does not fit the array.
-// Returns the number of failed images, or an error if the run could not start or finish.
+// Requests the features of every image from one version (by default `stable`) and writes them. An image fails if it
+// cannot be read or is rejected, if another version computed it, or if its features do not fit the array. It then gets
+// a line in `errors` and no row. Returns the number of failed images, or an error if the run could not start or finish.
 absl::StatusOr<int> RunEmbed(const EmbedCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

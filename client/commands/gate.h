@@ -53,12 +53,12 @@ bool AllPassed(std::span<const GateResult> gates);
 
 // Describes a missed gate: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
 std::string MissInWords(const GateResult& result);
-// Returns "76.34 %" or "not known (no image was answered)"; a remark is in brackets.
+// Returns "76.34 %" or "not known (no image was answered)"; a remark is in parentheses.
 std::string MeasuredText(const GateResult& result);
 // Returns one line per gate for a terminal; empty without gates.
 std::string GatesText(std::span<const GateResult> gates);
-// Returns an array of gates. Each has `name`, `required` (as given), `bound`, `measured` (null: no value), `unit` of
-// bound and measured value, `passed`, and `remark` if there is one. Durations are in milliseconds.
+// Returns an array of gates. Each has `name`, `required` (as given), `bound`, `measured` (null: no value), `unit` (of
+// `bound` and `measured`), `passed`, and `remark` if there is one. Durations are in milliseconds.
 nlohmann::ordered_json GatesJson(std::span<const GateResult> gates);
 
 }  // namespace vitrine

@@ -35,7 +35,7 @@ void AskForVersion(const ModelChoice& choice, v1::ClassifyRequest& request);
 // returns only name, version and weights from the answer. INVALID_ARGUMENT: no name, and several models are ready.
 // NOT_FOUND: there is no such model, or no model is ready. PERMISSION_DENIED: no name, and no access to the Registry.
 absl::StatusOr<v1::ModelVersion> ChooseModel(Client& client, const ModelChoice& choice);
-// Returns true if `model` came from the Registry. A model that is not ready may have only name, version, state, reason.
+// Returns true if `model` came from the Registry. If it is not ready, it may have only name, version, state and reason.
 bool IsLookedUp(const v1::ModelVersion& model);
 // Checks that the outputs of `model` are known. UNAVAILABLE: `model` is loading. FAILED_PRECONDITION: `model` failed.
 absl::Status CheckLoaded(const v1::ModelVersion& model);
@@ -72,9 +72,9 @@ class ImageRun {
     // Completes the request for one image file; an error counts the image as failed. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
     // Called for each answered image; an error counts the image as failed. RESOURCE_EXHAUSTED, such as from a full
-    // disk, ends the run: no more images are sent, and all later ones fail with the same error.
+    // disk, ends the run: no more images are sent, and all later images fail with the same error.
     std::function<absl::Status(const Answered& image)> answered = {};
-    // Called for each failed image, including those not sent because the server was lost. May be empty.
+    // Called for each failed image, including images that were not sent (see Run). May be empty.
     std::function<void(size_t index, const absl::Status& why)> failed = {};
   };
 

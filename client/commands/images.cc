@@ -98,7 +98,7 @@ std::vector<std::string> Matches(const std::string& pattern) {
 
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
-// Opens a file; standard input is not closed.
+// Opens a file to read. "-" is standard input, which is never closed.
 File Open(const std::string& path) {
   if (path == kStandardInput) return File(stdin, [](std::FILE*) { return 0; });
   return File(std::fopen(path.c_str(), "rb"), &std::fclose);

@@ -69,7 +69,7 @@ std::vector<LabelledShare> SharesOf(const v1::ClassifyResponse& answer, size_t b
   return shares;
 }
 
-// Scales an attention map's rectangle from the sent image to our copy, which may be smaller.
+// Scales an attention map's rectangle from the sent image to the kept copy, which may be smaller.
 v1::Rectangle OnKept(const v1::Rectangle& covers, const v1::Grid& grid, const Image& image) {
   const float across = static_cast<float>(image.width) / static_cast<float>(std::max(1, grid.image_width()));
   const float down = static_cast<float>(image.height) / static_cast<float>(std::max(1, grid.image_height()));
@@ -158,7 +158,7 @@ absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet) {
   const int columns = static_cast<int>(figure.columns.size());
   const int side = SheetTileSide(static_cast<int>(sheet.rows.size()), columns);
   for (const ModelsSheet::Row& row : sheet.rows) {
-    if (!row.image.has_value()) continue;  // unreadable; only the page gives the reason
+    if (!row.image.has_value()) continue;  // unreadable; only ModelsSheetPage gives the reason
     figure.rows.push_back(NameOf(row.path));
     ASSIGN_OR_RETURN(figure.tiles.emplace_back(),
                      ComposeShareTile(*row.image, "", std::vector<LabelledShare>(bars), side));

@@ -32,12 +32,12 @@ struct ModelsSheet {
 
 // Maximum images of DrawModelsSheet. ModelsSheetPage has no limit.
 inline constexpr size_t kMostSheetRows = 40;
-// INVALID_ARGUMENT: DrawModelsSheet cannot show so many images.
+// Returns INVALID_ARGUMENT if DrawModelsSheet cannot show so many images.
 absl::Status CheckSheetRows(size_t images);
 
 // Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, with
-// bars of the predictions below. Unsigned maps share one colour scale, and signed maps another. INVALID_ARGUMENT: no
-// image could be read, or there are more than kMostSheetRows images.
+// bars of the predictions below. Unsigned maps share one colour scale, and signed maps share another. INVALID_ARGUMENT:
+// no image could be read, or there are more than kMostSheetRows images.
 absl::StatusOr<std::string> DrawModelsSheet(const ModelsSheet& sheet);
 // Returns an HTML file with the content of DrawModelsSheet, all failures, and all predictions as text.
 absl::StatusOr<std::string> ModelsSheetPage(const ModelsSheet& sheet);

@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Returns INVALID_ARGUMENT unless the name is 1 to 64 letters, digits, '_', '.' and '-'.
+// Returns INVALID_ARGUMENT unless the name has 1 to 64 characters, each a letter, a digit, '_', '.' or '-'.
 absl::Status CheckTokenName(const std::string& name);
 
 // Creates a bearer token of 256 random bits for a client. Appends its SHA-256 to the file as a line "NAME sha256:<64

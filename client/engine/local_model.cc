@@ -152,7 +152,7 @@ std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<Lo
     plans.push_back(PlanRequest({.message = std::move(image.request), .input = image.bytes}, model_));
   }
   const absl::Time arrival = SteadyClock().Now();
-  // Made in advance, so that the loop throws nothing: other threads may already answer images of this call.
+  // Made before the loop, which must not throw, because other threads may already answer images of this call.
   const absl::Status no_memory = absl::ResourceExhaustedError("memory ran out; use fewer or smaller images per call");
   for (size_t i = 0; i < plans.size(); ++i) {
     absl::StatusOr<InferenceRequest>& plan = plans[i];

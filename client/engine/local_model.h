@@ -28,7 +28,7 @@ struct VersionPlace {
 // INVALID_ARGUMENT or NOT_FOUND: the message names the missing part and the remedy.
 absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const std::string& model);
 
-// An image of a call. `bytes` is the file, or the data of the tensor that `request` declares; it must outlive the call.
+// An image of a call. `bytes` is the file, or the data of the tensor that `request` declares; it outlives the call.
 struct LocalImage {
   v1::ClassifyRequest request;
   std::string_view bytes;

@@ -107,7 +107,7 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_api(void);
 /* Returns Vitrine's version, for example "1.2.3". Never freed. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_version(void);
 
-/* Returns the error message of this thread's last failed call; "" if none failed. Valid until its next failed call. */
+/* Returns the message of this thread's last error, or "" if it had none. Valid until the thread's next failed call. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_last_error(void);
 
 /* Loads a version, checks its digests and its golden answers, and starts its threads. Blocks until the version is
@@ -123,8 +123,8 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_load(const char* repository, const char
 /* Ends the threads and frees the model. No other call may use the model, now or later. Its answers stay valid. */
 VITRINE_ENGINE_EXPORT void vitrine_engine_free(VitrineEngineModel* model);
 
-/* Returns the version as JSON, the mapping of vitrine.v1.ModelVersion: labels, sizes, attention, features, provenance.
- * Valid until the model is freed. Thread-safe. NULL if `model` is NULL. */
+/* Returns the version as JSON (protobuf's mapping of vitrine.v1.ModelVersion): labels, sizes, attention, features,
+ * provenance. Valid until the model is freed. Thread-safe. NULL if `model` is NULL. */
 VITRINE_ENGINE_EXPORT const char* vitrine_engine_describe(const VitrineEngineModel* model);
 
 /* Sets *data to the version as a serialized vitrine.v1.ModelVersion, valid until the model is freed. Thread-safe. */
@@ -137,8 +137,7 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_describe_message(const VitrineEngineMod
  * `request` has the options of all images: a vitrine.v1.ClassifyRequest, serialized, or as JSON if its first byte is
  * "{", as in {"top_k": 3, "attention": [{"kind": "ROLLOUT"}], "features": [{"kind": "CLASS_TOKEN"}]}. NULL or 0 bytes:
  * 5 predictions. Model, version, input and time limit are ignored. The default encoding of attention is FLOAT32,
- * and the default of max_attention_bytes is 16 MiB. OVERLAY_PNG is UNIMPLEMENTED: request values and draw them.
- * Sets *out to NULL on failure. Thread-safe. */
+ * and the default of max_attention_bytes is 16 MiB. Sets *out to NULL on failure. Thread-safe. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_run(VitrineEngineModel* model, const VitrineEngineImage* images, size_t count,
                                              const void* request, size_t request_size, VitrineEngineAnswers** out);
 
@@ -153,7 +152,7 @@ VITRINE_ENGINE_EXPORT size_t vitrine_engine_answer_count(const VitrineEngineAnsw
 /* Returns OK if the image was answered. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_status(VitrineEngineAnswers* answers, size_t image);
 
-/* Sets *out to the prediction with a rank; 0 is the best. */
+/* Sets *out to a prediction. `rank` counts from 0, the best prediction. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_prediction(VitrineEngineAnswers* answers, size_t image, size_t rank,
                                                            VitrineEnginePrediction* out);
 
@@ -164,8 +163,8 @@ VITRINE_ENGINE_EXPORT int vitrine_engine_answer_attention(VitrineEngineAnswers* 
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_feature(VitrineEngineAnswers* answers, size_t image, size_t entry,
                                                         VitrineEngineArray* out);
 
-/* Sets *json to the answer as one line of JSON, as the server's HTTP port and `vitrine classify` print it.
- * FAILED_PRECONDITION: the request has another encoding than FLOAT32. */
+/* Sets *json to the answer as one line of JSON, as the server's HTTP port and `vitrine classify` print it; an overlay
+ * is in its member "png", in base64. FAILED_PRECONDITION: an encoding other than FLOAT32 and OVERLAY_PNG. */
 VITRINE_ENGINE_EXPORT int vitrine_engine_answer_json(VitrineEngineAnswers* answers, size_t image, const char** json);
 
 /* Sets *data to the answer as a serialized vitrine.v1.ClassifyResponse. */

@@ -24,24 +24,24 @@ struct ProbabilityScores {
 };
 
 // Temperature and threshold fitted to an evaluation, rounded to five decimals. The other values are computed from the
-// rounded ones.
+// rounded temperature and threshold.
 struct FittedCalibration {
   double temperature = 1;
   double sure_accuracy = 0;                 // required accuracy of the sure answers
-  std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none reaches sure_accuracy
+  std::optional<double> unsure_below = {};  // threshold for the top probability; nullopt: none gives sure_accuracy
   int64_t images = 0;                       // number of answered images
-  int64_t sure = 0, sure_correct = 0;       // sure answers at unsure_below, and the right ones among them
+  int64_t sure = 0, sure_correct = 0;       // sure answers at unsure_below, and how many of these are right
   ProbabilityScores uncalibrated = {}, calibrated = {};  // at temperature 1, and at `temperature`
 };
 
 // Fits the temperature (temperature.h) and then the threshold. An answer is sure if its top probability is at least the
-// threshold. The threshold is the lowest, in steps of 0.001, at which at least `sure_accuracy` of the sure answers are
-// right; the lowest keeps the most answers sure. FAILED_PRECONDITION: fewer than 100 answered images, or an answer
-// without logits (EvalCommand::keep_logits); the message states the remedy. Pure.
+// threshold. Uses the lowest multiple of 0.001 for which at least the share `sure_accuracy` of the sure answers is
+// right. FAILED_PRECONDITION: fewer than 100 answered images, or an answer without logits (EvalCommand::keep_logits);
+// the message states the remedy. Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
-// Returns OK if the logits of every answer of this model can be requested, and if all answers in `evaluation` have
-// logits. FAILED_PRECONDITION: logits cannot be requested, or an answer has no logits; the message states the remedy.
+// Returns OK if a run with `top_k` requests the logits of all classes, and if all answers in `evaluation` have logits.
+// FAILED_PRECONDITION: some logits are not requested, or an answer has no logits; the message states the remedy.
 absl::Status CheckCalibratable(const Evaluation& evaluation, int top_k);
 
 nlohmann::ordered_json FittedCalibrationJson(const Evaluation& evaluation, const FittedCalibration& fitted);

@@ -31,7 +31,7 @@ GridCell CellOf(const v1::Grid& grid) {
   return cell;
 }
 
-// Sums over images, with the properties that all images share.
+// Adds up the distances of images, and computes the means.
 class Sums {
  public:
   explicit Sums(AttentionDistances& distances) : distances_(distances) {}
@@ -82,7 +82,7 @@ class Sums {
   std::set<GridCell> cells_;
 };
 
-// Converts [layers, heads] to rows of JSON.
+// Converts a [layers, heads] matrix to a JSON array of rows.
 nlohmann::ordered_json Rows(const std::vector<double>& values, int heads) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < values.size(); ++i) {

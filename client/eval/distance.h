@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Mean attention distance of each head over images (Dosovitskiy et al. 2021, figure 7). An attention distance is the
-// distance between query and key, weighted by attention.
+// Attention distance of each head, as mean over images (Dosovitskiy et al. 2021, figure 7). The attention distance is
+// the mean distance between query and key, weighted by attention.
 struct AttentionDistances {
   std::string model = {};
   int64_t version = 0;
@@ -22,18 +22,18 @@ struct AttentionDistances {
   int heads = 0;
   std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
   std::vector<double> deviation = {};  // standard deviation over the images, same shape
-  std::vector<double> patches = {};    // distance in units of a cell's side, same shape
+  std::vector<double> patches = {};    // distance divided by a grid cell's side, same shape
   int64_t images = 0;                  // number of averaged images
   int64_t failed = 0;                  // number of requested images without an answer
   std::string fault = {};              // error of the first failed image
-  bool magnitudes = false;             // true: attention is signed and weighted by magnitude
+  bool magnitudes = false;             // true: attention has signs, so its magnitude is the weight
   // Distance of uniform attention over the grid, and over the 3x3 cells around the query; nullopt if the images' grids
   // differ.
   std::optional<double> uniform = {};
   std::optional<double> window = {};
 };
 
-// Measures up to `most` of the images `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
+// Measures up to `most` images of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
 // UNAVAILABLE: no image was answered, or the server was lost. CANCELLED: `source.stop` became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);

@@ -14,7 +14,8 @@
 
 namespace vitrine {
 
-// Settings that determine the answers. Runs with equal settings and model may be continued or merged.
+// Settings that determine the answers. A run continues a journal only if settings and model are equal. Merged runs may
+// differ only in `shard`.
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"
@@ -23,7 +24,7 @@ struct EvaluationSettings {
   int64_t limit = 0;             // number of images, evenly spread; 0: every image
   Shard shard = {};              // shard of the chosen images that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
-  int top_k = 5;                 // predictions kept, or all classes if there are fewer
+  int top_k = 5;                 // number of predictions kept per image; all classes if there are fewer
   // Maps a class of the data to a class of the model; -1: the model does not have it.
   std::vector<int32_t> label_map = {};
 };
@@ -45,7 +46,7 @@ struct Evaluation {
   std::vector<EvaluationSession> sessions = {};  // in the order of the journal
   // by ascending index, each index once; a missing index is an image without a result
   std::vector<Prediction> predictions = {};
-  int64_t expected = 0;  // images to evaluate in this run: predictions + missing
+  int64_t expected = 0;  // number of images to evaluate in this run, with or without a result
 };
 
 // Returns the indices of the images that the settings select, ascending. CountChosen returns their number.

@@ -19,7 +19,7 @@ namespace {
 using FloatJson = nlohmann::basic_json<nlohmann::ordered_map, std::vector, std::string, bool, int64_t, uint64_t, float>;
 using Json = nlohmann::ordered_json;
 
-// Returns the results per image. They do not include values that depend on time or server.
+// Returns the results per image, without values that depend on the time or the server.
 std::string PredictionsCsv(const Evaluation& evaluation) {
   DataTable table({{"index", ""},
                    {"name", ""},

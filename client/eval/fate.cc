@@ -12,7 +12,7 @@ Fate FateOf(const absl::Status& status) {
     case absl::StatusCode::kNotFound:
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:
-      // The server gives a retry delay only if it is overloaded. Without one, the image is too large.
+      // The server gives a retry delay only if it is overloaded. Without a delay, the image is too large.
       return ServerRetryDelay(status).has_value() ? Fate::kLater : Fate::kRefused;
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kAborted:

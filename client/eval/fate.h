@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Cause of an error that an image still has after the retries of client/lib/retry.h. It determines the next step.
+// Cause of an error that an image still has after the retries of client/lib/retry.h; it determines the next step.
 enum class Fate {
   kRefused,   // the image itself is rejected; a retry would be rejected again
   kLater,     // the server is overloaded or too slow now

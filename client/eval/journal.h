@@ -15,8 +15,8 @@
 namespace vitrine {
 
 // The journal of an evaluation is a text file. Each line has a JSON object, preceded by the CRC-32 of its text (8
-// hexadecimal digits) and a space. The first line describes the evaluation. Lines for sessions and images follow in the
-// order of their results.
+// hexadecimal digits) and a space. The first line describes the evaluation. The other lines describe sessions and
+// images, in the order in which they were written.
 
 // Name of the file in an --out folder.
 inline constexpr char kJournalFile[] = "journal";
@@ -28,7 +28,7 @@ struct JournalContents {
 };
 
 // Parses a journal, which may end with an incomplete line. If an image has several lines, the last one is used.
-// DATA_LOSS: the text is not a journal, or a damaged line precedes complete ones; the message names the line.
+// DATA_LOSS: the text is not a journal, or a damaged line precedes complete lines; the message names the line.
 absl::StatusOr<JournalContents> ParseJournal(std::string_view text);
 
 // Parses a journal in chunks. Keeps only the parsed contents in memory.

@@ -33,7 +33,7 @@ std::string Line(const Json& json) {
   return absl::StrCat(Checksum(text), " ", text, "\n");
 }
 
-// Returns the double with at most nine digits that is converted back to the same float.
+// Returns the double that has at most nine digits and converts back to the same float.
 double Short(float value) {
   double result = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);
@@ -53,7 +53,7 @@ double Seconds(const Json& json) {
   return json.is_null() ? 0 : json.get<double>();
 }
 
-// Parses an image; nlohmann throws for invalid members, which Parse converts to a status.
+// Parses an image. For invalid members, nlohmann throws an exception, which Parse converts to a status.
 Prediction ReadImage(const Json& json) {
   Prediction p;
   p.index = json.at("i").get<int64_t>();
@@ -259,7 +259,7 @@ struct JournalReader::State {
   int64_t number = 0;       // number of the last line
   int64_t damaged = 0;      // number of the first damaged line; 0: none
   size_t bytes = 0;         // up to the end of the last line
-  absl::Status fault = {};  // ends parsing
+  absl::Status fault = {};  // first error, which ends parsing
 };
 
 JournalReader::JournalReader() : state_(std::make_unique<State>()) {}

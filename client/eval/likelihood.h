@@ -17,12 +17,12 @@ namespace vitrine {
 // 0.2 ms.
 inline constexpr int kMostClassesRequested = 1000;
 
-// Returns the input of proper scores from `guesses`, which must contain all classes of the model. nullopt: a class is
-// missing or repeated, or the probabilities do not add up to 1; a score would then be meaningless.
+// Returns the summary of the probabilities in `guesses`, which must contain all classes of the model. nullopt: a class
+// is missing or repeated, or the probabilities do not add up to 1; a score would then be meaningless.
 std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t label, int32_t classes);
 
-// Returns the negative natural logarithm of the right class's probability. Probabilities below the smallest normal
-// float (1.2e-38) are raised to it, so the result is at most 87.3.
+// Returns the negative natural logarithm of the right class's probability. A probability below the smallest normal
+// float (1.2e-38) counts as that float, so the result is at most 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
 // Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0; 0 to 2 (Brier

@@ -68,7 +68,7 @@ void AverageOverClasses(EvaluationMetrics& metrics) {
   }
 }
 
-// Computes the scores of all class probabilities if every answer has them.
+// Computes the scores that use the probabilities of all classes, if every answer has all probabilities.
 void ScoreDistributions(const Evaluation& evaluation, EvaluationMetrics& metrics) {
   std::vector<double> nll, brier;
   for (const Prediction& p : evaluation.predictions) {

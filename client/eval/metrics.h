@@ -24,13 +24,13 @@ struct EvaluationLedger {
   int64_t refused = 0;
   std::map<std::string, int64_t> refused_by_code = {};  // "INVALID_ARGUMENT" -> images
   int64_t missing = 0;                                  // not evaluated yet; the next run sends them
-  int64_t retries = 0;  // number of attempts after the first of each image, over all images
+  int64_t retries = 0;  // repeated attempts over all images: an image sent three times adds 2
   bool complete() const { return answered == images; }
 };
 
 struct ClassMetrics {
   int64_t images = 0;                        // answered images of this class
-  int64_t predictions = 0;                   // answers with this class
+  int64_t predictions = 0;                   // answers whose best guess is this class
   double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
 };
 
@@ -46,7 +46,7 @@ struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
-  // Scores of all class probabilities; nullopt if there is no answer, or if an answer lacks them.
+  // Scores that use the probabilities of all classes; nullopt if there is no answer, or if an answer lacks some.
   std::optional<MeanScore> nll = {}, brier = {};
   // Means over the classes with images.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;

@@ -20,7 +20,7 @@ nlohmann::ordered_json SummaryJson(const Evaluation& evaluation, const Evaluatio
 std::string SummaryText(const Evaluation& evaluation, const EvaluationMetrics& metrics, const std::string& folder);
 
 // Returns one sentence for each reason why answers are missing, with the number of images and the names of the first
-// few.
+// few images.
 std::vector<std::string> WhatIsMissing(const Evaluation& evaluation, const EvaluationMetrics& metrics);
 
 }  // namespace vitrine

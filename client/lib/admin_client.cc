@@ -24,7 +24,7 @@ namespace {
 
 using Stub = v1::Admin::Stub;
 
-// Selects the stub's method for each change.
+// Calls the method of the stub that makes the change.
 struct Sender {
   Stub& stub;
   grpc::ClientContext& context;
@@ -63,7 +63,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
   }
 }
 
-// Replaces an UNIMPLEMENTED error by one that says which listener has the Admin service.
+// Replaces UNIMPLEMENTED by an error that says which listener has the Admin service.
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,

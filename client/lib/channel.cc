@@ -40,7 +40,7 @@ absl::StatusOr<std::optional<Proxy>> ProxyFor(const ServerAddress& address) {
   return ProxyOf(address.host);
 }
 
-// Returns the part of a message that names a proxy on the path to the server; empty if there is no proxy.
+// Returns the part of an error message that names the proxy on the way to the server; empty if there is no proxy.
 std::string WayTo(const ClientOptions& options) {
   const absl::StatusOr<ServerAddress> address = ParseAddress(options.address);
   if (!address.ok()) return "";
@@ -53,10 +53,10 @@ std::string WayTo(const ClientOptions& options) {
 absl::Status AddAddress(const ClientOptions& options, const ServerAddress& address, grpc::ChannelArguments& arguments) {
   ASSIGN_OR_RETURN(const std::optional<Proxy> proxy, ProxyFor(address));
   if (proxy.has_value()) {
-    arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy->url);  // gRPC would ignore a variable without http://
+    arguments.SetString(GRPC_ARG_HTTP_PROXY, proxy->url);  // gRPC itself would ignore a variable without http://
   } else {
-    // Disables gRPC's own use of a proxy. Otherwise gRPC would send local traffic to $http_proxy, and would pass a list
-    // of servers to the proxy as one name. gRPC does not support networks in $no_proxy.
+    // Disables gRPC's own use of a proxy. Otherwise gRPC would send local traffic to $http_proxy, pass a list of
+    // servers to the proxy as one name, and ignore the networks in $no_proxy.
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   }
   if (address.balanced) arguments.SetServiceConfigJSON(kBalanced);
@@ -76,8 +76,8 @@ bool IsNoGrpc(const std::string& detail) {
          absl::StrContains(lower, "expected settings frame as the first frame");
 }
 
-// Returns true if gRPC's message names a fault of TLS that another attempt would not change. Another one of several
-// servers may answer the next attempt.
+// Returns true if gRPC's message names a fault of TLS that another attempt would not change. If the address has several
+// servers, returns false, because another server may answer the next attempt.
 bool IsLastingTls(const std::string& detail) {
   const std::string lower = absl::AsciiStrToLower(detail);
   if (absl::StrContains(lower, "connections to all backends failing")) return false;
@@ -140,7 +140,6 @@ bool IsLasting(const absl::Status& status) {
   return status.GetPayload(kLasting).has_value();
 }
 
-// Rejects a token that would be sent in plain text over a network.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options) {
   ASSIGN_OR_RETURN(const ServerAddress address, ParseAddress(options.address));
   if (options.token.empty() && options.token_file.empty()) return nullptr;
@@ -162,7 +161,7 @@ grpc::ChannelArguments ClientArguments(const ClientOptions& options) {
   arguments.SetMaxSendMessageSize(static_cast<int>(options.max_request_bytes));
   arguments.SetMaxReceiveMessageSize(static_cast<int>(options.max_response_bytes));
   arguments.SetUserAgentPrefix("vitrine-client");
-  // Detects a restarted server within seconds. gRPC's own backoff would grow to two minutes.
+  // Reconnects to a restarted server within seconds. gRPC's own backoff would grow to two minutes.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 250);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 5000);
   if (options.keepalive > absl::ZeroDuration()) {

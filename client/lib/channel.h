@@ -19,27 +19,27 @@ namespace vitrine {
 // that cannot be used. UNAVAILABLE: one of several hosts has no address.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> MakeChannel(const ClientOptions& options);
 
-// The functions from here to ChannelTo are the steps of MakeChannel, for callers that make several channels. TokenOf
-// returns the token of the options; null if they have none. INVALID_ARGUMENT: the token would be sent over a network
+// TokenOf, TargetOf, ClientArguments and ChannelTo are the steps of MakeChannel, for callers that make several
+// channels. TokenOf returns the token of the options, or null. INVALID_ARGUMENT: the token would be sent over a network
 // without TLS.
 absl::StatusOr<std::shared_ptr<BearerToken>> TokenOf(const ClientOptions& options);
 // Returns the options' address as a gRPC target. If the address has several hosts, resolves their names.
 absl::StatusOr<std::string> TargetOf(const ClientOptions& options);
 // Returns the arguments that MakeChannel uses for sizes, keepalive, reconnecting and the user agent.
 grpc::ChannelArguments ClientArguments(const ClientOptions& options);
-// Creates a channel to `target` with these arguments. Uses only address and TLS of `options`.
+// Creates a channel to `target` with these arguments. Uses only the address and the TLS options of `options`.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& target, const ClientOptions& options,
                                                          grpc::ChannelArguments arguments,
                                                          std::shared_ptr<BearerToken> token);
 
-// Waits for the connection, at most options.connect_timeout. UNAVAILABLE gives the cause: connection refused, unknown
-// name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not serve gRPC.
+// Waits for the connection, at most options.connect_timeout. The message of UNAVAILABLE gives the cause: connection
+// refused, unknown name, invalid certificate, or TLS on only one side. UNIMPLEMENTED: the port does not serve gRPC.
 absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options);
-// Translates gRPC's message about a failed connection. Returns what WaitUntilConnected appends to "no server answers at
-// ADDRESS": for example ": there is no such socket". Returns "" for a refused connection and for an unknown cause.
+// Returns the cause of a failed connection from gRPC's message `detail`, such as ": there is no such socket". Empty:
+// the connection was refused, or the cause is unknown. WaitUntilConnected appends it to "no server answers at ADDRESS".
 std::string CauseOf(const std::string& detail, const ClientOptions& options);
-// Returns true if `status` is an error of WaitUntilConnected, or of a function that calls it, and another attempt would
-// fail in the same way: TLS fails because of a certificate, or the server speaks no TLS.
+// Returns true if another attempt would fail in the same way: TLS fails because of a certificate, or the server speaks
+// no TLS. `status` is an error of WaitUntilConnected or of a function that calls it.
 bool IsLasting(const absl::Status& status);
 
 }  // namespace vitrine

@@ -27,7 +27,7 @@ struct Client::Connection {
 
 namespace {
 
-// Returns true if the status is a DEADLINE_EXCEEDED of the local gRPC library and not of the server.
+// Returns true if the local gRPC library, not the server, returned DEADLINE_EXCEEDED.
 bool IsLocalDeadline(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) && status.message() == "Deadline Exceeded";
 }

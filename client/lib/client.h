@@ -36,8 +36,8 @@ struct ClientOptions {
   //   dns:///name:port             requests are distributed over all addresses of the name
   //   host:port,host:port          requests are distributed over these servers
   //   ipv4:..., ipv6:..., unix:PATH   as in gRPC
-  // After a connection was lost, names are resolved again.
-  // Each request is assigned to one server. All requests of a stream (see ClassifyMany) go to one server.
+  // Names are resolved again after a connection is lost. Each unary call, and each stream with all its requests (see
+  // ClassifyMany), goes to one server.
   std::string address = "127.0.0.1:8500";
   // Maximum time that Connect waits for the server. A refused connection ends the wait at once.
   absl::Duration connect_timeout = absl::Seconds(5);
@@ -94,28 +94,27 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
   ~Client();
 
-  // A non-empty `traceparent` replaces ClientOptions::traceparent.
+  // Classifies one image. A non-empty `traceparent` replaces ClientOptions::traceparent.
   absl::StatusOr<v1::ClassifyResponse> Classify(const v1::ClassifyRequest& request,
                                                 const std::string& traceparent = {});
 
   // Classifies all requests of `next` over one stream, and passes each result to `deliver` in the order of the source.
   // The server may answer in another order. `next` and `deliver` run on the calling thread. `next` runs only while no
-  // result can be delivered. A request is sent at once, so a slow source delays only the requests that it has not
-  // returned yet.
-  //
-  // At most options.max_in_flight requests are at the server. The client holds a small multiple of that number, so the
-  // source may be endless. A request's deadline starts when the request is first sent. A broken stream is reopened
-  // after one backoff (`retry`) for all requests. If the server had answered at least one request on the stream, the
-  // loss counts as an attempt of each unanswered request. If the server ends a stream because of one bad request (such
-  // as a message that is too large), only that request fails. Request ids are replaced on the wire and restored in the
+  // result can be delivered. A request is sent without waiting for later requests, so a slow source delays only the
+  // requests that it has not returned yet. At most options.max_in_flight requests are at the server. The client holds
+  // at most four times that number, so the source may be endless. A request's deadline starts when the request is first
+  // sent. If a stream breaks, the client waits once (see `retry`) and then sends all unanswered requests over a new
+  // stream. If the server had answered at least one request on the broken stream, the loss counts as an attempt (see
+  // retry.max_attempts) of each unanswered request. If the server ends a stream because of one bad request (such as a
+  // message that is too large), only that request fails. Request ids are replaced on the wire and restored in the
   // answers.
   //
-  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server is lost. This means that as
-  // many streams in a row broke as `retry` has attempts; that all streams broke during a whole deadline; or that no
-  // answer came during three deadlines in a row. Requests that were already taken from the source are then delivered
-  // with UNAVAILABLE, and no more are taken. INTERNAL: the server answered a request that was never sent.
+  // OK: every request was delivered, with a response or an error. UNAVAILABLE: the server counts as lost. Either
+  // retry.max_attempts streams broke in a row, or streams broke one after another for a whole deadline, or no answer
+  // came during three deadlines in a row. Requests that were already taken are then delivered with UNAVAILABLE, and no
+  // more are taken. INTERNAL: the server answered a request that was never sent.
   absl::Status ClassifyMany(const RequestSource& next, const ResultSink& deliver);
-  // Does the same as ClassifyMany, and delivers the attempts and the latency of each result. `limit`
+  // Does the same as ClassifyMany, and also delivers the attempts and the latency of each request. `limit`
   // (client/lib/in_flight_limit.h) bounds the requests in flight and adapts during the run.
   //
   // `stop`, if set, is called on the calling thread at least every 100 ms (unless `next` or `deliver` take longer).

@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kPays = 1.03;
 constexpr int kRest = 8;  // windows without a rise, after a reverted rise or a rejection
-// A window lasts for at least kAnswersPerPlace answers per request in flight, and for at least kLeastWindow. Thus its
-// rate does not depend on a single batch.
+// A window lasts until kAnswersPerPlace * limit_ answers have come, and at least kLeastWindow, so that its rate does
+// not depend on a single batch.
 constexpr int64_t kAnswersPerPlace = 4;
 constexpr absl::Duration kLeastWindow = absl::Milliseconds(50);
 
@@ -22,7 +22,7 @@ void InFlightLimit::OnAnswer(int in_flight, absl::Time now) {
   ++answers_;
   full_ = full_ || in_flight >= limit_;
   if (answers_ < kAnswersPerPlace * limit_ || now - window_ < kLeastWindow) return;
-  // A window in which the limit was never reached gives no information, because the source limited its rate.
+  // A window in which the limit was never reached gives no information: the source, not the limit, determined the rate.
   if (full_) EndWindow(static_cast<double>(answers_) / absl::ToDoubleSeconds(now - window_));
   BeginWindow(now);
 }

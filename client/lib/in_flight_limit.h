@@ -10,13 +10,13 @@ namespace vitrine {
 
 // Adaptive limit of requests in flight. It seeks the smallest limit that gives the server's full throughput.
 //
-// Answers are counted in windows. The limit rises by a quarter (at least by one) as long as a rise increases the rate.
-// A rise that gains less than 3 % is reverted, and tried again some windows later, because the server's load may have
-// changed. A rejection for overload or a late answer halves the limit, unless the request was sent before the last
-// halving. Deterministic; not thread-safe.
+// The rate of answers is measured in windows of time. After each window, the limit rises by a quarter (at least by one)
+// as long as a rise increases the rate. A rise that gains less than 3 % is reverted, and is tried again some windows
+// later, because the server's load may have changed. A rejection for overload or a late answer halves the limit, unless
+// the request was sent before the last halving. Deterministic; not thread-safe.
 class InFlightLimit {
  public:
-  // The limit stays at or below `most`, which is at least 1.
+  // The limit starts at `first` and never exceeds `most`. Requires most >= 1.
   explicit InFlightLimit(int most, int first = 4);
 
   int limit() const { return limit_; }
@@ -31,7 +31,7 @@ class InFlightLimit {
 
   const int most_;
   int limit_;
-  int before_ = 0;          // limit before the rise that this window tests; 0: it tests no rise
+  int before_ = 0;          // limit before the rise that this window tests; 0: this window tests no rise
   double rate_before_ = 0;  // answers per second at the limit before_
   int rest_ = 0;            // windows until the next rise
   absl::Time halved_ = absl::InfinitePast();

@@ -23,7 +23,7 @@ Pipeline::Pipeline(Servers& servers, const ClientOptions& options, const Request
       stop_(stop),
       window_(options, limit, [this] { return absl::Uniform(random_, 0.0, 1.0); }) {}
 
-// The source may block. So results that are ready are delivered first, then at most one request is taken.
+// Takes a request from the source only if no result is ready, because the source may block.
 absl::Status Pipeline::Run() {
   while (true) {
     StopIfRequested();

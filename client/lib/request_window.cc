@@ -11,12 +11,12 @@
 namespace vitrine {
 namespace {
 
-// Limits of the window. Finished requests stay in it until all earlier ones are finished. At a limit, no more requests
-// are taken.
+// Limits at which no more requests are taken: requests in the window per max_in_flight, and bytes of the unfinished
+// requests. A finished request stays in the window until all earlier requests are delivered.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
-// A server counts as lost after this many consecutive streams without an answer in time. It is more than 1 because slow
-// images may cause one such stream, after which the InFlightLimit of an evaluation falls.
+// A server counts as lost after this many consecutive streams without an answer in time. A single such stream may be
+// due to slow images; the InFlightLimit of an evaluation then falls, so that later answers come in time.
 constexpr int kMostSilentStreams = 3;
 // Smallest time_limit, used for a request that is sent at its deadline, because the server rejects 0.
 constexpr absl::Duration kShortestLimit = absl::Milliseconds(1);
@@ -121,7 +121,7 @@ void RequestWindow::Answered(v1::ClassifyStreamResponse answer, absl::Time arriv
   heard_ = true;
   lost_streams_ = 0;
   silent_streams_ = 0;
-  // the answer is too late: the request's deadline has passed
+  // The answer is too late: the request's deadline has passed.
   if (entry == nullptr || entry->state != State::kSent) return;
   entry->latency = arrived - entry->sent;
   if (limit_ != nullptr) {
@@ -160,13 +160,13 @@ void RequestWindow::Ended(absl::Status status, absl::Time now) {
     } else if (unanswered.size() == 1) {
       Finish(*entry, status);
     } else {
-      entry->alone = true;  // one of these requests ended the stream, so each is sent alone
+      entry->alone = true;  // any of these requests may have broken the stream, so each is sent alone
     }
   }
 }
 
-// Sets one wait for all requests, because with separate waits each request would open a stream. Returns false if no
-// further stream may be opened.
+// Sets one wait for all requests, because with separate waits each request would open its own stream. Returns false if
+// no further stream may be opened.
 bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
   if (lost_streams_++ == 0) lost_since_ = now;
   const auto delay =
@@ -176,7 +176,7 @@ bool RequestWindow::LostStream(const absl::Status& status, absl::Time now) {
 }
 
 // An expired request counts as in flight until the server answers it. If all requests in flight have expired, the
-// caller must cancel the stream, so that the server drops their work, and open a new one.
+// caller must cancel the stream and open a new one, so that the server drops these requests.
 bool RequestWindow::Expire(absl::Time now) {
   for (Entry& entry : entries_) {
     if (entry.state == State::kFinished || entry.deadline > now) continue;

@@ -40,7 +40,7 @@ class RequestWindow {
   void Stop();
 
   // Returns the requests to send at `now`. If no stream is open, the caller opens one. A request does not change until
-  // its answer or the end of the stream.
+  // it is answered or its stream ends.
   std::vector<std::shared_ptr<const v1::ClassifyRequest>> Due(absl::Time now);
   void Answered(v1::ClassifyStreamResponse answer, absl::Time arrived);
   // Records the end of the stream. OK: the stream ended without an error.
@@ -51,13 +51,13 @@ class RequestWindow {
   // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
 
-  // Returns the time of the next action if no event comes before. Requires that Due was called at `now`.
+  // Returns the time at which the caller must act if no event comes earlier. Requires a call of Due with this `now`.
   absl::Time NextTimer(absl::Time now) const;
   // Returns true if every taken request was delivered.
   bool empty() const { return entries_.empty(); }
   // Returns true if no request is at the server.
   bool idle() const { return sent_.empty(); }
-  // Reason why the run was given up. OK: the run continues.
+  // Reason why the run was given up; OK: it was not given up.
   const absl::Status& outcome() const { return outcome_; }
 
  private:
@@ -70,7 +70,7 @@ class RequestWindow {
     State state = State::kWaiting;
     int attempts = 0;
     int heard = 0;         // attempts on streams with at least one answer; only these attempts count for max_attempts
-    bool alone = false;    // true: send the request alone, because it may have ended the last stream
+    bool alone = false;    // true: send no other request meanwhile, because this request may have broken a stream
     absl::Duration limit;  // deadline of the options, or the request's time_limit if it is shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when the request is first sent
     absl::Time not_before = absl::InfinitePast();
@@ -99,9 +99,9 @@ class RequestWindow {
 
   absl::flat_hash_map<std::string, size_t> sent_;  // id on the wire -> index; requests in flight on this stream
   bool heard_ = false;                             // true: this stream had an answer
-  int lost_streams_ = 0;                           // consecutive streams lost without an answer in between
+  int lost_streams_ = 0;                           // streams lost since the last answer
   absl::Time lost_since_ = absl::InfinitePast();   // time when the first of lost_streams_ was lost
-  int silent_streams_ = 0;                         // consecutive streams cancelled by Expire without an answer
+  int silent_streams_ = 0;                         // streams given up by Expire since the last answer
   absl::Time reopen_ = absl::InfinitePast();       // time before which no stream is opened; all requests wait
   absl::Status outcome_;
 };

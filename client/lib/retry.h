@@ -22,11 +22,11 @@ struct RetryOptions {
 };
 
 // Returns the wait before the next attempt; nullopt: no retry. `attempts` is the number of attempts made, and `status`
-// the result of the last. Pure.
+// is the result of the last attempt. Pure.
 //
-// UNAVAILABLE is retried. RESOURCE_EXHAUSTED is retried only if the server gave a delay; without one, the request
-// itself is too large. The wait is at least the server's delay, extended by up to a fifth. There is no retry if the
-// wait would reach `remaining`. `uniform` is a random number in [0, 1).
+// UNAVAILABLE is retried. RESOURCE_EXHAUSTED is retried only if the server gave a delay; without a delay, it means that
+// the request is too large. The wait is at least the server's delay, plus a random part of up to a fifth. There is no
+// retry if the wait would reach `remaining`. `uniform` is a random number in [0, 1).
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempts, absl::Duration remaining,
                                          double uniform, const RetryOptions& options);
 

@@ -18,24 +18,24 @@
 
 namespace vitrine {
 
-// Channel to the servers of a client. After a lost call, the names in a list of servers are resolved again. If the
-// addresses have changed, new calls use the new addresses, and calls in flight keep their channel. Thread-safe.
+// Channel to the servers of ClientOptions::address. If the address is a list of hosts, their names are resolved again
+// after a failed call (see Follow). If their addresses have changed, new calls use the new addresses, and calls in
+// flight keep their channel. Thread-safe.
 class Servers {
  public:
-  // Opens a channel like MakeChannel, with the caller's arguments for sizes, keepalive, reconnecting and the user
-  // agent.
+  // Opens a channel as MakeChannel does, but with `arguments` (by default ClientArguments(options)).
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options,
                                                        const grpc::ChannelArguments& arguments);
   static absl::StatusOr<std::shared_ptr<Servers>> Open(const ClientOptions& options);
 
-  // Returns the channel for one call; the next call may get another.
+  // Returns the channel for one call; the next call may get another channel.
   std::shared_ptr<grpc::Channel> channel() const;
 
-  // Resolves the names in a list of servers again, at most once per second. May take seconds.
+  // Resolves the names again if the address is a list of hosts, at most once per second. May take seconds.
   void Look();
-  // Call this after each call, with the call's `status` and the token `sent`. Resolves names again if the status is
-  // UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by UNAVAILABLE if the token file
-  // now has another token.
+  // Must be called after each call, with its `status` and the token `sent` with it. Calls Look if the status is
+  // UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by UNAVAILABLE (which is
+  // retried) if the token file now has another token.
   absl::Status Follow(absl::Status status, const std::string& sent);
   // Returns the token of the next call; empty if there is no token.
   std::string Token();
@@ -46,7 +46,7 @@ class Servers {
 
   const ClientOptions options_;
   const grpc::ChannelArguments arguments_;
-  std::shared_ptr<BearerToken> token_;  // null without one
+  std::shared_ptr<BearerToken> token_;  // null if there is no token
 
   mutable absl::Mutex mutex_;
   std::string target_ ABSL_GUARDED_BY(mutex_);

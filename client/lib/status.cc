@@ -24,7 +24,7 @@ absl::StatusCode CodeOf(int code) {
   return known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown;
 }
 
-// Returns true for the message with which the listeners of --admin and --health-listen reject a call for --listen.
+// Returns true for the message with which listeners of --admin and --health-listen reject a call meant for --listen.
 bool IsOfOtherListener(absl::string_view message) {
   return absl::ConsumePrefix(&message, "there is no method /") &&
          (absl::StartsWith(message, "vitrine.v1.Classifier/") || absl::StartsWith(message, "vitrine.v1.Registry/") ||
@@ -36,8 +36,8 @@ bool IsOfOtherListener(absl::string_view message) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // If the message has these words, the answer has an HTTP status and no gRPC status. The `passing` codes may come from
-  // a proxy that cannot reach its server or requires authentication.
+  // gRPC writes this message if the answer has an HTTP status and no gRPC status. The `passing` codes keep their
+  // message, because they may come from a proxy that cannot reach its server or requires authentication.
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {

@@ -14,10 +14,11 @@ class Status;
 
 namespace vitrine {
 
-// Converts code and message. A google.rpc.RetryInfo in the details becomes a payload of the status.
+// Converts code and message. A google.rpc.RetryInfo in the details becomes a payload of the status. If the call reached
+// the wrong port of a server, the message says which port to use.
 absl::Status FromGrpc(const grpc::Status& status);
 
-// Returns the status that a unary call would have had. `retry_after` becomes the payload that FromGrpc sets.
+// Converts an error of a stream to the status of a unary call. `retry_after` becomes the payload that FromGrpc sets.
 absl::Status FromStreamError(const v1::StreamError& error);
 
 // Returns the retry delay that the server gave, counted from the arrival of its answer; nullopt if it gave none.

@@ -26,11 +26,11 @@ class ClassifyStream final : private grpc::ClientBidiReactor<v1::ClassifyRequest
  public:
   struct Answer {
     v1::ClassifyStreamResponse response;
-    absl::Time arrived;  // arrival time, not the time of Wait
+    absl::Time arrived;  // time when the answer arrived, not when Wait returned
   };
   struct Events {
     std::vector<Answer> answers;
-    // Status of the call, set once, after its last answer.
+    // Status of the call, set once, after the last answer.
     std::optional<absl::Status> ended;
   };
 

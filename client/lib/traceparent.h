@@ -14,7 +14,7 @@ namespace vitrine {
 // the message shows the syntax.
 absl::StatusOr<std::string> CheckTraceparent(const std::string& text);
 
-// Adds the trace context to a call, unless it is empty.
+// Adds `traceparent` to the headers of a call, unless the text is empty.
 void AddTraceparent(const std::string& traceparent, grpc::ClientContext& context);
 
 }  // namespace vitrine

@@ -49,7 +49,7 @@ std::optional<StreamAnswerParts> PartsOfStreamAnswer(absl::string_view bytes) {
         parts.error = field;
         parts.response.reset();
         break;
-      default:  // a field of a later contract
+      default:  // a field of a later version of the contract
         break;
     }
   }

@@ -42,7 +42,7 @@ struct BenchCommand {
   int repeats = 3;              // number of samples at the rate that a search found; most of them must meet the goal
   double stability = 0.15;      // tolerance of the stability check (see stability.h)
 
-  std::vector<Gate> gates = {};  // on LoadGateMeasures; a search applies them to its best rate
+  std::vector<Gate> gates = {};  // bounds on the measures of LoadGateMeasures; a search applies them to its best rate
 
   Format format = Format::kTable;
   std::string out = {};  // folder for load.json, load.html, percentiles and seconds; empty: none
@@ -55,8 +55,8 @@ absl::Status ValidateBench(const BenchCommand& command);
 
 enum class BenchOutcome { kMeasured, kNothing, kMissed, kInterrupted };
 
-// Connects, sends one request of each of the first 16 classes, runs the load and reports. `stopped` ends the run with
-// the results so far. `live`: `errors` is a terminal, and the progress is redrawn; else a line is printed every 15 s.
+// Connects, sends one request of each of the first 16 classes, runs the load and reports. Once `stopped` returns true,
+// ends the run and reports the results so far. `live`: redraws the progress, for a terminal; else prints it every 15 s.
 //
 // kNothing: no request was answered, no rate met the goal of a search, or a search could not be finished. kMissed: a
 // gate was missed; `errors` names it. Returns an error if the run could not start: no server, an unknown model, an

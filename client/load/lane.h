@@ -23,8 +23,8 @@ namespace vitrine {
 // Serialises the requests of a workload; all calls share the bytes without copies.
 std::vector<grpc::ByteBuffer> SharedRequests(const Workload& workload);
 
-// A part of a load: some of the connections, and one receiver thread. An open loop also has a sender thread. The
-// receiver could not send at exact times, because gRPC's completion queues wake a thread only on whole milliseconds.
+// A part of a load: some of the connections, and one receiver thread. In an open loop, a lane also has a sender thread,
+// because the receiver could not send at exact times: gRPC's queues wake a thread only on whole milliseconds.
 class Lane {
  public:
   struct Plan {
@@ -125,7 +125,7 @@ class Lane {
     int64_t until;
     Slot* slot;
   };
-  std::deque<Parked> parked_;
+  std::deque<Parked> parked_;  // slots that send again at `until`, after the connection was lost
 
   std::mutex started_mutex_;
   LoadRecord started_;  // guarded by started_mutex_

@@ -44,8 +44,8 @@ class LatencyHistogram {
   // Returns the smallest value v such that at least the share `quantile` (0 to 1) of all values is at most v. The
   // result is rounded up to the end of its bucket, but is at most `max`. Returns 0 without values.
   int64_t Quantile(double quantile) const;
-  // Returns a quantile among `all` values. Values that were not recorded here count as longer than all recorded ones.
-  // nullopt: the quantile is a value that was not recorded. Requires all >= count().
+  // Returns a quantile among `all` values: the recorded values, and others that count as longer than every recorded
+  // value. nullopt: the quantile is a value that was not recorded. Requires all >= count().
   std::optional<int64_t> QuantileAmong(double quantile, uint64_t all) const;
   // Returns the number of values above `nanoseconds`, to the precision of a bucket.
   uint64_t CountAbove(int64_t nanoseconds) const;

@@ -18,7 +18,7 @@
 
 namespace vitrine {
 
-// "p99=50ms": maximum latency for this share of the due requests.
+// Maximum latency of a share of the due requests, such as "p99=50ms".
 struct LatencyBound {
   double quantile = 0.99;
   absl::Duration most = absl::InfiniteDuration();
@@ -40,8 +40,8 @@ struct LoadSettings {
   absl::Duration warm_up = absl::Seconds(2);
   absl::Duration duration = absl::Seconds(10);  // length of the measured interval
   uint64_t max_requests = 0;  // number of requests after which the measured interval ends early; 0: no limit
-  // Maximum number of requests without an answer. Each takes about 10 KB of the client's memory. Further requests are
-  // counted as not sent.
+  // Maximum number of requests without an answer. Each such request takes about 10 KB of the client's memory. Further
+  // requests are counted as not sent.
   int max_outstanding = 8192;
   // Maximum wait for answers after the last request.
   absl::Duration patience = absl::Seconds(30);
@@ -54,7 +54,7 @@ struct LoadSettings {
   std::vector<LatencyBound> bounds = {};
 };
 
-// Maximum duration of a warm-up and of a measurement; a trace may be as long.
+// Maximum duration of a warm-up, of a measurement and of a trace.
 inline constexpr absl::Duration kLongestLoad = absl::Hours(7 * 24);
 
 // Progress of a running load.

@@ -90,8 +90,8 @@ class LoadRecord {
   // Adds the stages, batch size and version of an answer with this `latency` to the sampled statistics.
   void Look(int64_t due, int64_t latency, const v1::ClassifyResponse& answer);
 
-  // Adds the counts of `other`, whose interval must have the same start, and whose classes must be the same. Does not
-  // change the end of this interval.
+  // Adds the counts of `other`. Requires that both intervals have the same start, and that the classes are the same.
+  // Does not change the end of this interval.
   void Add(const LoadRecord& other);
 
   // Shortens the interval, so that later events are not counted. Requires interval.from <= to <= interval.to.
@@ -117,7 +117,7 @@ class LoadRecord {
 
   const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
   // Returns a quantile of `latency` among all due requests. A request without an answer counts as longer than all
-  // answered ones. nullopt: the quantile is a request without an answer.
+  // answered requests. nullopt: the quantile is a request without an answer.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
   LatencyHistogram FailureLatency() const;                // latency of failed calls, over all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send

@@ -18,7 +18,7 @@ struct LoadSetting {
   std::string server = {};   // address
   std::string loop = {};     // "open loop, Poisson arrivals", "closed loop, 16 at a time", "trace day.csv"
   std::string load = {};     // "model a, 12 images of 110,000 bytes"
-  std::string started = {};  // RFC 3339
+  std::string started = {};  // start time, RFC 3339
   std::vector<std::string> classes = {};
   LoadMode mode = LoadMode::kUnary;
   bool closed = false;
@@ -29,7 +29,7 @@ struct LoadSetting {
   std::string goal = {};  // goal of a search: "p99 <= 50 ms, 99 % within their deadline"
 };
 
-// One measured rate.
+// Measurement of one rate, of the closed loop or of the trace.
 struct LoadPoint {
   double offered = 0;  // requested rate per second; 0: a closed loop or a trace
   LoadResult result;
@@ -44,13 +44,13 @@ struct RateSamples {
   double least_goodput = 0, most_goodput = 0;                 // per second
   std::optional<double> least_p99_ms = {}, most_p99_ms = {};  // over all due requests; nullopt: too many have no answer
 
-  // Returns true if `wanted` samples were taken, or if so many missed the goal that most of `wanted` cannot meet it.
+  // Returns true if `wanted` samples were taken, or if at least half of `wanted` samples missed the goal.
   bool Decides(int wanted) const { return taken >= wanted || 2 * (taken - met) >= wanted; }
   bool MostMet() const { return 2 * met > taken; }
   // Returns "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".
   std::string InWords() const;
 };
-// Returns the samples of the points at that rate, except interrupted ones.
+// Returns the samples of the points at that rate, except interrupted points.
 RateSamples SamplesOf(const std::vector<LoadPoint>& points, double rate);
 
 struct LoadReport {
@@ -59,15 +59,15 @@ struct LoadReport {
   std::string verdict = {};                 // result of a sweep or search in words
   bool complete = true;                     // false: interrupted
   std::optional<double> best = {};          // highest rate that met the goal
-  std::optional<RateSamples> samples = {};  // samples of that rate
+  std::optional<RateSamples> samples = {};  // samples at the rate `best`
   std::vector<GateResult> gates = {};       // results of --require
 };
 
-// Returns the reason why the point depends on the load generator as much as on the server; empty: it does not. A point
-// that met its goal is always valid, because the generator can only increase latencies.
+// Returns the reason why the point depends on the load generator as much as on the server; empty: there is no such
+// reason. A point that met its goal is always valid, because the generator can only increase latencies.
 std::string InvalidReason(const LoadPoint& point);
 
-// Returns a point's remark in a table, for example that it is void, interrupted, not stable, or the bound it missed.
+// Returns the remark about a point in a table, for example "void", "interrupted", or the bound that the point missed.
 std::string PointVerdict(const LoadPoint& point);
 
 // Returns a sentence if the server falls behind the schedule, but almost all answers arrive in the end because the
@@ -98,7 +98,7 @@ nlohmann::ordered_json ReportJson(const LoadReport& report);
 std::string PointText(const LoadSetting& setting, const LoadPoint& point);
 std::string PointsTable(const LoadReport& report);
 
-// Returns the seconds of a point as CSV, with a header.
+// Returns a point's counts and latencies for each second, as CSV with a header.
 std::string TimelineCsv(const LoadPoint& point);
 
 // Returns the report with its plots as one HTML file.

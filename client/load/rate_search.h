@@ -17,19 +17,19 @@ namespace vitrine {
 // Parses bounds separated by commas: "p50=10ms,p99=50ms". INVALID_ARGUMENT: wrong syntax.
 absl::StatusOr<std::vector<LatencyBound>> ParseLatencyBounds(absl::string_view text);
 
-// The condition under which a rate counts as served.
+// Condition that a rate must meet in a search.
 struct Goal {
   std::vector<LatencyBound> bounds = {};
   double least_good = 0.99;  // share of the due requests that must be answered within their deadline
 };
 
-// Describes how answers fall behind the schedule, so that the queue grows; empty: they do not. `least` is the minimum
-// rate of answers, as a share of the due rate.
+// Describes how answers fall behind the schedule, so that the queue grows; empty: they do not fall behind. `least` is
+// the minimum rate of answers, as a share of the due rate.
 std::string OverloadText(const LoadRecord& record, const Stability& stability, double least = 0.99);
 
-// Returns the reason why a load missed the goal; empty: it met it. Bounds apply to all due requests: a missing answer
-// counts as longer than any bound. A load whose answers fall behind misses every goal, because its queue would grow in
-// a longer run. Ignores the load generator's own delays (see InvalidReason in load_report.h).
+// Returns the reason why a load missed the goal; empty: the load met it. Bounds apply to all due requests: a missing
+// answer counts as longer than any bound. A load whose answers fall behind misses every goal, because its queue would
+// grow in a longer run. Ignores the load generator's own delays (see InvalidReason in load_report.h).
 std::string MissedGoal(const LoadRecord& record, const Stability& stability, const Goal& goal);
 
 // Rates of a sweep.

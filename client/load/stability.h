@@ -15,7 +15,7 @@ struct Stability {
 };
 
 // Checks that the measured interval is uniform. The interval is divided into windows of whole seconds: five windows, or
-// three if it is shorter than five seconds. Each window must agree with the median window
+// three if it is shorter than five seconds. Each window must agree with the median over all windows
 //   in its rate of answers, within `tolerance` plus three standard deviations of the count,
 //   in its p50, within `tolerance` plus 0.2 ms,
 //   in its p99, within three times the limit of p50, because few requests determine p99.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Generates the blocking client from the one for asyncio.
+"""Generates the blocking client from the asyncio client.
 
     generate_sync.py SRC OUT     OUT/vitrine/NAME.py from each SRC/vitrine/_aio/NAME.py, except HAND_WRITTEN
 

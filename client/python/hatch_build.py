@@ -21,7 +21,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
 # Third-party messages, whose packages the client does not need otherwise.
 FOREIGN = ["retry_details.proto", "health.proto"]
-# Beside the code, because build backends would take a copy at the top of a source distribution for a second licence.
+# Beside the code: at the top of a source distribution, build backends would treat a copy as a second licence.
 LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 

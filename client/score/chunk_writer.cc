@@ -24,7 +24,7 @@ namespace {
 constexpr int32_t kNoClass = -1;
 constexpr float kNoNumber = std::numeric_limits<float>::quiet_NaN();
 
-// Writes an array with `rows` rows of `shape`. If `row` returns fewer values, the rest of the row is `missing`.
+// Writes an array with `rows` rows of `shape`. If `row` returns fewer values, fills the rest of the row with `missing`.
 template <typename Value, typename RowOf>
 absl::Status WriteArray(const std::string& path, size_t rows, const std::vector<int64_t>& shape, NpyType type,
                         Value missing, RowOf row) {

@@ -17,10 +17,10 @@
 namespace vitrine {
 namespace {
 
-// Number of batches in flight: the engine computes some of them while another one is read or delivered.
+// Number of batches in flight: the engine computes some of them while another batch is read or delivered.
 constexpr size_t kBatches = 3;
-// Target time from the start of a batch to its answers. The number of images in a batch is adapted to it. A stop waits
-// for the batches in flight.
+// Target time from the start of a batch to its answers. The number of images in a batch is adapted to it. The time is
+// short, because a stop waits for the batches in flight.
 constexpr absl::Duration kBatchTime = absl::Milliseconds(50);
 // Limits of a batch. A single image may have more bytes and pixels.
 constexpr size_t kMostImages = 256;
@@ -144,7 +144,7 @@ std::unique_ptr<LocalScorer::Batch> LocalScorer::Read(ReadAhead& reader, const s
   return batch;
 }
 
-// Schedules a second read of an image that is missing or unreadable, as ImageRounds does: the file system may be busy.
+// Schedules another read of an image that is missing or cannot be read now, because the file system may be busy.
 void LocalScorer::TakeReadError(int64_t index, const absl::Status& why) {
   // The source has changed since it was opened, so the error says nothing about the image.
   if (absl::IsFailedPrecondition(why)) return Stop(why);

@@ -73,13 +73,13 @@ class LocalScorer final : public Scorer {
   const ImageSet& data_;
   RunProgress& progress_;
   RoundsClient& user_;
-  size_t most_;                                          // images of the next batch
+  size_t most_;                                          // limit of images in the next batch
   std::optional<std::pair<int64_t, std::string>> held_;  // image that was read and did not fit into the last batch
   std::vector<int64_t> again_ = {};
   bool is_last_read_ = false;  // true: images that cannot be read now are not read again
   bool cut_short_ = false;     // true: the last ScoreOnce left images out
   bool said_stopping_ = false;
-  int64_t readable_ = -1;  // -1: none is known
+  int64_t readable_ = -1;  // index of a readable image; -1: none is known
   absl::Status stopped_;
 };
 

@@ -48,7 +48,7 @@ int64_t RowsInMemory(const ScoreSettings& settings) {
   return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * Numbers(settings));
 }
 
-// Scores with servers.
+// Scores by requests to servers.
 class ServerScorer final : public Scorer {
  public:
   ServerScorer(ImageRounds::Options options, const ImageSet& data, const v1::ModelVersion& model,
@@ -92,7 +92,7 @@ class ScoreRun final : public RoundsClient {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
     RETURN_IF_ERROR(ChooseVersion());
-    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // a start that failed has kept the scores
+    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only now: a failed start keeps the scores
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Writes the index before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(ListChunks());
@@ -186,7 +186,7 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Opens the version of the run: that of the folder's earlier rows, or the chosen one.
+  // Opens the version of the folder's earlier rows, or, without earlier rows, the chosen version.
   absl::Status ChooseVersion() {
     ScoreSettings& settings = index_.settings;
     const bool begun = settings.version > 0;
@@ -236,7 +236,7 @@ class ScoreRun final : public RoundsClient {
     return planned.ok() ? planned : absl::InvalidArgumentError(absl::StrCat("--resolution: ", planned.message()));
   }
 
-  // Returns OK if every image of the shard has a row, else the reason.
+  // Scores the images without a row. Returns OK if every image of the shard has a row then, else the reason.
   absl::Status WriteChunks() {
     const ScoreCounts before = CountScores(index_);
     RunProgress progress(display_, before.expected);
@@ -267,8 +267,8 @@ class ScoreRun final : public RoundsClient {
     return stopped;
   }
 
-  // Searches up to 64 images of the whole source, not only of the shard, for one that can be read, because all images
-  // that are left to score may be missing.
+  // Finds an image that can be read, among up to 64 images of the whole source. Images of other shards are included,
+  // because all images that this run still has to score may be missing.
   void NameReadable() {
     constexpr int64_t kLooks = 64;
     const int64_t size = images_->size(), looks = std::min(kLooks, size);
@@ -354,7 +354,7 @@ class ScoreRun final : public RoundsClient {
 
   std::unique_ptr<ImageSet> images_;
   ScoreIndex index_;
-  size_t listed_ = 0;  // chunks in the index file
+  size_t listed_ = 0;  // number of chunks in the index file
   v1::ModelVersion model_;
   std::unique_ptr<LocalModel> local_;  // null: servers compute
   std::unique_ptr<Client> client_;     // moved into scorer_

@@ -35,7 +35,7 @@ struct ScoreCommand {
   // killed loses at most one chunk's results.
   int64_t chunk = 4096;
   int top_k = 5;                                              // at least 1
-  v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // not of patches; unspecified: no vectors
+  v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // kind of vectors, not patches; unspecified: none
   std::optional<v1::ResolutionWish> resolution;
   v1::Priority priority = v1::LOW;
   // Maximum wait for a lost server, and for an image that is rejected for overload or times out.
@@ -58,7 +58,7 @@ struct ScoreResult {
 // With command.local.repository, the model computes in this process, without a server.
 //
 // Returns an error if the run could not start: no server; a model that is missing or not ready; an unusable source; a
-// folder that another run has locked or that has other scores; features that the model does not have.
+// folder that another run has locked, or that has the scores of other settings; features that the model does not have.
 absl::StatusOr<ScoreResult> RunScore(const ScoreCommand& command, ProgressDisplay& display,
                                      const std::atomic<bool>* stop = nullptr);
 

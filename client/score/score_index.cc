@@ -60,7 +60,7 @@ Json ToJson(const ScoreIndex& index) {
           {"chunks", std::move(chunks)}};
 }
 
-// nlohmann throws for invalid members, which ReadScoreIndex converts to a status.
+// Parses an index. For invalid members, nlohmann throws an exception, which ReadScoreIndex converts to a status.
 absl::StatusOr<ScoreIndex> FromJson(const Json& json) {
   const std::string format = json.is_object() && json.contains("format") ? json["format"].dump() : "";
   if (!format.starts_with(kAnyFormat)) {

@@ -26,7 +26,7 @@ struct ScoreSettings {
   std::string source = {};        // as given; not compared, because the same images may lie elsewhere
   std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
   int64_t images = 0;             // number of images in the whole source
-  int top_k = 5;                  // predictions in a row; at most the number of the model's classes, which may be 0
+  int top_k = 5;                  // predictions per row; at most the number of the model's classes, which may be 0
   std::string resolution = {};    // "224x224"; empty: the model's policy
   std::string vectors = {};       // kind of the vectors; empty: none are written
   int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
@@ -50,7 +50,7 @@ struct ScoreIndex {
   std::vector<ScoreChunk> chunks = {};  // consecutive, from the first image of the shard
 };
 
-// Returns the indices [first, last) of the images of a shard. They are consecutive, so a shard reads few tar files.
+// Returns the indices [first, last) of a shard's images. They are consecutive, so that a shard reads few tar files.
 std::pair<int64_t, int64_t> ImagesOf(const Shard& shard, int64_t images);
 
 // Sums of the chunks of an index.
@@ -62,8 +62,8 @@ struct ScoreCounts {
 };
 ScoreCounts CountScores(const ScoreIndex& index);
 
-// Returns true if the index must be written when `chunks` chunks are finished and the index file lists `listed` of
-// them. It is written after each of the first 63 chunks, then whenever more than 1/64 of the chunks are not listed. To
+// Returns true if the index must be written when `chunks` chunks are finished and the index file lists `listed` chunks.
+// The index is written after each of the first 63 chunks, then whenever more than 1/64 of the chunks are not listed. To
 // write the index after each of N chunks would write N^2 / 2 entries.
 bool IndexIsDue(size_t chunks, size_t listed);
 
@@ -74,8 +74,8 @@ std::vector<std::string> ChunkFiles(const ScoreSettings& settings, const ScoreCh
 // FAILED_PRECONDITION, whose message names the first difference. Shards and widths are not compared.
 absl::Status CheckSameScores(const ScoreSettings& before, const ScoreSettings& now);
 
-// Reads the index of a folder. NOT_FOUND: there is none. DATA_LOSS: it is damaged, or a file of a chunk is missing or
-// has another size. FAILED_PRECONDITION: the file is no index of scores.
+// Reads the index of a folder. NOT_FOUND: there is no index. DATA_LOSS: the index is damaged, or a file of a chunk is
+// missing or has another size. FAILED_PRECONDITION: the file is no index of scores.
 absl::StatusOr<ScoreIndex> ReadScoreIndex(const std::string& folder);
 // Replaces the index of a folder atomically.
 absl::Status WriteScoreIndex(const std::string& folder, const ScoreIndex& index);

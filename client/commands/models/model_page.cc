@@ -153,7 +153,7 @@ std::string ModelPage(const v1::ModelVersion& version, const Page& page) {
   lines.Title(absl::StrCat(Printable(version.model()), " version ", version.version()));
   lines.Add("state", ModelStateName(version.state()));
   lines.Add("reason", version.reason());
-  if (version.has_config()) {  // absent until the manifest is read
+  if (version.has_config()) {  // absent until the server has read the manifest
     lines.Add("input", InputDescription(version.config()));
     lines.Add("parameters", WithCommas(version.parameters()));
     if (version.device_bytes() > 0)

@@ -63,7 +63,7 @@ std::string WhyNot(const v1::ModelServingStatus& serving, int64_t version) {
   return "absent";
 }
 
-// Returns lines for labels, shares and policy that name a version which is not READY.
+// Returns a line for each label, traffic share and version of the policy whose version is not READY.
 std::string NotInForce(const v1::ModelServingStatus& serving) {
   std::string text;
   const auto add = [&](absl::string_view name, int64_t version, const std::string& what, const std::string& instead) {

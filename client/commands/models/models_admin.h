@@ -26,9 +26,9 @@ absl::Status RunServing(const ClientOptions& options, const std::string& model, 
 // Describes how one model is served in a few lines of text.
 std::string ServingText(const v1::ModelServingStatus& serving);
 
-// Parses "latest 2", "all" or "specific 3 4", one word per element. INVALID_ARGUMENT states what is expected.
+// Parses "latest 2", "all" or "specific 3 4", one word per element. The error message states what is expected.
 absl::StatusOr<v1::VersionPolicy> ParseVersionPolicy(const std::vector<std::string>& words);
-// Parses "4=5" or "4=2.5%": version 4, that percentage.
+// Parses "4=5" or "4=2.5%": version 4 gets 5 or 2.5 percent of the traffic.
 absl::StatusOr<v1::TrafficShare> ParseTrafficShare(const std::string& text);
 
 }  // namespace vitrine

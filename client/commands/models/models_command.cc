@@ -58,7 +58,7 @@ Style StyleOf(v1::ModelState state) {
 }
 
 Row RowOf(const v1::ModelVersion& version) {
-  const bool known = version.has_config();  // absent until the manifest is read
+  const bool known = version.has_config();  // absent until the server has read the manifest
   Row row;
   row.cells = {{Printable(version.model()), Style::kStrong},
                {absl::StrCat(version.version())},

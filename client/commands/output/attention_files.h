@@ -37,8 +37,8 @@ struct AttentionFiles {
 };
 
 // Draws every attention map of the answer into a file and returns the paths in the order of the maps; maps that share a
-// file have equal paths. Grid kinds are drawn over the image, matrices as figures, distances as a plot. `asked` is the
-// request. `encoded` is the image file, which is decoded at most once.
+// file have equal paths. Maps on the image's grid are drawn over the image, matrices as figures, and distances as a
+// plot. `asked` is the request. `encoded` is the image file, which is decoded at most once.
 absl::StatusOr<std::vector<std::string>> WriteAttention(const AttentionFiles& files, const v1::ClassifyRequest& asked,
                                                         std::string_view encoded, const v1::ClassifyResponse& answer);
 

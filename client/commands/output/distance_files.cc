@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the requested numbers, or 0, 1, ... if all were requested.
+// Returns the requested layers or heads. An empty request means all: 0 to count - 1.
 std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked, int count) {
   if (asked.size() == count) return {asked.begin(), asked.end()};
   std::vector<int> numbers(count);
@@ -23,7 +23,7 @@ std::vector<int> NumbersOr(const google::protobuf::RepeatedField<int32_t>& asked
   return numbers;
 }
 
-// Returns the attention distance of a query inside the grid whose attention is uniform over the 3x3 cells around it.
+// Returns the attention distance of a query that attends uniformly to its own cell and the 8 cells around it.
 double WindowDistance(double cell_height, double cell_width) {
   return (2 * cell_height + 2 * cell_width + 4 * std::hypot(cell_height, cell_width)) / 9;
 }

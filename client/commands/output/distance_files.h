@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Returns an SVG plot of one image's attention distances. Lines show uniform attention over the whole grid and over a
-// window of 3x3 cells. `note` names the image. `magnitudes`: the title says that signed attention is weighted by
-// magnitude.
+// Returns an SVG plot of one image's attention distances. Two lines show the distances of uniform attention over the
+// whole grid and over a window of 3x3 cells. `note` names the image. `magnitudes`: the title says that signed attention
+// is weighted by magnitude.
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
                                          const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);
 
@@ -23,8 +23,8 @@ class MeanDistance {
  public:
   explicit MeanDistance(bool magnitudes = false) : magnitudes_(magnitudes) {}
 
-  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: its number of layers or heads differs from that
-  // of the first answer.
+  // Adds the distances of an answer, if it has any. INVALID_ARGUMENT: the answer has another number of layers or heads
+  // than the first answer.
   absl::Status Add(const v1::ClassifyRequest& asked, const v1::ClassifyResponse& answer);
   // Writes "<folder>/distance.svg" and returns its path. Writes nothing and returns "" for fewer than two images.
   absl::StatusOr<std::string> Write(const std::string& folder) const;

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Size of the header. It has room for any shape of up to four dimensions, because the header is rewritten when the
-// number of rows is known. The format requires a multiple of 64.
+// Size of the header, with room for any shape of up to four dimensions. It is fixed, because the header is rewritten
+// when the number of rows is known. The format requires a multiple of 64.
 constexpr size_t kHeaderBytes = 192;
 constexpr size_t kPreamble = 10;  // magic, version and length of the header
 

@@ -31,7 +31,7 @@ class NpyFile {
   const std::vector<int64_t>& row_shape() const { return row_shape_; }
   int64_t rows() const { return rows_; }
 
-  // Require that row.size() is the product of row_shape, and that the array has the row's element type.
+  // Append a row. Require that row.size() is the product of row_shape, and that the array has the row's element type.
   absl::Status Append(std::span<const float> row);
   absl::Status Append(std::span<const int32_t> row);
   absl::Status Finish();

@@ -17,7 +17,7 @@ namespace vitrine {
 // (common/data/file_names.h).
 std::string AnswerLine(v1::ClassifyResponse answer, AnswerFiles files);
 
-// Returns the line of an image without an answer: the message, and the name of the status code.
+// Returns the line of an image without an answer: its path, the message, and the name of the status code.
 std::string FailureLine(const std::string& image, const absl::Status& why);
 
 // Properties that all features of one run share.
@@ -33,7 +33,8 @@ std::string FeatureOrigin(const v1::ServedBy& by, const FeatureSummary& features
 
 // Returns one version of a model as a JSON object on one line.
 std::string ModelLine(const v1::ModelVersion& version);
-// Returns ModelLine with the other fields of GetModel added: `labels`, and the messages `config` and `provenance`.
+// Returns ModelLine with the other fields of GetModel added: `labels`, and the messages `config`, `provenance`,
+// `calibration` and `batching`.
 std::string ModelDetailLine(const v1::ModelVersion& version);
 // Returns ModelLine with `time` (RFC 3339, UTC) and `removed` in front.
 std::string ModelEventLine(const v1::ModelEvent& event, absl::Time time);

@@ -91,7 +91,7 @@ std::string Table::Stacked(const Row& row) const {
     if (i == flow_) {
       add(std::exchange(others, {}));
       std::vector<Item> flow = row.flow;
-      // Directly after the first cell, the flowing column needs no header.
+      // A flowing column directly after the first cell needs no header.
       if (i > 1 && !flow.empty()) flow.front().text = absl::StrCat(columns_[i].header, " ", flow.front().text);
       add(flow);
     } else if (!row.cells[i].text.empty()) {
@@ -128,7 +128,7 @@ std::string Table::PaintLine(const std::vector<Item>& line) const {
 
 std::string Table::Cell(size_t column, Item item) const {
   const Column& where = columns_[column];
-  // The first cell is often a path, whose end identifies it, and is cut at its start. Other cells are never cut.
+  // The first cell is often a path. It is cut at its start, because its end identifies it. Other cells are never cut.
   if (column == 0) item.text = CutStart(item.text, where.width);
   const std::string padding = Spaces(where.width - DisplayWidth(item.text));
   return where.align == Column::Align::kRight ? padding + Paint(item) : Paint(item) + padding;

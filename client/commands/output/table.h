@@ -19,7 +19,7 @@ struct Item {
 
 struct Column {
   std::string header;
-  int width = 0;  // terminal columns; for the flowing column, its width without wrapping
+  int width = 0;  // terminal columns; for the flowing column (see Table), its width without wrapping
   enum class Align { kLeft, kRight } align = Align::kLeft;
 };
 
@@ -29,12 +29,12 @@ struct Row {
   std::vector<Item> notes = {};  // lines below the row, one or more per item; words are not split
 };
 
-// A table that fits the page's width. It is rendered row by row, so the first row can be shown before the last is
+// A table that fits the page's width. It is rendered row by row, so the first row can be shown before the last row is
 // known.
 //
 // One column flows: it takes the remaining width and wraps its items. If the remaining width is less than kLeastFlow
-// and less than half of the column's full width, the table stacks its cells. The first cell then has its own line, and
-// the others follow below, each after its header.
+// and less than half of the column's full width, the cells are stacked. Then the first cell has its own line, and the
+// other cells follow in the lines below, each after its column's header.
 class Table {
  public:
   static constexpr int kLeastFlow = 20;
@@ -51,7 +51,7 @@ class Table {
   std::string Note(const Item& note, int margin) const;
   std::string Paint(const Item& item) const;
   std::string PaintLine(const std::vector<Item>& line) const;
-  // Returns the item padded to its column. In the first column, longer text is cut; in the others it overflows.
+  // Pads the item to the column's width. In the first column, longer text is cut; in other columns, it overflows.
   std::string Cell(size_t column, Item item) const;
 
   const Page page_;

@@ -10,8 +10,8 @@ struct Page {
   bool colour = false;  // true if ANSI colours are allowed
 };
 
-// Returns the page of a file descriptor. Width: $COLUMNS, else the terminal's, else 100; at least 20. Colour: only on a
-// terminal, without $NO_COLOR (no-color.org) and without TERM=dumb.
+// Returns the page of a file descriptor. Width: $COLUMNS, else the terminal's width, else 100; at least 20. Colour:
+// only on a terminal, without $NO_COLOR (no-color.org) and without TERM=dumb.
 Page PageBehind(int file_descriptor);
 
 }  // namespace vitrine

@@ -42,7 +42,7 @@ struct Character {
   bool valid = false;
 };
 
-// Returns the first character of a non-empty text; a single byte if it is invalid UTF-8.
+// Returns the first character of a non-empty text, or its first byte if it does not begin with valid UTF-8.
 Character First(absl::string_view text) {
   const auto byte = [text](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t lead = byte(0);
@@ -79,7 +79,7 @@ std::string Printable(absl::string_view text) {
       result += kReplacement;
     } else if (point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x202A && point <= 0x202E) ||
                (point >= 0x2066 && point <= 0x2069)) {
-      result += '?';  // the last two ranges change the text direction
+      result += '?';  // characters of the last two ranges change the text direction
     } else {
       absl::StrAppend(&result, character.bytes);
     }

@@ -12,10 +12,10 @@ namespace vitrine {
 // UTF-8 becomes U+FFFD.
 std::string Printable(absl::string_view text);
 
-// Returns the terminal columns of printable text: combining marks take none, East Asian wide characters and emoji two.
+// Returns the terminal columns of printable text: 0 for a combining mark, 2 for East Asian wide characters and emoji.
 int DisplayWidth(absl::string_view text);
 
-// Prefix of the first class of an answer that is unsure.
+// Prefix of the first class of an unsure answer.
 inline constexpr char kUnsure[] = "unsure: ";
 
 // Cut the text to at most `width` terminal columns and mark the cut with an ellipsis. Require width >= 1. CutStart

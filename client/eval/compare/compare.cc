@@ -100,7 +100,7 @@ void CompareClasses(Comparison& comparison) {
                            [](const ClassComparison& of) { return -std::abs(of.second - of.first); });
 }
 
-// Computes the differences between the scores of all class probabilities, paired by image.
+// Computes the differences, per image, of the scores that use the probabilities of all classes.
 void CompareDistributions(Comparison& comparison) {
   std::vector<double> nll, brier;
   for (const PredictionPair& pair : comparison.pairs) {

@@ -17,17 +17,17 @@ struct StudyDifference {
   PairedCounts counts = {};
   Interval interval = {};  // interval of the accuracy difference, the cell minus the first
   McNemar test = {};
-  double holm = 1;  // p of `test`, corrected for the number of differences
+  double holm = 1;  // p-value of `test`, corrected for the number of differences
 };
 
 // Returns the index of the first measured cell; the number of cells if there is none.
 size_t FirstMeasured(const Study& study);
 
-// Returns one difference per cell. The first measured cell, and cells without an answered image in common with it, have
-// nullopt.
+// Returns one difference per cell. nullopt: the cell is the first measured cell, or has no answered image in common
+// with it.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
-// Returns the differences as a table with one row each.
+// Returns the differences as a table with a row for each difference.
 DataTable DifferencesTable(const Study& study);
 
 }  // namespace vitrine

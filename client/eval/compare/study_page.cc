@@ -61,7 +61,7 @@ std::string PointLabel(const StudyCell& cell) {
 
 using Place = std::optional<double> (*)(const StudyCell& cell);
 
-// Draws accuracy over the measure `place`. Each model is one series, with its points by ascending measure.
+// Draws the accuracy as a function of the measure `place`. Each model version is a series, sorted by the measure.
 std::string DrawAccuracy(const Study& study, const std::string& title, const std::string& x_axis, Place place) {
   ScatterFigure figure{.title = title, .x_axis = x_axis, .y_axis = "top-1 accuracy in %", .logarithmic = true};
   std::map<std::string, size_t> series_of;
@@ -92,7 +92,7 @@ std::string SizeInWords(const StudyCell& cell) {
   return cell.resolution.empty() ? "the model's policy" : cell.resolution;
 }
 
-// Returns a relative path as in a URL: every character that is not plain is encoded.
+// Returns a relative path for a URL: percent-encodes every byte except letters, digits and "-_./~".
 std::string UrlPath(const std::string& path) {
   std::string url;
   for (const char c : path) {

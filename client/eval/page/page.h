@@ -16,8 +16,8 @@
 namespace vitrine {
 
 struct ReportOptions {
-  int mistakes = 24;               // most confident wrong answers to show, at least 0
-  int64_t attention_distance = 0;  // images for the mean attention distances; 0: none
+  int mistakes = 24;               // number of most confident wrong answers to show, at least 0
+  int64_t attention_distance = 0;  // number of images for the mean attention distances; 0: none
 };
 
 // Input of RenderPage. docs/how-to/evaluating.md lists the parts of the page.

@@ -76,7 +76,7 @@ std::string IntervalText(const std::optional<Interval>& interval) {
   return interval.has_value() ? absl::StrFormat("%.4f to %.4f", interval->low, interval->high) : "-";
 }
 
-// Adds the scores of all class probabilities, and those of uniform predictions for comparison.
+// Adds the scores that use the probabilities of all classes and, for comparison, the scores of equal probabilities.
 void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
   if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
     return page.Paragraph(

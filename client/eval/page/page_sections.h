@@ -35,13 +35,13 @@ std::string DurationText(double seconds);
 std::string LabelOf(const v1::ModelVersion& model, int32_t label);
 // Returns "eit-mini-cifar10 version 3".
 std::string NameOf(const v1::ModelVersion& model);
-// Returns "95 % interval 78.1 to 79.7 %".
+// Returns "95 % interval 78.09 to 79.69 %".
 std::string IntervalInWords(int64_t right, int64_t all);
 // Returns "0.6345 (0.6150 to 0.6540)".
 std::string MeanScoreText(const MeanScore& score);
 // Draws histograms of the confidences of right and wrong answers.
 std::string DrawConfidences(std::span<const Prediction> predictions, const std::string& title);
-// Returns "Expected calibration error 1.2 % ...; on average the confidence is 0.5 % above the accuracy."
+// Returns "Expected calibration error 1.20 % ...; on average the confidence is 0.50 points above the accuracy."
 std::string CalibrationInWords(const Calibration& calibration);
 // Returns three lines about an answer: predicted class, right class, image.
 std::vector<std::string> AnswerInWords(const v1::ModelVersion& model, const Prediction& prediction);

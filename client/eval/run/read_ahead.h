@@ -31,8 +31,8 @@ class ReadAhead {
   // Stops without reading the remaining images.
   ~ReadAhead();
 
-  // Returns the next image in the order of `indices`, or the error because of which it cannot be sent. Errors are those
-  // of ImageSet::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
+  // Returns the next image in the order of `indices`, or the reason why it cannot be sent. Errors are those of
+  // ImageSet::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
   // (common/imaging/header.h). Call once per index.
   absl::StatusOr<std::string> Next();
 
@@ -46,10 +46,10 @@ class ReadAhead {
 
   absl::Mutex mutex_;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
-  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // positions taken by a thread
-  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // positions returned by Next
+  size_t begun_ ABSL_GUARDED_BY(mutex_) = 0;  // number of images whose reading has begun
+  size_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // number of images that Next has returned
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Set to true when Options::images images are prefetched, and to false when half of them were taken. While it is
+  // Set to true when Options::images images are prefetched, and to false when half of them were taken. While rests_ is
   // true, threads sleep, so that not every call of Next wakes a thread.
   bool rests_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<size_t, absl::StatusOr<std::string>> ready_ ABSL_GUARDED_BY(mutex_);  // by position

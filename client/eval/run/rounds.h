@@ -38,8 +38,8 @@ class RoundsClient {
   virtual ~RoundsClient() = default;
   // Returns a request for the run's version.
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
-  // Takes an answer of the run's version. The predictions of the answer are valid. There is at least one if the model
-  // has classes. If this returns an error, the image is treated as if the server had answered with the error.
+  // Takes an answer of the run's version. Its predictions are valid, and not empty if the model has classes. If this
+  // returns an error, the image is treated as if the server had answered with the error.
   virtual absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) = 0;
   // Takes the result of an image that will not be sent again: kUnreadable or kRefused, with the reason.
   virtual void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) = 0;
@@ -63,7 +63,7 @@ class ImageRounds {
   ImageRounds(Options options, const ImageSet& data, v1::ModelVersion model, std::unique_ptr<Client> client,
               RunProgress& progress, RoundsClient& user);
 
-  // Sets an image with an earlier answer. It is sent again to test a server that came back.
+  // Sets an image with an earlier answer. The image is sent again to test a server that came back.
   void KnowAnswered(int64_t index) { answered_ = index; }
   // Sets an image that can be read. If it can no longer be read, the whole source counts as missing.
   void KnowReadable(int64_t index) { readable_ = index; }
@@ -127,13 +127,13 @@ class ImageRounds {
   RoundsClient& user_;
   InFlightLimit limit_;
 
-  int64_t missing_ = 0;                 // images of Ask without a result
+  int64_t missing_ = 0;                 // number of images without a result
   std::map<int64_t, Trouble> trouble_;  // images that are retried or were given up
   std::vector<int64_t> pending_;        // to be sent
   std::vector<int64_t> suspects_;       // to be sent before pending_, one at a time
 
   struct Round {
-    size_t position = 0;               // next index into the order of the round
+    size_t position = 0;               // position of the next image in the order of the round
     std::deque<int64_t> asked = {};    // requested images in order, until delivered
     std::vector<int64_t> again = {};   // to be sent again after an error
     std::vector<int64_t> unsent = {};  // delivered, but never sent

@@ -38,8 +38,8 @@ struct EvalCommand {
   bool restart = false;       // delete an evaluation in the folder first
   bool keep_logits = false;   // keep all logits of every answer, for Calibrate
   bool retry_failed = false;  // retry images that were refused or unreadable
-  // Bounds on measures. If the model cannot have one of the measures, the run does not start. The caller judges the
-  // result.
+  // Bounds on measures. If the model cannot have one of the measures, the run does not start. The caller compares the
+  // result with the bounds.
   std::vector<Gate> gates = {};
 };
 

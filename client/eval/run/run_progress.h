@@ -27,7 +27,7 @@ class RunProgress {
 
   // Counts an image. `again`: an earlier session already had a result for this image.
   void Count(const Prediction& prediction, bool again);
-  // Counts `images` with the same outcome. `correct`: how many of them are right; nullopt: unknown, without labels.
+  // Counts `images` images with the same outcome. `correct`: number of right answers; nullopt: unknown, without labels.
   void Count(Outcome outcome, int64_t images, std::optional<int64_t> correct, bool again);
   int64_t known() const { return known_; }
   int64_t asked() const { return asked_; }  // results of this session

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the pictures of a folder that look most like one picture, with an index of faiss.
+"""Finds the pictures of a folder that look most like a given picture, with an index of faiss.
 
     pip install faiss-cpu, and client/python of this checkout
     python3 faiss_search.py ADDRESS MODEL FOLDER PICTURE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps vectors of pictures in PostgreSQL with pgvector, and finds those that look most like one. The vectors come from
+"""Keeps vectors of pictures in PostgreSQL with pgvector, and finds those most like one picture. The vectors come from
 POST /v1/embeddings, by OpenAI's own client.
 
     pip install openai 'psycopg[binary]'; the database has the extension vector (CREATE EXTENSION vector)

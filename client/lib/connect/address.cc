@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Size of the path in a sockaddr_un, without the final zero.
+// Size of the path in a sockaddr_un, without the final zero byte.
 constexpr size_t kLongestSocketPath = 107;
 
 struct Endpoint {
@@ -137,7 +137,7 @@ absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, 
     }
   }
   if (four.empty() && six.empty() && !missing.ok()) return missing;
-  // A gRPC target has one address family. If there are IPv6 addresses, IPv4 addresses are mapped to IPv6.
+  // A gRPC target has addresses of one family. If there are IPv6 addresses, IPv4 addresses are mapped to IPv6.
   std::vector<std::string> texts;
   for (const auto& [text, port] : six) texts.push_back(absl::StrCat("[", text, "]:", port));
   for (const auto& [text, port] : four) {

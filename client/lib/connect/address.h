@@ -21,8 +21,8 @@ struct ServerAddress {
 // Parses an address. INVALID_ARGUMENT: the text has none of the forms of ClientOptions::address.
 absl::StatusOr<ServerAddress> ParseAddress(const std::string& address);
 
-// Resolves the names of several hosts and returns their addresses as a gRPC target. UNAVAILABLE: a host has no address.
-// With `partly`, hosts without an address are left out; UNAVAILABLE means that none is left. The message names a host.
+// Resolves the names of several hosts and returns their addresses as a gRPC target. `partly`: hosts without an address
+// are left out. UNAVAILABLE: a host (`partly`: every host) has no address; the message names a host.
 absl::StatusOr<std::string> ResolveHosts(const std::vector<std::string>& hosts, bool partly = false);
 
 }  // namespace vitrine

@@ -27,7 +27,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path, int64_t most)
       return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", most, " bytes"));
     }
   }
-  if (std::ferror(file.get()) != 0) return absl::NotFoundError(because(errno));  // for example a folder
+  if (std::ferror(file.get()) != 0) return absl::NotFoundError(because(errno));  // for example, the path is a folder
   return bytes;
 }
 

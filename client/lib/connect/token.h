@@ -30,8 +30,7 @@ class BearerToken {
 
   // Returns the newest token that could be read.
   std::string Get(absl::Time now);
-  // Call this after a server rejected the token `refused`. Reads the file again, and returns true if the file
-  // now has another token.
+  // Must be called after a server has rejected the token `refused`. Returns true if the file now has another token.
   bool IsReplaced(const std::string& refused);
 
  private:
@@ -47,7 +46,7 @@ class BearerToken {
   absl::Time read_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Adds "authorization: Bearer ..." to every call of a channel.
+// Returns a factory of interceptors that add "authorization: Bearer <token>" to every call of a channel.
 std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface> Authorizing(std::shared_ptr<BearerToken> token);
 
 }  // namespace vitrine

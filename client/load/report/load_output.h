@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// Returns ReportJson as text with a final new line. `indent` -1 puts it on one line.
+// Returns ReportJson as text with a final new line. If `indent` is -1, all is on one line.
 std::string LoadJson(const LoadReport& report, int indent);
 
-// Writes load.json, load.html, and the latencies and the seconds of each point to the folder. A missing folder is
-// created. Errors are those of WriteFile and MakeFolder.
+// Writes load.json, load.html, and, for each point, the percentiles and the counts per second, to the folder. A missing
+// folder is created. Errors are those of WriteFile and MakeFolder.
 absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder);
 
 // Prints the measured points and the gates as text.

@@ -37,7 +37,7 @@ std::vector<const LoadPoint*> ByRate(const LoadReport& report) {
   return points;
 }
 
-// Plots offered rate against answered rate and against latency.
+// Plots the answered rate, and the latency, over the offered rate.
 void AddSweep(const LoadReport& report, HtmlPage& page) {
   Points ideal, good, answered, invalid, p50, p99, p999, refused;
   for (const LoadPoint* point : ByRate(report)) {

@@ -32,7 +32,7 @@ class SteadyLoadClock final : public LoadClock {
 };
 
 // Calls `start` for every arrival due before `end`, in order, at its due time or later, and without waiting for
-// answers. `start` must not block. `now`, the time of the call, shows the delay. No request is skipped to catch up.
+// answers. `start` must not block. Its `now` is the time of the call. Late requests are sent at once, and not skipped.
 // Calls `stopped` at least every 50 ms, and returns early once it is true.
 void Pace(Arrivals& arrivals, int64_t end, const LoadClock& clock, absl::FunctionRef<bool()> stopped,
           absl::FunctionRef<void(const Arrival& arrival, int64_t now)> start);

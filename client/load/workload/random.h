@@ -10,8 +10,8 @@ namespace vitrine {
 enum class RandomPurpose : uint64_t { kGap = 1, kClass = 2, kImage = 3, kLook = 4 };
 
 // Returns random number `number` of a purpose. The function is pure, so a load does not depend on the number of
-// threads. It is the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
-// 2014).
+// threads. `mix` is the finalizer of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number
+// generators", 2014).
 inline uint64_t RandomBits(uint64_t seed, RandomPurpose purpose, uint64_t number) {
   const auto mix = [](uint64_t bits) {
     bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;

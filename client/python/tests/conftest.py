@@ -23,7 +23,7 @@ MODEL = "eit-mini-cifar10"
 
 
 def free_port() -> int:
-    """Returns a free port for a server that is restarted on it. It is below the ports that the kernel assigns."""
+    """Returns a free port for a server that will be restarted on it. The kernel itself assigns only higher ports."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as one:
             one.bind(("127.0.0.1", port))

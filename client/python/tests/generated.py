@@ -13,7 +13,7 @@ from PIL import Image, ImageOps
 
 Pixels = npt.NDArray[np.uint8]
 Sizes = Tuple[Tuple[int, int], ...]
-SIZES: Sizes = ((32, 32), (37, 29))  # width, height: the model's size, and one to be resized
+SIZES: Sizes = ((32, 32), (37, 29))  # width, height: the model's size, and a size that is resized
 EVEN: Sizes = SIZES[:1]
 
 XMP = '<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description tiff:Orientation="%d"/></x:xmpmeta>'
@@ -25,7 +25,7 @@ class File:
     name: str
     content: bytes
     pixels: Pixels  # [height, width] for grey images, else [height, width, 3]; transparency over white
-    browser: int = 0  # allowed difference of Chromium's pixels; -1: Chromium intentionally shows other pixels
+    browser: int = 0  # allowed difference from Chromium's pixels; -1: Chromium intentionally differs
 
 
 def exif(orientation: int) -> bytes:
@@ -73,7 +73,7 @@ def over_white(colour: npt.NDArray[Any], alpha: npt.NDArray[Any]) -> Pixels:
 def png_of(
     random: np.random.Generator, size: Tuple[int, int], depth: int, colour: int, clear: bool, interlaced: bool
 ) -> File:
-    """Returns noise as a kind of PNG; `clear`: with a tRNS chunk."""
+    """Returns a PNG of noise with these properties. `clear`: it has a tRNS chunk."""
     width, height = size
     per_pixel = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}[colour]
     samples = random.integers(0, 2**depth, (height, width, per_pixel), dtype=np.uint16)

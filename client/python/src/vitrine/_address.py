@@ -48,7 +48,7 @@ def parse(address: str) -> ServerAddress:
         if len(path.encode()) > _LONGEST_SOCKET_PATH:
             raise ValueError("the server's address has a socket path of more than %d bytes" % _LONGEST_SOCKET_PATH)
         return ServerAddress(address, local=True)
-    if address.startswith(("ipv4:", "ipv6:")):  # gRPC's own list
+    if address.startswith(("ipv4:", "ipv6:")):  # a list in gRPC's own form
         parts = address.partition(":")[2].split(",")
         local = _all_loopback(parts)
         return ServerAddress(address, host=_only_host(parts), balanced=len(parts) > 1, local=local)
@@ -68,7 +68,7 @@ def parse(address: str) -> ServerAddress:
 
 def resolve(hosts: Tuple[str, ...], partly: bool = False) -> str:
     """Resolves the names of several hosts and returns them as a gRPC target. Unavailable: a host has no address. With
-    `partly`, hosts without an address are left out; Unavailable means that none is left. The message names a host."""
+    `partly`, hosts without an address are left out; Unavailable: all hosts lack one. The message names a host."""
     four: List[str] = []
     six: List[str] = []
     missing: Optional[Unavailable] = None

@@ -12,7 +12,7 @@ from vitrine._connection import Settings, TimeLeft
 from vitrine._models import Model, of_version
 from vitrine.v1 import admin_pb2, serving_pb2
 
-# Default deadline in seconds, equal to the server's own limit. It is long, because a load waits for other loads.
+# Default deadline in seconds, equal to the server's own limit. It is long, because a load waits until other loads end.
 PATIENCE = 600.0
 
 
@@ -54,7 +54,7 @@ class CanaryStatus:
         requests: number of answers in the window.
         errors: number of these answers with a server error.
         golden_drift: drift in the last run of the goldens; None: not run yet.
-        compute_ratio: compute time divided by that of the stable version; None: no comparison yet.
+        compute_ratio: the canary's compute time divided by the stable version's; None: no comparison yet.
         compared: number of images from which the ratio was computed.
     """
 

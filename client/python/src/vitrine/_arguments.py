@@ -9,8 +9,8 @@ from typing import Any, Optional, Tuple
 
 from vitrine.errors import InvalidArgument
 
-# Longest deadline in seconds, about 31 years: gRPC rejects calls with deadlines of more than about 200 years at once.
-# Longer deadlines, such as float("inf"), are no limit in practice and are shortened to this.
+# Longest deadline in seconds, about 31 years. If a deadline is more than about 200 years, gRPC fails the call
+# immediately. Longer deadlines, such as float("inf"), are no limit in practice and are shortened to this value.
 LONGEST_DEADLINE = 1e9
 # Ranges of the message fields in which numbers are sent.
 INT32, INT64 = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)

@@ -153,7 +153,7 @@ def _channel_options(
         ("grpc.max_send_message_length", _MAX_REQUEST_BYTES),
         ("grpc.max_receive_message_length", _MAX_RESPONSE_BYTES),
         ("grpc.primary_user_agent", "vitrine-python"),
-        # gRPC's default first backoff is a second. Until its end, every attempt of this client would fail at once.
+        # By default, gRPC's first backoff is a second. During this second, every attempt of this client would fail.
         ("grpc.initial_reconnect_backoff_ms", int(1000 * retries.initial_backoff)),
         ("grpc.max_reconnect_backoff_ms", int(1000 * retries.max_backoff)),
     ]

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw
 Values = npt.NDArray[np.float32]
 Colours = npt.NDArray[np.uint8]
 
-MAP_WEIGHT = 0.55  # weight of the map against the grey image
+MAP_WEIGHT = 0.55  # weight of the map; the grey image has 1 - MAP_WEIGHT
 UNCOVERED = 0.35  # brightness outside the grid
 _STEPS = 255  # odd, so that 0 has its own colour
 
@@ -65,8 +65,8 @@ def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, 
     """Returns the range of colours. It starts at 0; if a value is negative or `diverging` is set, it is symmetric
     around 0.
 
-    For attention weights over `keys` keys, the range extends at least to twice an equal share, so that uniform
-    attention has the colour in the middle of the range.
+    For attention weights over `keys` keys, the range extends at least to 2 / keys, so that uniform attention (1 / keys)
+    has the colour in the middle of the range.
     """
     high = float(np.abs(values).max(initial=0))
     if diverging or bool((values < 0).any()):

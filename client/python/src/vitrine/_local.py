@@ -19,7 +19,7 @@ from vitrine._result import Outcome, Refused, Result, of_response
 from vitrine._sources import pictures
 from vitrine.errors import InvalidArgument, NotFound, VitrineError
 
-# Images of one call to the engine, which computes them in batches on all its threads.
+# Maximum number of images in a call of the engine, which computes them in batches on all its threads.
 _IMAGES_PER_CALL = 16
 
 

@@ -43,8 +43,8 @@ _opening = threading.Lock()  # warnings.catch_warnings changes state shared by a
 
 
 class PictureWarning(UserWarning):
-    """Warns that an image was reduced or converted to JPEG because the server would reject it, that the values of an
-    image look as if they were scaled twice or never, or that files and folders in a folder were ignored."""
+    """Warns about an image that was reduced or converted to JPEG because the server would reject it, about values that
+    look as if they were scaled twice or never, or about files and folders in a folder that were ignored."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def load(source: ImageSource) -> Picture:
 
 
 def _open(content: bytes) -> Image.Image:
-    """Calls Image.open without warnings: this module reduces large images, and the server reports invalid ones."""
+    """Calls Image.open without warnings: this module reduces large images, and the server reports invalid images."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -295,8 +295,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image first, because Pillow rotates a TIFF itself when it loads
-    it, and reads the end of a PNG only then."""
+    """Returns the rotation in the metadata. Loads the image first: only then does Pillow rotate a TIFF itself, and read
+    the end of a PNG."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)

@@ -16,12 +16,12 @@ from vitrine import errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
-# Size of the window, in requests per possible request in flight, and in bytes. Finished requests wait in the window for
-# earlier ones. While the window is full, no requests are taken.
+# Limits of the window: requests, as a multiple of max_in_flight, and bytes. Finished requests wait in the window for
+# earlier requests. While the window is full, no requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
-# Number of consecutive streams without an answer within the deadline after which the server counts as lost. A single
-# such stream may be caused by slow images.
+# The server counts as lost after this many consecutive streams without an answer within the deadline. Slow images may
+# cause a single such stream.
 _MOST_SILENT_STREAMS = 3
 # Smallest time_limit, for a request sent at its deadline: the server rejects 0.
 _SHORTEST_LIMIT = 0.001
@@ -47,7 +47,7 @@ class Entry:
     attempts: int = 0
     heard: int = 0  # attempts on streams with at least one answer; only these count for max_attempts
     alone: bool = False  # to be sent alone, since it may have ended the last stream
-    deadline: float = float("inf")  # in working time, set when it is first sent
+    deadline: float = float("inf")  # in working time (see Pipeline), set when the request is first sent
     not_before: float = float("-inf")
     outcome: Outcome = field(default_factory=lambda: errors.Internal("not answered"))
 
@@ -56,8 +56,8 @@ class Pipeline:
     """One run over a stream. Times are seconds of any monotonic clock; one thread at a time.
 
     The driver takes requests while `wants` is true, sends the results of `due`, passes in answers and yields the
-    results of `finished`, in the order of `take`. Time spent in the caller's own code, reported by `paused`, does not
-    count against the deadlines.
+    results of `finished`, in the order of `take`. Deadlines count only working time: the time without the pauses
+    reported by `paused`, in which the caller's own code runs.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class Pipeline:
         return entry.request
 
     def _lost_stream(self, error: errors.VitrineError, now: float) -> bool:
-        """Sets one wait for all requests, since individual waits would open a stream for each.
+        """Sets one wait for all requests, since with separate waits each request would open a stream.
 
         Returns False if no further stream is to be opened.
         """

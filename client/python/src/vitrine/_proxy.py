@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The HTTP proxy from the environment, and the hosts without it. client/lib/connect/proxy.cc has the same rules."""
+"""Finds the HTTP proxy in the environment, and the hosts that it excludes, like client/lib/connect/proxy.cc."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Proxy(NamedTuple):
 
 
 def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
-    """Returns the proxy for `host`; None: none. ValueError: it is one that gRPC does not support.
+    """Returns the proxy for `host`; None: none. ValueError: gRPC does not support this proxy.
 
     The first variable that is set applies, and an empty variable means no proxy. As with curl, the scheme may be
     missing. Exceptions follow curl's rules, see `excepted`.
@@ -44,8 +44,8 @@ def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
 def excepted(host: str, no_proxy: str) -> bool:
     """Returns True if a no_proxy list contains `host`.
 
-    Entries are separated by commas or spaces. An entry is * for every host, a name (which includes all hosts of .NAME),
-    an address, or a network such as 10.0.0.0/8. Names are not resolved.
+    Entries are separated by commas or spaces. An entry is * for every host, a name, an address, or a network such as
+    10.0.0.0/8. The name NAME also matches every host that ends in .NAME. Names are not resolved.
     """
     name = host.strip("[]").rstrip(".").lower()
     address = _address(name)

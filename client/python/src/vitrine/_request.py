@@ -124,7 +124,7 @@ class Ask:
 
 
 def _sides(resolution: Any) -> Tuple[int, int]:
-    """Returns height and width. TypeError: `resolution` is neither a number nor a pair of them."""
+    """Returns height and width. TypeError: `resolution` is neither a number nor a pair of numbers."""
     form = "a number of pixels for both sides, or (height, width)"
     if isinstance(resolution, Integral):
         resolution = resolution, resolution

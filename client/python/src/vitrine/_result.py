@@ -191,7 +191,7 @@ class Result:
 
     @property
     def ok(self) -> Literal[True]:  # not bool: with Literal a type checker distinguishes the two classes
-        """True; a Refused has False."""
+        """True for a Result; False for a Refused."""
         return True
 
     @property
@@ -244,7 +244,7 @@ class Refused:
 
     @property
     def ok(self) -> Literal[False]:
-        """False; a Result has True."""
+        """False for a Refused; True for a Result."""
         return False
 
     @property

@@ -47,9 +47,9 @@ class RetryPolicy:
             raise ValueError("max_backoff is %r seconds, must be at most %d" % (self.max_backoff, _LONGEST_BACKOFF))
 
     def delay(self, error: VitrineError, attempts: int, remaining: float, uniform: float) -> Optional[float]:
-        """Returns the seconds to wait after `attempts` attempts, the last of which ended with `error`; None: no retry.
+        """Returns the seconds to wait after `attempts` attempts; `error` ended the last attempt. None: no retry.
 
-        The wait is at least a delay from the server, randomly extended by up to a fifth. None if the wait would exceed
+        The wait is at least a delay from the server, plus a random part of up to a fifth. None if the wait would exceed
         the `remaining` seconds. `uniform` is a random number in [0, 1).
         """
         full = isinstance(error, ResourceExhausted) and error.retry_after is not None

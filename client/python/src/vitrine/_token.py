@@ -46,8 +46,7 @@ class BearerToken:
             return self._token
 
     def renewed(self, refused: str) -> bool:
-        """Reads the file again after a server rejected the token `refused`. Returns True if the token is now another
-        one."""
+        """Reads the file again after a server rejected the token `refused`. Returns True if the token has changed."""
         with self._lock:
             if self._path is not None and self._token == refused:
                 self._read_again()

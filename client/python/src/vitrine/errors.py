@@ -114,7 +114,7 @@ class Internal(VitrineError):
 
 
 class Unavailable(VitrineError, ConnectionError):
-    """No server answers, or it is shutting down."""
+    """No server answers, or the server is shutting down."""
 
     code = "UNAVAILABLE"
 
@@ -204,7 +204,7 @@ def _unreachable(message: str, address: str, proxy: str, tls: Optional[_tls.Tls]
 
 @functools.lru_cache(maxsize=1000)
 def _log_once(sentence: str) -> None:
-    """Logs a known cause at the first attempt, because the error itself is raised after all attempts only."""
+    """Logs a known cause at the first attempt, because the error itself is raised only after all attempts."""
     logging.getLogger("vitrine").warning("%s", sentence)
 
 

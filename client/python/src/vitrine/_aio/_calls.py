@@ -22,7 +22,7 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 @contextlib.contextmanager
 def looked_up_or(way_out: str) -> Iterator[None]:
-    """Adds `way_out`, the argument that makes a look-up unnecessary, to a PermissionDenied of the look-up."""
+    """Adds `way_out`, an argument that makes the look-up unnecessary, to the look-up's PermissionDenied."""
     try:
         yield
     except errors.PermissionDenied as error:
@@ -132,11 +132,11 @@ class Calls:
 
     async def template(self, ask: Ask, left: TimeLeft) -> classifier_pb2.ClassifyRequest:
         """Returns the request for `ask`, without an image."""
-        name, checked = ask.model, ask.template(ask.model or "")  # reports errors in it before the first request
+        name, checked = ask.model, ask.template(ask.model or "")  # reports wrong options before the first request
         if name is not None and not ask.wants_all:
             return checked
         if name is None:
-            name = self._only_model  # other threads may forget the cached values at any time
+            name = self._only_model  # a copy, because other threads may clear the cache
         if name is None:
             with looked_up_or('name the model, as in model="NAME"'):
                 name = self._only_model = only_model((await self.list(left)).versions)

@@ -26,7 +26,7 @@ _closing: Set[asyncio.Future[Any]] = set()  # the event loop keeps no reference 
 
 
 def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) -> Callable[P, AsyncGenerator[T, None]]:
-    """Makes a generator from a function that returns one. The function is called at the first step."""
+    """Makes a generator function of a coroutine function that returns a generator. The first step calls `start`."""
 
     @functools.wraps(start)
     async def generated(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:
@@ -41,7 +41,7 @@ def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) 
 
 
 async def iterate(items: Union[Iterable[T], AsyncIterable[T]]) -> AsyncIterator[T]:
-    """Iterates over either kind of iterable."""
+    """Yields the items of an iterable or of an asynchronous iterable."""
     if isinstance(items, AsyncIterable):
         async for item in items:
             yield item
@@ -51,7 +51,7 @@ async def iterate(items: Union[Iterable[T], AsyncIterable[T]]) -> AsyncIterator[
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
-    """Calls a function that may block."""
+    """Calls a function that may block, in another thread."""
 
     def called() -> Union[T, StopIteration]:
         try:
@@ -77,7 +77,7 @@ async def drain(queue: Queue[T], timeout: Optional[float]) -> List[T]:
 
 
 def is_task_cancelled() -> bool:
-    """Returns True if the caller's task is cancelled. Python before 3.11 does not report it: False."""
+    """Returns True if the caller's task is cancelled. Always False on Python before 3.11."""
     return bool(getattr(asyncio.current_task(), "cancelling", int)())
 
 
@@ -89,7 +89,7 @@ def close_later(channel: Any) -> None:
 
 
 class Reader:
-    """Runs `read` concurrently with the caller, then `ended`."""
+    """Runs `read` and then `ended`, concurrently with the caller."""
 
     def __init__(self, read: Callable[[], Coroutine[Any, Any, None]], ended: Callable[[], None]) -> None:
         self._task = asyncio.create_task(read())

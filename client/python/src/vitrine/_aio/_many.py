@@ -160,7 +160,7 @@ class _Stream:
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
             end = None if hidden else error
         finally:
-            self._events.put_nowait((self, end))  # also after a cancellation by close, for which the run would wait
+            self._events.put_nowait((self, end))  # needed also if close cancels the call: the run waits for it
             self._requests.put_nowait(None)  # ends _unsent, which would wait forever
 
 

@@ -30,9 +30,9 @@ class _Line:
 class Servers:
     """The channel of a client.
 
-    The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use
-    them, and the old channel is closed when its calls have ended. A channel with a failed TLS handshake is replaced in
-    the same way, since gRPC would repeat the handshake, and log it, even without calls. Thread-safe.
+    The names of a list of servers are resolved again after a lost call. If the addresses have changed, new calls use a
+    new channel, and the old channel is closed when its calls have ended. A channel with a failed TLS handshake is
+    replaced in the same way, since gRPC would repeat the handshake, and log it, even without calls. Thread-safe.
 
     `stubs` makes the calls of a channel.
     """
@@ -43,7 +43,7 @@ class Servers:
         self._lock = threading.Lock()
         self._closed = False
         self._line = _Line(setting, setting.target, stubs)
-        self._open = {self._line}  # including older ones whose calls have not ended
+        self._open = {self._line}  # including older channels whose calls have not ended
         self._next_look = 0.0
 
     @contextmanager
@@ -82,7 +82,8 @@ class Servers:
             self._close(line)
 
     def is_to_look(self, code: str) -> bool:
-        """Returns True if `look` may help after a call that ended with `code`; False if it ran in the last second."""
+        """Returns True if `look` may help after a call that ended with `code`. False if `look` ran in the last
+        second."""
         if not self._settings.hosts or code not in _LOST:
             return False
         with self._lock:
@@ -124,7 +125,7 @@ class Servers:
             self.move(await _driver.in_thread(self.look))
 
     async def close(self) -> None:
-        """Closes every channel, including older ones whose calls have not ended."""
+        """Closes every channel, including older channels whose calls have not ended."""
         with self._lock:
             self._closed = True
             lines = list(self._open)

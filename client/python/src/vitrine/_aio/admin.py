@@ -20,15 +20,15 @@ class AdminClient:
     """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
 
     The last ready version of a model is removed only by `unload` of the whole model. A change that needs versions
-    returns when they are loaded. A failed change has no effect. A call is repeated only if its token was rejected and
-    the token file has a new one. After a lost call, `serving` shows if the change was made. For one event loop: create
-    it inside the loop.
+    returns when they are loaded. A failed change has no effect, but after DeadlineExceeded it may still happen. A call
+    is repeated only if its token was rejected and the token file now has another token. After a lost call, `serving`
+    shows whether the change was made. For one event loop: create it inside the loop.
 
     Args:
-        address: as in vitrine.aio.Client, of the Admin listener; default $VITRINE_ADMIN.
+        address: of the Admin listener, in the form of vitrine.aio.Client; default $VITRINE_ADMIN.
         tls, ca, cert, key, server_name, token, token_file: as in vitrine.aio.Client.
-        deadline: timeout of one call in seconds; the default is the server's own limit for loads that wait for each
-            other.
+        deadline: timeout of one call in seconds. The default is the server's own limit, because loading a version may
+            have to wait until other versions are loaded.
 
     Raises:
         TypeError, ValueError: options are wrong or contradict each other, or there is no address. OSError: a file
@@ -114,7 +114,7 @@ class AdminClient:
     ) -> ServingChange:
         """Distributes the requests that name neither version nor label: {4: 5} sends 5 % to version 4 and the rest to
         `stable`; {} sends all to `stable`. If no version has the label `stable`, the version that serves now gets
-        it."""
+        this label."""
         return await self._change("set_traffic", _admin.traffic_request(model, shares), deadline)
 
     async def set_label(

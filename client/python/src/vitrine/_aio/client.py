@@ -25,7 +25,7 @@ from vitrine.v1 import registry_pb2
 
 
 class Client:
-    """A connection to one server, opened at the first call.
+    """A connection to the server or servers of `address`, opened at the first call.
 
     For one event loop: create it inside the loop. Images are read and converted in the loop's threads.
 
@@ -122,7 +122,7 @@ class Client:
             top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
             resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
             attention: kinds of attention, as names or Attention objects.
-            features: kinds of features, as of embed: output of the model before its classification head.
+            features: kinds of features, with the names of embed. Features are outputs of the model before its head.
             normalize: divide each feature vector by its Euclidean length.
             priority: "low" for bulk work, "normal", or "high" for interactive requests.
             max_attention_bytes: limit for attention and features in the answer, 1 to 16 MiB; default 1 MiB.
@@ -177,13 +177,13 @@ class Client:
         `images` is an iterable of images, also an asynchronous one, or a folder, whose images are sorted by name. One
         image is a TypeError: write [image].
 
-        At most `max_in_flight` images are at the server, and four times as many in memory, so `images` may be
-        endless. A result is returned as soon as it and those before it are ready, also while `images` waits for the
+        At most `max_in_flight` images are at the server, and four times as many in memory, so `images` may be endless.
+        A result is returned as soon as it and all results before it are ready, also while `images` waits for the
         next image. An image's deadline starts when it is first sent; time spent in the code around the generator and in
         `images` does not count.
 
-        With `features` all results are from one version, by default `stable`, whatever the share of a canary. If
-        another version computed a result, for example after files were replaced, it is Refused with
+        With `features` all results are from one version, by default `stable`, even if a canary has a share of the
+        traffic. If another version computed a result, for example after files were replaced, it is Refused with
         FAILED_PRECONDITION.
 
         An image that fails is returned as Refused in its place, and the others continue. This includes any exception
@@ -191,9 +191,9 @@ class Client:
         unanswered requests are sent again according to `retries`.
 
         Raises:
-            Unavailable: the server is lost. This means that as many streams in a row broke as `retries` has attempts;
-                that all streams broke during a whole deadline; or that no answer came during three deadlines in a row.
-                Every image taken from `images` was returned, as Refused if it was not answered; no more were taken.
+            Unavailable: the server counts as lost, because `retries.max_attempts` streams broke in a row, all streams
+                broke during a whole deadline, or no answer came during three deadlines in a row. Every image taken from
+                `images` was returned, as Refused if it was not answered. No more images were taken.
             Any exception of `images`, after the results of all images before it.
             At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
         """
@@ -239,8 +239,8 @@ class Client:
         Args:
             feature: one of these kinds; default the first of "projection", "class" and "mean" that the model has. The
                 client requests the model's kinds once and caches them.
-            normalize: divide each vector by its Euclidean length, so that the dot product of two is their cosine
-                similarity.
+            normalize: divide each vector by its Euclidean length, so that the dot product of two vectors is their
+                cosine similarity.
             Others as in classify; `max_attention_bytes` also limits features.
         Raises:
             InvalidArgument: the model has no such feature. Others as classify.
