@@ -60,8 +60,8 @@ struct SweepFlags {
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
 // Performs the runs that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them
-// to the runs. With --publish-best, finally replaces this process (exec) by one that publishes the first run of the
-// best setting. CANCELLED: the message says how to continue. ABORTED: the message names the runs that failed.
+// to the runs. At the end, --publish-best replaces this process (exec) by one that publishes the first run of the best
+// setting. CANCELLED (by a signal): the message says how to continue. ABORTED: the message names the failed runs.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.
@@ -88,7 +88,7 @@ struct InspectFlags {
   std::optional<std::string> prompt;
   GenerateOptions generate;
   // translate
-  std::vector<std::string> texts;  // none: the lines of stdin
+  std::vector<std::string> texts;  // if empty, translates the lines of stdin
 };
 
 void AddInspect(CLI::App& app, InspectFlags& flags);

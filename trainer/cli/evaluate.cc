@@ -96,7 +96,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
       absl::StrCat(mismatch, ": the model has no class \"", match->unknown.front(), "\""));
 }
 
-// Returns the sizes of --resolutions; nullopt is each image's own size.
+// Returns the sizes in --resolutions; without that flag, one nullopt, which stands for each image's own size.
 absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& flags) {
   std::vector<std::optional<Size>> sizes;
   for (size_t first = 0; first < flags.resolutions.size();) {
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& fl
 }
 
 // Opens the split and decodes every image, to leave out the corrupt ones. A split that is too large for memory is
-// decoded again for each of the sizes.
+// decoded again for each size.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDecodable(const EvaluateFlags& flags, CorruptImages& corrupt) {
   const Split split = flags.split == "train" ? Split::kTrain : Split::kTest;
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, split));

@@ -125,7 +125,7 @@ absl::Status Translate(const InspectFlags& flags, const SequenceRun& run) {
   for (std::string line; flags.texts.empty() && std::getline(std::cin, line);) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) {
-      std::cout << std::endl;  // keeps the numbers of the lines
+      std::cout << std::endl;  // an empty line also gives one line of output
     } else {
       RETURN_IF_ERROR(TranslateOne(run, line, absl::StrCat("line ", number, " of stdin")));
     }

@@ -121,7 +121,7 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
-// Checks that no flag of --pass changes the settings of the runs. The runs' names and the table would not show it.
+// Checks that no flag of --pass changes the settings of the runs: neither the runs' names nor the table would show it.
 absl::Status CheckPassed(const SweepFlags& flags) {
   for (const std::string& flag : flags.pass) {
     const std::string name = flag.substr(0, flag.find('='));
@@ -148,8 +148,8 @@ absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recip
   return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
 }
 
-// Replaces this process by the run of the best setting's first seed, which only publishes. That run writes its stdout
-// to this process's stderr, because stdout has the table.
+// Replaces this process by the best setting's first run, which has finished and therefore only publishes. Its stdout
+// goes to this process's stderr, because stdout has the table.
 absl::Status PublishBest(const SweepFlags& flags, const SweepGrid& grid, const std::vector<PointSummary>& points,
                          const SweepOptions& options) {
   const std::optional<size_t> best = BestPoint(grid, points);
@@ -196,7 +196,7 @@ void AddSweep(CLI::App& app, SweepFlags& flags) {
   sweep
       .add_option("--publish-best", flags.publish_best,
                   "Repository in which to publish the first run of the setting with the best mean, at the end")
-      ->excludes("--shard");  // a shard lacks runs of the settings
+      ->excludes("--shard");  // a shard has only some runs of each setting
   sweep.add_option("--name", flags.name, "Name to publish under; default: the recipe's")
       ->needs("--publish-best")
       ->check([](const std::string& name) { return std::string(ValidateModelName(name).message()); });
@@ -236,7 +236,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
   RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));
   ASSIGN_OR_RETURN(SweepOptions options, OptionsFrom(flags));
   ASSIGN_OR_RETURN(options.data_digest, RunDataDigest(grid->cells[0].recipe, flags.data, options.threads));
-  CatchSignals();  // not before, because the digest of large data takes minutes and cannot be stopped
+  CatchSignals();  // not before: the digest may take minutes and does not check for a stop
   ASSIGN_OR_RETURN(const SweepOutcome outcome, RunSweepGrid(*grid, options));
   ASSIGN_OR_RETURN(const std::vector<PointSummary> points, Summarise(*grid, outcome.results));
   std::cout << SweepTable(*grid, points, FormatOf(flags.format)) << std::flush;

@@ -12,16 +12,16 @@
 namespace vitrine {
 
 struct MapChoice {
-  std::optional<int> layer = {};  // none: every layer
+  std::optional<int> layer = {};  // nullopt: every layer
   std::string head = {};          // an index, "mean" for the mean over heads, or empty for every head
-  bool scores = false;            // the input of the softmax before any mask, instead of the weights
+  bool scores = false;            // true: the softmax's input before any mask, instead of the weights
 };
 
-// Attention of one head of one layer, queries by keys.
+// Attention matrix of one head, or of the mean over heads, in one layer.
 struct SequenceMap {
   int layer = 0;          // as in SequenceModel::Forward
   int head = 0;           // -1: mean over heads
-  std::string part = {};  // of a pair: "source", "target" (each to itself), "target to source"; else empty
+  std::string part = {};  // of an encoder-decoder: "source", "target" (self-attention) or "target to source"
   std::vector<std::string> queries = {}, keys = {};
   std::vector<float> values = {};  // row-major, [queries, keys]
 };

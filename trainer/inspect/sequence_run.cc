@@ -62,7 +62,7 @@ bool OfWords(const v1::LanguageExperiment& language) {
   return language.text() == v1::LanguageExperiment::NUMBER_WORDS;
 }
 
-// Returns the whole text of a language's data, as its task reads it.
+// Returns all tokens of a language run's data, as the run's task reads them.
 absl::StatusOr<std::vector<std::string>> LanguageTokens(const v1::Recipe& recipe, const std::string& data) {
   if (OfWords(recipe.sequence().language())) return NumberWords();
   ASSIGN_OR_RETURN(const DataPlace place, FindData(recipe, data, {"text", "generated"}));

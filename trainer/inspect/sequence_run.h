@@ -37,7 +37,7 @@ class SequenceRun {
   const v1::Recipe& recipe() const { return recipe_; }
   const SequenceModel& model() const { return static_cast<const SequenceModel&>(*module_); }
   const std::string& weights() const { return weights_; }  // "step 780", "best, step 390", "average, step 780"
-  const std::string& remark() const { return remark_; }    // why the last state was not used; else empty
+  const std::string& remark() const { return remark_; }    // why the last state could not be used, or empty
 
   // Parses one input: digits ("3 1 4" or "314"), characters, number words or a sentence. INVALID_ARGUMENT: the text is
   // empty or too long for the model, or it contains other characters than digits, or tokens outside the language's

@@ -52,7 +52,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// Returns the published figure of the recipe, or a note that the data are not known to be the recipe's.
+// Returns the figure that the recipe cites, or a note that the data are not known to be the recipe's.
 std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
   const v1::TrainingData& data = recipe.data();
   if (data.name().empty()) return "";

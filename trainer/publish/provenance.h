@@ -22,11 +22,11 @@ struct RunOrigin {
   std::string licence = {};
 };
 
-// Returns true if the recipe lists this digest: its data.name and data.published then describe these data.
+// Returns true if the recipe lists this digest. The recipe's data.name and data.published then describe these data.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Returns the provenance without ancestors and metrics. Names the data as the recipe does if IsKnown, otherwise by the
-// value of --data.
+// Returns the provenance without ancestors and metrics. The data have the recipe's name if the recipe lists their
+// digest (IsKnown); otherwise their name is the value of --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
 // Adds the version that training started from, and the teacher. If training continued that version on the same data
@@ -36,8 +36,8 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
 // Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Returns a text that says whether the preprocessing is that of the start version or that of the recipe. Requires a
-// start version.
+// Returns a text that says where the preprocessing comes from: the start version or the recipe. Requires a start
+// version.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

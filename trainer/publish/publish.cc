@@ -33,7 +33,7 @@ std::string SplitInWords(absl::string_view split, const v1::Preprocessing& prepr
   return size ? absl::StrCat(split, " ", ToString(*size)) : std::string(split);
 }
 
-// `before` is the version of an earlier run, or empty.
+// Appends a version number to `folder` if it has none. `before` is the version that the resumed run used, or empty.
 absl::Status PinVersion(const std::string& before, std::string& folder) {
   // With a slash at the end, filename() would be empty.
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();

@@ -38,7 +38,7 @@ absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before = {});
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
 // and two encoded images, one of which needs a resize. If the newest version of options.model has the same weights and
-// extra files, publishes nothing and returns that version. This happens if a run is resumed after publishing.
+// extra files, publishes nothing and returns that version. This happens if a run that has already published is resumed.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 

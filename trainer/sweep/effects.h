@@ -20,15 +20,15 @@ struct ValueEffect {
   std::string value = {};
   int64_t runs = 0;  // finished runs
   double mean = 0;   // over the finished runs
-  // Difference from the axis' first value, by pairs of runs that share the seed and the settings of the other axes;
-  // nullopt for the first value.
+  // Test of the difference from the axis' first value. A pair is two runs with the same seed and the same settings on
+  // the other axes. nullopt for the first value.
   std::optional<PairedTest> test = {};
 };
 
 // Returns the effects of all axes with several values, in the grid's order, tested together by TestPaired.
 std::vector<ValueEffect> EffectsOf(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
-// Returns the effects as a table, one row each. Printed as text, it has fractions in percent.
+// Returns the effects as a table, one row each. When it is printed as text, fractions are in percent.
 DataTable EffectsTable(const SweepGrid& grid, const std::vector<ValueEffect>& effects);
 
 // Returns sentences that explain the table.

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Returns the content of experiment.textproto in a run's folder, which identifies the run's inputs. Comment lines state
-// data, flags, program and threads. The recipe follows, without the fields description and data.
+// Returns the content of experiment.textproto in a run's folder, which identifies the run's inputs: comment lines with
+// the digests of data and program, flags and threads, then the recipe without the fields description and data.
 std::string ExperimentText(const v1::Recipe& recipe, const SweepOptions& options);
 
 // Returns the differences between two results of ExperimentText, with both values: "other threads (1, now 2)"; "other

@@ -31,7 +31,7 @@ constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// An entry of an axis, regardless of its form in the file.
+// One value of an axis. In the file, it is a value of the axis' path or one of the axis' settings.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;
@@ -139,7 +139,7 @@ absl::StatusOr<std::vector<uint64_t>> SeedsOf(const v1::Sweep& sweep, uint64_t f
   return seeds;
 }
 
-// One entry per axis; the last axis varies fastest.
+// A combination has one entry per axis. Combine returns all combinations; the last axis varies fastest.
 using Combination = std::vector<const Entry*>;
 absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, size_t seeds) {
   std::vector<Combination> combinations = {{}};
@@ -187,7 +187,7 @@ absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::ve
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  // operator<< reports an empty file as a failure.
+  // An empty file is checked first, because operator<< would report it as a failure.
   const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
   if (!is_read) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
   v1::Sweep sweep;
@@ -232,7 +232,7 @@ absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep) {
   }
   ASSIGN_OR_RETURN(grid.seeds, SeedsOf(sweep, recipe.seed()));
   ASSIGN_OR_RETURN(const std::vector<Combination> combinations, Combine(axes, grid.seeds.size()));
-  std::map<std::string, std::string> experiments;  // recipe to run name
+  std::map<std::string, std::string> experiments;  // key: text of a run's recipe; value: name of the run
   std::set<std::string> folders;
   for (const Combination& combination : combinations) {
     SweepPoint& point = grid.points.emplace_back();

@@ -15,7 +15,7 @@ namespace vitrine {
 
 // A combination of one entry per axis.
 struct SweepPoint {
-  std::string name;                 // "lr=1e-3,width=64"; "recipe" without axes
+  std::string name;                 // "lr=1e-3,width=64"; "recipe" if the grid has no axes
   std::vector<std::string> labels;  // one per axis
 };
 
@@ -36,14 +36,14 @@ struct SweepGrid {
   std::string metric;
   bool lower_is_better = false;
   double margin = 0;                   // smallest difference of the metric that matters; 0: none given
-  std::vector<std::string> axes = {};  // axis headings
+  std::vector<std::string> axes = {};  // names of the axes
   std::vector<uint64_t> seeds = {};
   std::vector<SweepPoint> points = {};  // the last axis varies fastest
   std::vector<SweepCell> cells = {};    // ordered by point, then by seed
 };
 
-// Reads a grid's file. Sets a missing name to the file's name, and makes the recipe's path absolute. NOT_FOUND if there
-// is no such file; INVALID_ARGUMENT gives line and column.
+// Reads a grid's file. Sets a missing name to the file's name without extension, and makes the recipe's path absolute.
+// NOT_FOUND if the file cannot be read; INVALID_ARGUMENT, with line and column, if it cannot be parsed.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 
 // Returns every run of the sweep. INVALID_ARGUMENT: a path that the recipe does not have; an invalid value; an axis

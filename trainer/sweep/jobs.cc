@@ -26,8 +26,8 @@ struct Running {
   absl::Time since;
 };
 
-// Blocks SIGINT and SIGTERM during its lifetime. Between fork and exec, a signal would run the parent's handler in the
-// child and be lost.
+// Blocks SIGINT and SIGTERM during its lifetime. Otherwise, a signal between fork and exec would run the parent's
+// handler in the child and be lost.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -47,7 +47,7 @@ class SignalsHeld {
 // Runs in the child between fork and exec: only system calls are allowed.
 [[noreturn]] void Become(char* const* command, int log, pid_t parent, const SignalsHeld& held) {
   setpgid(0, 0);
-  // Also checks the parent, which may have died before the prctl.
+  // Also checks that the parent is alive: if it died before the prctl, the child gets no SIGTERM.
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(kNoExec);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) _exit(kNoExec);

@@ -29,7 +29,7 @@ struct JobEnd {
 std::string EndInWords(int status);
 
 struct JobOptions {
-  size_t at_once = 1;  // maximum of parallel jobs
+  size_t at_once = 1;  // maximum number of parallel jobs
   // Called several times a second. Returns 0, or the signal to forward to the running jobs. After a signal no further
   // job starts, and RunJobs waits for the running jobs.
   std::function<int()> stop;
@@ -39,11 +39,11 @@ struct JobOptions {
   std::function<void()> idle;  // called several times a second
 };
 
-// Runs all jobs, each in its own process and process group, so that none can end the others. A job gets SIGTERM if this
-// process dies. Terminal signals reach only this process.
+// Runs all jobs. Each is a process in its own process group, so that no job can end another one, and signals from the
+// terminal reach only this process. A job gets SIGTERM if this process dies.
 //
-// CANCELLED after `stop`; UNAVAILABLE if no process can be started. Calls the functions of `options` on the calling
-// thread. That thread must live as long as the process, since the thread's end sends SIGTERM to running jobs.
+// CANCELLED if `stop` returned a signal; UNAVAILABLE if no process can be started. Calls the functions of `options` on
+// the calling thread.
 absl::Status RunJobs(const std::vector<Job>& jobs, const JobOptions& options);
 
 }  // namespace vitrine

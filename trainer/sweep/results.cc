@@ -11,13 +11,13 @@
 namespace vitrine {
 namespace {
 
-// Returns a number of a JSON object, or 0 if it is not a number. JSON has null for a loss that is not finite.
+// Returns the number `name` of a JSON object, or 0 if it is not a number. JSON has null for a loss that is not finite.
 double NumberAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// Returns a text of a JSON object, or "" if it is not a text.
+// Returns the text `name` of a JSON object, or "" if it is not a text.
 std::string TextAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

@@ -16,7 +16,7 @@ namespace vitrine {
 // Content of a finished run's result.json.
 struct CellResult {
   std::map<std::string, double> scores;  // "test/top1", "test/loss"
-  std::string program = {};              // ProgramDigest() of the program that ran it
+  std::string program = {};              // ProgramDigest() of the program that did the run
   double epochs = 0;
   double seconds = 0;  // training time, summed over all interruptions
   int64_t parameters = 0;

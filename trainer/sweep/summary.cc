@@ -24,7 +24,7 @@ void Complete(const SweepGrid& grid, PointSummary& point) {
   point.highest = std::ranges::max(scores);
 }
 
-// Returns the differences of the runs that share a seed, `second` minus `first`.
+// Returns the score differences, `second` minus `first`, of the runs that share a seed.
 std::vector<double> PairsOf(const PointSummary& first, const PointSummary& second) {
   std::vector<double> differences;
   for (const SeedScore& of_first : first.seeds) {

@@ -28,7 +28,7 @@ struct PointSummary {
   double highest = 0;
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // parameters of the model
-  size_t missing = 0;      // runs of the grid without a result
+  size_t missing = 0;      // number of this point's runs without a result
   // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all others are worse.
   // Only complete points, which lack no run, are compared.
   bool best = false;

@@ -35,8 +35,8 @@ std::string ReadAll(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-// Takes the lock of a sweep's folder. The runs inherit the descriptor, because they may still be writing after the
-// sweep was killed.
+// Takes the lock of a sweep's folder. The runs inherit the lock's descriptor and so keep the lock if the sweep is
+// killed, because they may still be writing.
 absl::StatusOr<FileDescriptor> LockWork(const SweepOptions& options) {
   FileDescriptor file(open((options.work / "lock").c_str(), O_RDWR | O_CREAT, 0666));
   if (!file.valid()) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", std::strerror(errno)));
@@ -114,7 +114,7 @@ class Sweeper {
     return absl::OkStatus();
   }
 
-  // Returns "; shard 1/3 has 8 others", or "" for a whole sweep.
+  // Returns for example "; shard 1/3 has 8 others", or "" if the sweep has no shards.
   std::string ShardText() const {
     if (options_.shard.of == 1) return "";
     return absl::StrCat("; shard ", ToString(options_.shard), " has ", jobs_.size(), " others");
@@ -134,7 +134,8 @@ class Sweeper {
     return ReplaceFile(file, now);
   }
 
-  // Returns the result of a cell's run, if there is one. FAILED_PRECONDITION: another program made the result.
+  // Returns the result of a cell's run, if there is one. FAILED_PRECONDITION: a trainer of other sources
+  // made the result.
   absl::StatusOr<std::optional<CellResult>> ResultOf(size_t cell) const {
     ASSIGN_OR_RETURN(std::optional<CellResult> result, ReadResult(FolderOf(cell)));
     if (!result || result->program == options_.program_digest) return result;
@@ -213,7 +214,7 @@ class Sweeper {
   std::vector<Job> jobs_;
   std::vector<size_t> cells_;  // cell of each job
   SweepOutcome outcome_;
-  size_t finished_ = 0;  // by this process
+  size_t finished_ = 0;  // number of runs that finished in this sweep
   size_t running_ = 0;
   absl::Duration took_;
   absl::Time drawn_ = absl::InfinitePast();

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Scores as text for people: fractions (top1, top5, accuracy) in percent to two decimals, others to four digits.
+// Scores as text for people: fractions (top1, top5, accuracy) in percent with two decimals, others with four digits.
 
 // Returns true if the metric is a fraction.
 bool IsFraction(const std::string& metric);

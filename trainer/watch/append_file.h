@@ -22,8 +22,8 @@ class AppendFile {
   // FileError's errors, which name the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
-  // Appends all bytes or none. After an error, for example on a full disk, cuts the file back and keeps the bytes for
-  // the next call.
+  // Appends all bytes or none. After an error, for example on a full disk, truncates the file to its previous size and
+  // keeps the bytes for the next call.
   absl::Status Append(std::string_view bytes);
   // Replaces the whole content, like Create.
   absl::Status Rewrite(std::string_view bytes);
@@ -34,7 +34,7 @@ class AppendFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   int64_t size_ = 0;     // bytes written
-  std::string pending_;  // bytes not written for lack of space
+  std::string pending_;  // bytes that the next call writes first, after an error
 };
 
 }  // namespace vitrine

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kMostSteps = 10000;  // TensorBoard keeps a sample of 1,000 per curve
+constexpr int64_t kMostSteps = 10000;  // TensorBoard shows a sample of 1,000 points per curve
 constexpr char kPrefix[] = "events.out.tfevents.";
 
 std::string RecordOf(const tensorboard::Event& event) {
@@ -39,7 +39,7 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// Formats the recipe as Markdown for TensorBoard. An indent of four spaces makes a line literal.
+// Formats the recipe as Markdown for TensorBoard. In Markdown, an indent of four spaces marks literal text.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
@@ -51,8 +51,8 @@ tensorboard::Event RecipeEvent(const std::string& recipe) {
   return event;
 }
 
-// Returns the second for the file name. TensorBoard reads event files in order of name, so a run that is resumed within
-// the same second needs a later second.
+// Returns the Unix time for the name of a new file: the current second, or a later one if an earlier file has that
+// second. TensorBoard reads event files in the order of their names.
 int64_t NextSecond(const std::filesystem::path& folder) {
   int64_t second = absl::ToUnixSeconds(absl::Now());
   std::error_code ignored;

@@ -21,14 +21,14 @@ class Event;
 
 // A run as a TensorBoard event file: `tensorboard --logdir FOLDER`.
 //   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
-//   train/data_wait_share    at every step, or at about 10,000 steps of a longer run
+//   train/data_wait_share    at every step; in a longer run, at about 10,000 of its steps
 //   SPLIT/MEASURE            at measurements: "test/top1"
 //   recipe                   as text, at step 0
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
-// Events are written at once. A resumed run has its own file in the folder, with a later name. That file begins with a
-// session start at the first step of the resumed run. TensorBoard therefore ignores the events of earlier files for
-// this step and for later steps. A full disk does not end the run; missing events are written once there is space.
+// Each event is written immediately. A resumed run has its own file in the folder, with a later name. That file begins
+// with a session start at the first step of the resumed run. TensorBoard therefore ignores the events of earlier files
+// for this step and for later steps. A full disk does not end the run; missing events are written once there is space.
 class EventFile final : public Observer {
  public:
   struct Options {

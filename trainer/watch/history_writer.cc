@@ -19,7 +19,7 @@ absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   return content;
 }
 
-// Keeps rows up to `step` and the columns that these rows use. Other columns are added again with their measurement.
+// Keeps rows up to `step` and the columns that these rows use. The next measurement adds the removed columns again.
 void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
   std::erase_if(history.score_columns, [&](const std::string& column) {
@@ -70,7 +70,7 @@ void HistoryWriter::Count(const StepRow& step) {
 }
 
 HistoryRow& HistoryWriter::RowOf(int64_t step) {
-  // A score of the best state has the step of that state, whose row may not be the last.
+  // A score of the best state belongs to the row of that state's step, which may not be the last row.
   const auto row = std::ranges::lower_bound(history_.rows, step, {}, &HistoryRow::step);
   if (row != history_.rows.end() && row->step == step) return *row;
   const double nothing = std::numeric_limits<double>::quiet_NaN();
@@ -113,8 +113,8 @@ void HistoryWriter::OnEpoch(const EpochReport& report) {
   WriteHistory();
 }
 
-// Rewrites the whole file, a few hundred rows, because a measurement changes the last row and a new measure changes the
-// header.
+// Rewrites the whole file, which has only a few hundred rows, because a measurement changes the last row and a new
+// measure changes the header.
 void HistoryWriter::WriteHistory() {
   Tell(history_file_.Rewrite(FormatHistory(history_)), history_fails_);
 }

@@ -53,7 +53,7 @@ class HistoryWriter final : public Observer {
   AppendFile history_file_;
   AppendFile steps_file_;
   History history_;
-  std::vector<StepRow> earlier_steps_;  // rows of the resumed run; empty after OnStart
+  std::vector<StepRow> earlier_steps_;  // rows of the run that is resumed; empty after OnStart
   const std::function<void(const std::string&)> warn_;
   // Values since the last row.
   double loss_sum_ = 0;

@@ -23,7 +23,7 @@ class MetricsEndpoint {
     std::string address = {};  // HOST:PORT; port 0 picks a free one
   };
   // Starts to listen. `metrics` must outlive the endpoint. The endpoint's destructor waits for open responses.
-  // INVALID_ARGUMENT if the address is not HOST:PORT. Returns UNAVAILABLE errors of HttpServer::Start.
+  // INVALID_ARGUMENT if the address is not HOST:PORT. UNAVAILABLE: as HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<MetricsEndpoint>> Start(const Options& options, const TrainingMetrics& metrics);
 
   // Returns the bound HOST:PORT.

@@ -41,7 +41,7 @@ struct BatchAnswers {
 absl::StatusOr<BatchAnswers> Ask(const Model& model, const Dataset& data, const std::vector<int64_t>& indices,
                                  std::optional<Size> size) {
   BatchAnswers result;
-  std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size, since equal sizes share calls
+  std::vector<std::tuple<int, int, int64_t, at::Tensor>> inputs;  // sorted by size: RunModel batches equal sizes
   for (const int64_t index : indices) {
     absl::StatusOr<PlannedImage> image = ReadForEvaluation(data, index, model.config().preprocessing(), size);
     if (!image.ok()) {
@@ -135,7 +135,7 @@ absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, con
                                                     absl::CancelledError("the examination was interrupted"));
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    at::init_num_threads();  // as in Replicas
+    at::init_num_threads();  // each new thread must call this, as in Replicas
     for (size_t i; (i = next++) < batches.size() && !(options.stop != nullptr && *options.stop);) {
       answers[i] = Ask(model, data, batches[i], options.size);
     }

@@ -26,7 +26,7 @@ struct InputImage {
   Grid grid;
 };
 
-// Reads an image as in the measurement of the test split: at `size`, or at the size that the preprocessing chooses.
+// Reads an image as Evaluate does: at `size`, or at the size that the preprocessing chooses.
 absl::StatusOr<InputImage> ReadInput(const Model& model, const Dataset& data, int64_t index, std::optional<Size> size);
 
 // A model's answer for one image.
@@ -39,17 +39,17 @@ struct Answer {
 };
 
 struct Examination {
-  int64_t images = 0;      // examined
-  int64_t unreadable = 0;  // images left out because they cannot be decoded
+  int64_t images = 0;      // number of examined images
+  int64_t unreadable = 0;  // number of images left out because they cannot be decoded
   Confusion confusion{0};
   Calibration calibration;
   double loss = 0;                     // mean cross entropy
   std::vector<Answer> mistakes = {};   // wrong answers, highest confidence first, up to options.mistakes
-  std::vector<int64_t> examples = {};  // one image each of up to options.examples classes
+  std::vector<int64_t> examples = {};  // indices: one image for each of up to options.examples classes
 };
 
-// Divides `size` indices into at most `most` equal parts and returns a random index of each, ascending. Random indices
-// avoid a biased selection if the order of the set is periodic. Their seed is fixed.
+// Divides the indices 0 to `size` - 1 into at most `most` equal ranges and returns a random index of each range, in
+// ascending order. If the set's order is periodic, regular distances would give a biased selection. The seed is fixed.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {

@@ -19,8 +19,8 @@ namespace vitrine {
 // of the class token, or the mean over queries. Null if the model has none of these.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
-// Returns an image of a set, then the image overlaid with the SpatialAttention (mean over heads) of up to `layers`
-// layers, spread from the first to the last. If `layers` is 1, uses the last layer. Returns the errors of RunModel.
+// Returns an image, then its overlays with the SpatialAttention (mean over heads) of up to `layers` layers, evenly
+// spread from first to last; the last layer if `layers` is 1. Returns the errors of RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
@@ -33,7 +33,7 @@ struct Distances {
   // Distance of a head with uniform attention; nullopt if the images' grids differ.
   std::optional<double> uniform;
 };
-// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances, or no image can be decoded.
+// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances or no image can be decoded.
 absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
                                                           std::optional<Size> size, int64_t most);
 

@@ -140,7 +140,7 @@ std::string NormsOfBlocks(const Steps& steps) {
        .logarithmic = true});
 }
 
-// Adds a score's best value and its epoch.
+// Adds a score's best value and the epoch that reached it.
 void AddBest(const History& history, const std::string& column, std::vector<KeyFigure>& figures) {
   const HistoryRow* best = nullptr;
   const HistoryRow* last = nullptr;

@@ -13,7 +13,7 @@
 
 namespace vitrine {
 
-// Parts of TrainingReport, in order. AddDistances and functions with an Examination require `test` and `model`.
+// Sections of TrainingReport, in order. AddDistances and functions with `examination` need input.test and input.model.
 
 void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page);
 void AddCurves(const TrainingReportInput& input, HtmlPage& page);

@@ -35,8 +35,8 @@ struct TrainingReportInput {
 };
 
 // Returns the run as a self-contained HTML file: key figures, curves and provenance. For image models it also has
-// confusion, calibration, worst mistakes, attention of examples, attention distances, and for an embedding of kind
-// F-SNE its codes. Uses at most 10,000 test images, and 64 for distances. Returns the errors of Examine.
+// confusion, calibration, worst mistakes, attention of examples and attention distances, and, if the embedding is of
+// kind F-SNE, its codes. Uses at most 10,000 test images, and 64 for distances. Returns the errors of Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
 // Atomically writes the report to `file`, and writes its charts as SVG files to the folder `figures` beside it. Returns
