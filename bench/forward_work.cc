@@ -50,7 +50,7 @@ absl::Status Save(const ImageBatch& images, const std::string& path) {
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(path, " cannot be written"));
 }
 
-// Returns a line per image.
+// Returns a line of logits for each image.
 std::vector<std::string> Lines(const float* logits, size_t images, int64_t classes) {
   std::vector<std::string> lines(images);
   for (std::string& line : lines) {
@@ -61,7 +61,7 @@ std::vector<std::string> Lines(const float* logits, size_t images, int64_t class
   return lines;
 }
 
-// Images that are computed together, and their input views.
+// A batch: indices of its images, and views of their pixels.
 struct CompiledBatch {
   std::vector<size_t> images;
   std::vector<engine::ImagePlanes> inputs;
@@ -90,7 +90,7 @@ struct CompiledBatches {
   }
 };
 
-// Divides the images by ForwardOptions::batches. Each image must be in exactly one batch.
+// Returns the image indices of each batch in ForwardOptions::batches. Each image must be in exactly one batch.
 absl::StatusOr<std::vector<std::vector<size_t>>> Divide(size_t images, const std::vector<std::string>& batches) {
   std::vector<std::vector<size_t>> divided;
   std::vector<int> seen(images, 0);

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Reads the JPEG, PNG and WebP files at `paths`. A folder stands for its files, sorted by name. NOT_FOUND if there are
-// no files. A file that the server would reject is an error.
+// Reads the JPEG, PNG and WebP files at `paths`. If a path is a folder, reads all such files in it, sorted by name.
+// NOT_FOUND if there are no files. A file that the server would reject is an error.
 absl::StatusOr<std::vector<std::string>> ReadImages(const std::vector<std::string>& paths);
 
 }  // namespace vitrine

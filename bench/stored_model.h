@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Reads and verifies the newest version of `model`, like the server. NOT_FOUND: there is no version.
+// Reads and verifies the newest version of `model`, as the server does. NOT_FOUND: there is no version.
 absl::StatusOr<std::shared_ptr<const Model>> ReadNewest(const std::string& repository, const std::string& model);
 
 // Returns the engine that a server would use. INVALID_ARGUMENT if this CPU lacks `path` or `precision`.

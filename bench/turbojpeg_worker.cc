@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the input of decode_worker.cc with TurboJPEG and OpenCV, for comparison. For speed, it reuses handle and memory
-// between images, resizes only the crop, and converts to planar floats with OpenCV's vector code. TurboJPEG has the
-// settings of decode_worker.cc: accurate DCT and smooth colour upsampling.
+// Makes the same input as decode_worker.cc with TurboJPEG and OpenCV, for comparison. For speed, it reuses handle and
+// memory between images, resizes only the crop, and converts to planar floats with OpenCV's vector code. TurboJPEG has
+// the settings of decode_worker.cc: accurate DCT and smooth colour upsampling.
 #include <turbojpeg.h>
 
 #include <cstdint>

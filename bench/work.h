@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Work that is timed by repeating it.
+// Work that is repeated to measure its time.
 struct Work {
   std::string description;
   int images = 0;                                     // per repetition
@@ -30,7 +30,7 @@ int Serve(const std::string& program, const absl::StatusOr<Work>& work);
 // The forward pass of a stored model by the CPU engine.
 struct ForwardOptions {
   std::vector<std::string> sizes;  // "HEIGHTxWIDTH", one per image; inputs are drawn from a fixed seed
-  // "0,3,5": images of one batch; batches run one after the other; empty: one batch of all images
+  // "0,3,5": indices of a batch's images; batches run one after the other; empty: one batch of all images
   std::vector<std::string> batches;
   std::string save_inputs;         // safetensors file for the inputs ("input.000", ...), for a peer; empty: not saved
   std::string isa;                 // engine path: "avx512", "avx2", "portable"; empty: the best of this CPU
@@ -38,8 +38,8 @@ struct ForwardOptions {
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const ForwardOptions& forward);
 
-// Runs multiply-adds in registers at the peak rate of a core, with the path and precision in `forward`. An "image" is
-// 10^9 operations.
+// Runs multiply-adds in registers at the peak rate of a core, with the path and precision in `forward`. 10^9 operations
+// count as an image.
 absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 
 // Decodes and preprocesses all images for a stored model, with the server's own code.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a part of serving on command: one forward pass, the decoding of images, or the model on decoded images.
+// Runs a part of serving on command: a forward pass, decoding, or the model on decoded images; or peak arithmetic.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the kernels, one file per instruction set. -ffp-contract=off: the code of a kernel says where a product and a
-# sum are rounded once; if the compiler chose, two register tiles could round differently. -fno-math-errno: a square root
-# is then one instruction, which can be vectorised. -falign-functions=64: each function starts a cache line. Otherwise
-# the place of its loop differs from link to link, which changes a product's speed by up to 5 %.
+# Compiles the kernels, one file per instruction set. -ffp-contract=off: only the kernels' code fuses a product and a
+# sum, which are then rounded once. If the compiler fused them, two register tiles could round differently.
+# -fno-math-errno: a square root is then one instruction, which can be vectorised. -falign-functions=64: each function
+# starts a cache line. Otherwise, the address of its loop changes with each link, which changes a matrix product's speed
+# by up to 5 %.
 set(kernels_arithmetic -ffp-contract=off -fno-math-errno -falign-functions=64)
 if(VITRINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
   # With these flags, AddressSanitizer checks loads and stores by function calls, and UBSan does not check pointers. With

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The rooms, which are folders with their own library, and the rooms that each may use. tests/structure checks includes
-# and linked libraries against this table. Only the room client and tests link vitrine_services, and with it gRPC.
+# A room is a folder with its own library. This table lists the rooms and, for each room, the rooms that it may use.
+# tests/structure checks includes and linked libraries against this table. Only the room client and tests link
+# vitrine_services, and with it gRPC.
 set(ROOMS "")
 # room(NAME FOLDER [ROOM...]): declares a room. Sources of FOLDER, except those of rooms inside it, may include and link
 # each ROOM.
@@ -61,7 +62,7 @@ function(vitrine_room name)
 endfunction()
 
 # vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
-# Adds an executable. If a room needs torch_cpu, it is linked first, because torch_cpu and OpenCV's libblas export the same
+# Adds an executable. If a room needs torch_cpu, it is linked first, because torch_cpu and a libblas export the same
 # BLAS symbols, and the first library wins. SUFFIX is the suffix of the precompiled header, "" or "_test".
 function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})

@@ -10,12 +10,12 @@ from driver.report import Row
 
 LEAST_SPEED = 0.98
 MOST_MEMORY = 1.02
-TOLERANCE = 5e-3  # for a difference of results, divided by the larger of 1 and the other build's result
+TOLERANCE = 5e-3  # maximum of |a - b| / max(1, |b|), where a and b are the results of the two builds
 ROUNDS = 25
 SECONDS = 1
 STARTS = 5  # for the memory figure, because the memory of an allocator differs from start to start
 
-TRAINED = {  # model of the zoo: size and number of the images in a batch
+TRAINED = {  # {model of the zoo: "HEIGHTxWIDTH:COUNT" of a batch's images}
     "eit34-mini-cifar10": "32x32:128",
     "xcit-n12-10-classes": "112x112:64",
     "vit-ti16": "224x224:16",
@@ -35,7 +35,8 @@ def started(build, arguments, cores):
 
 
 def compare(setup, arguments, cores):
-    """Runs a command of both builds. Returns ([ratio of speeds per round], [images/s of this build], [ratio of peak memory per start])."""
+    """Runs the same command with both builds. Returns ([ratio of speeds per round], [images/s of this build], [ratio of peak
+    memory per start])."""
     builds = {"now": setup.build, "before": setup.against}
     running = {name: started(build, arguments, cores) for name, build in builds.items()}
     repetitions = workers.repetitions_for(workers.Team([running["now"]]), setup.seconds(SECONDS))
@@ -64,7 +65,7 @@ def ratios(results):
 
 
 def check_agreement(now, before):
-    """Raises if the results of the two builds differ in more than the last bits."""
+    """Raises if the results of the two builds differ by more than TOLERANCE."""
     for ours, theirs in zip(now, before, strict=True):
         for a, b in zip(ours, theirs, strict=True):
             if abs(a - b) > TOLERANCE * max(1, abs(b)):

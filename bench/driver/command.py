@@ -26,7 +26,8 @@ def section(part, rows):
 
 
 def measure(part, make_setup):
-    """Measures a part (title, function of the setup), prints its rows and returns them. `make_setup` gets a scratch folder."""
+    """Measures `part` (title, function of a Setup), prints its rows and returns them. `make_setup` makes the Setup for a
+    folder."""
     print(part[0], file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         rows = part[1](make_setup(pathlib.Path(scratch)))

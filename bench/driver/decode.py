@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the conversion of a JPEG to a normalised 224x224 input on one core, by three sides: our code, TurboJPEG with OpenCV, and
-Pillow with numpy. The sides run in turn. Images of 12 megapixels are measured too, decoded at full and at reduced size.
+"""Measures the conversion of a JPEG to a normalised 224x224 input on one core, by three sides: our code, TurboJPEG with OpenCV,
+and Pillow with numpy. The sides run in turn. Also measures images of 12 megapixels, decoded at full and at reduced size.
 """
 import array
 import operator
@@ -17,7 +17,7 @@ SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
 PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
-# {peer: (minimum, target)}
+# {peer: (minimum, target)} of the ratio of our rate to the peer's
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py

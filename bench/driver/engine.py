@@ -53,7 +53,7 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels, but 224 are usual.
+# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels, but users mostly send 224.
 IMPORTED = {
     "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
     "deit-ti16-distilled": ("deit_tiny_distilled_patch16_224", []),
@@ -63,8 +63,8 @@ IMPORTED_GOAL = 1.1
 IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
                   for precision in ("fp32", "bf16", "int8") for name in IMPORTED]
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
-# Rate of a case, as a share of the multiply-add peak that is measured in the same run. A case that reaches this share meets
-# its goal, even if its ratio is too low.
+# Rate of a case, as a share of the peak rate of multiply-adds in the same run. A case that reaches this share meets its goal,
+# even if its ratio is too low.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
@@ -141,7 +141,7 @@ def sides_of(setup, models, case):
 
 
 def measure_case(setup, models, peak, case):
-    """Returns {side: [images/s of each round]}, with "peak" in GFLOP/s, and OpenVINO's sentence about its nodes."""
+    """Returns ({side: [images/s of each round]}, OpenVINO's sentence about its nodes). The side "peak" is in GFLOP/s."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
@@ -174,7 +174,7 @@ def rows_of(models, case, rates, wide, peak):
 
 
 def start_peak(setup, isa, precision):
-    """Returns (function that returns GFLOP/s, worker)."""
+    """Starts a worker that measures the peak. Returns (function that returns GFLOP/s, worker)."""
     worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else []), "--precision", precision],
                             setup.core)
     team = workers.Team([worker.wait_until_ready()])
@@ -197,7 +197,7 @@ def measure_cases(setup, cases):
     for case in cases:
         try:
             results.append(measure_case(setup, models, peaks[case.isa, case.precision][0], case))
-        except PeerEnded as error:  # keeps the results of the others
+        except PeerEnded as error:  # the results of the other cases are kept
             print(f"  {error}", file=sys.stderr)
             failed[case] = f"LEFT OUT: {error}"
     cases = [case for case in cases if case not in failed]

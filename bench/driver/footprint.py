@@ -15,7 +15,7 @@ REST_GOAL = 90
 # Models of every paper, small to large. They are untrained, because training does not change the memory.
 VARIANTS = ("vit-ti16", "vit-s16", "vit-b16", "xcit-n12", "xcit-t12", "xcit-n12-f-sne-16", "eit34-mini-cifar10",
             "eit34-base-cifar10", "kv-pos-cifar10-p4-d256-l4", "xvit-t")
-WEIGHTS_FACTOR, BESIDE_WEIGHTS = 1.6, 60  # maximum memory: this factor of the weights plus these MB
+WEIGHTS_FACTOR, BESIDE_WEIGHTS = 1.6, 60  # maximum memory in MB: WEIGHTS_FACTOR * weights + BESIDE_WEIGHTS
 
 
 def measure_many(setup):

@@ -5,7 +5,7 @@ highest rate within a latency bound.
     python -m driver.http_load HOST PORT FOLDER RATE WARM_UP SECONDS SEED
 
 FOLDER holds requests as bytes, head and body, which are sent in turn. Prints a JSON object. Latency counts from the time at which
-a request was due; a request that fails, or has no answer after PATIENCE seconds, counts as infinitely late.
+a request was due. The latency is infinite if a request fails or has no answer after PATIENCE seconds.
 """
 import asyncio
 import collections
@@ -48,7 +48,7 @@ async def read_answer(reader):
     fields = dict(line.split(b":", 1) for line in head.split(b"\r\n")[1:-2])
     if b"content-length" in fields:
         await reader.readexactly(int(fields[b"content-length"]))
-    else:  # in chunks
+    else:  # chunked transfer encoding
         while length := int(await reader.readline(), 16):
             await reader.readexactly(length + 2)
         await reader.readline()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulates the share of its cores that an ideal server can use within a latency bound, if callers are independent.
+"""Simulates an ideal server with independent callers: which share of its cores can it use within a latency bound?
 
 In the ideal server, each request takes one core for the same time, and runs on the first free core. Requests wait only
 because several arrive at about the same time.
@@ -23,7 +23,8 @@ def latency(cores, service, rate, quantile):
 
 
 def share(cores, service, bound, quantile=0.99):
-    """Returns the highest rate at which the quantile is within the bound, as a share of cores / service. Uses bisection."""
+    """Returns the highest rate at which the quantile is within the bound, as a share of cores / service, the rate that uses all
+    cores."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2

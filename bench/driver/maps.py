@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how one caller in eight that requests attention maps affects the latency of the seven others."""
+"""Measures how the latency of seven eighths of the requests changes if the last eighth requests attention maps."""
 import json
 import subprocess
 import sys
@@ -16,7 +16,7 @@ PICTURES = ROOT / "samples" / "digits"  # small, so that decoding varies little 
 
 
 def overlay(setup, server, model):
-    """Returns the client's name of the first attention kind of shape grid."""
+    """Returns the model's first attention kind, by its name in `vitrine models`."""
     command = [setup.program("vitrine"), "models", "--server", server.address, "--format", "json"]
     listed = map(json.loads, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
     kinds = [kind for one in listed if one["model"] == model for kind in one["attention_kinds"]]

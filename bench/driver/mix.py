@@ -45,7 +45,8 @@ def tokens(size):
 
 
 def packed(sizes):
-    """Returns batches as the server makes them from a long queue: an image that does not fit ends the batch. Sorts each by grid."""
+    """Returns batches as the server makes them from a long queue: an image that does not fit ends the batch. Sorts batches by
+    grid."""
     batches, room = [], 0
     for i, size in enumerate(sizes):
         if tokens(size) > room:
@@ -61,7 +62,7 @@ def in_eights(sizes):
 
 
 def of_one_size(sizes):
-    """Returns batches of up to eight waiting images of one size: the size of the image that waits longest."""
+    """Returns batches of up to eight waiting images. All have the size of the image that waits longest."""
     waiting, batches = list(range(len(sizes))), []
     while waiting:
         batch = [i for i in waiting[:WINDOW] if sizes[i] == sizes[waiting[0]]][:EIGHT]
@@ -81,7 +82,7 @@ def to_largest(sizes, batches):
 
 
 class Sides:
-    """Context manager: {name: team} of one precision, ours first."""
+    """Context manager with {name: team} of all sides in one precision; our side is first."""
 
     def __init__(self, setup, repository, weights, precision, sizes):
         self.setup, self.repository, self.weights, self.precision = setup, repository, weights, precision

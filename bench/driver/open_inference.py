@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open loop against any server with the Open Inference Protocol over HTTP, at a given rate, or at the highest within a bound."""
+"""Open loop against any server with the Open Inference Protocol over HTTP: at a given rate, or to find the highest rate within a
+latency bound."""
 import argparse
 import ast
 import base64
@@ -21,11 +22,12 @@ JSON = {"Content_Type": "application/json"}
 
 
 def tensor_of(path):
-    """Returns (members of an input, its bytes): the tensor of a .npy file, or another file as an element of BYTES."""
+    """Returns (JSON members of the input, its bytes). A .npy file is the tensor itself; any other file is one element of type
+    BYTES."""
     content = path.read_bytes()
     if path.suffix != ".npy":
         return {"datatype": "BYTES", "shape": [1]}, content
-    start = 10 + struct.unpack_from("<H", content, 8)[0]  # format 1.0
+    start = 10 + struct.unpack_from("<H", content, 8)[0]  # the tensor follows the header, whose length is at byte 8 (format 1.0)
     head = ast.literal_eval(content[10:start].decode())
     if head["fortran_order"] or head["descr"] not in TYPES:
         raise ValueError(f"--input: {path} must be in C order and of one of the types {', '.join(TYPES)}")

@@ -24,7 +24,7 @@ from driver.setup import ROOT
 NAME, ARCHITECTURE = "vit-ti16", published.PEERS["vit-ti16"]
 BOUND = 50  # ms at p99
 ROUNDS, SECONDS, WARM_UP = 3, 10, 2
-SAMPLES, CALLERS = 50, 8  # photographs whose best class must be Vitrine's, and requests in flight, so that batches form
+SAMPLES, CALLERS = 50, 8  # number of photographs whose best class must equal Vitrine's; requests in flight, so that batches form
 START_SECONDS = 180
 MARK = "VITRINE_BENCH_PEER"  # environment variable by which the processes of a server are found
 IMAGE = {"Content_Type": "image/jpeg"}
@@ -47,7 +47,8 @@ def open_inference(jpeg):
 
 @dataclasses.dataclass
 class Side:
-    """A server: its title, the path that classifies, the body for a photograph, and the best class of an answer."""
+    """A server: its title, the HTTP path that classifies, and functions that make a request's body from a photograph and find the
+    best class in an answer."""
     title: str
     path: str
     body: object = lambda jpeg: jpeg
@@ -205,7 +206,7 @@ def measure(setup):
     repository, graph, expected = setup.scratch / "models", setup.scratch / "model.xml", {}
     weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])
     published.run(setup.python, ROOT / "bench/peers/export_vit.py", ARCHITECTURE, weights, graph)
-    left_out = {}  # {name: why}
+    left_out = {}  # {name: reason}
 
     def side(name):
         if name not in left_out:

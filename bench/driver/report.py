@@ -15,7 +15,7 @@ class Row:
     unit: str = ""
     values: tuple | None = None
     goal: float | None = None
-    at_least: bool = True  # the goal is a lower bound, otherwise an upper one
+    at_least: bool = True  # True: the goal is a lower bound; False: an upper bound
     note: str = ""
     share: tuple | None = None  # (reached, goal) as a share of the core's peak, an alternative goal
 

@@ -23,7 +23,7 @@ struct CheckSetting {
   std::filesystem::path repository = {};
   std::vector<VersionId> versions = {};  // in the repository
   std::vector<std::string> images = {};  // encoded photographs, of different shapes
-  std::vector<std::string> forms = {};   // names of the SmallForms to compare (models/zoo/small_forms.h); empty: all
+  std::vector<std::string> forms = {};   // names of SmallForms to compare (models/zoo/small_forms.h); empty: all
   absl::Duration load = absl::Seconds(20);
 };
 
@@ -37,14 +37,14 @@ void CheckForms(const CheckSetting& setting, CheckReport& report);
 // Loads every version of the repository, runs its goldens, and compares logits of the images with the CPU's.
 void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
-// Measures the memory of a model, and checks that it is freed.
+// Measures a model's memory, and checks that all of it is freed with the model.
 void CheckMemory(const CheckSetting& setting, CheckReport& report);
 
-// Replaces a version while threads use it. The results of a batch must be bit-identical to those of the version with
-// which the batch began. The memory of replaced versions must be freed.
+// Replaces a version while threads use it. A batch's results must be bit-identical to those of the version that was
+// current when the batch began. The memory of replaced versions must be freed.
 void CheckSwap(const CheckSetting& setting, CheckReport& report);
 
-// Loads a model that does not fit. It must be rejected, and the device must continue to work.
+// Loads a model that does not fit into the device's memory. It must be rejected, and the device must continue to work.
 void CheckRefusal(const CheckSetting& setting, CheckReport& report);
 
 // Runs random batches of several models on several threads for `setting.load`. Logits must not depend on the batch.

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// A form's backends and images.
+// A SmallForm on the CPU and on the device, with images.
 struct Compared {
   const Subject& subject;
   const Backend& cpu;
@@ -58,7 +58,7 @@ absl::Status Compare(const FloatArray& card, const FloatArray& cpu, double& larg
   return absl::OkStatus();
 }
 
-// Compares the attention of the last image and the tokens of all stages.
+// Compares the device's attention of the last image, and its tokens of all stages, with the CPU's.
 absl::StatusOr<TapErrors> CheckTaps(const Compared& compared, const std::vector<float>& logits) {
   const auto& [subject, cpu, card, images] = compared;
   const int image = static_cast<int>(images.size()) - 1;
@@ -102,7 +102,7 @@ absl::StatusOr<TapErrors> CheckTaps(const Compared& compared, const std::vector<
 // times that of the CPU, but at most kBeyondTolerance times the tolerance.
 constexpr double kBeyondCpu = 1.5, kBeyondTolerance = 2;
 
-// Returns the error of the CPU's engine in a precision.
+// Returns the error of the CPU's engine in a precision; `expected` are the logits in fp32.
 absl::StatusOr<double> ErrorOfCpu(const Compared& compared, Precision precision, std::span<const float> expected) {
   ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> cpu, compared.subject.OnCpu(precision));
   ASSIGN_OR_RETURN(const std::vector<float> logits, LogitsOfAll(*cpu, compared.classes(), compared.images));

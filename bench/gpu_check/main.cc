@@ -196,7 +196,7 @@ int Main(int argc, char** argv) {
     const int code =
         Fail(kProgram, absl::Status(opened.status().code(), absl::StrCat("device cuda:", *device, " cannot be used: ",
                                                                          std::string(opened.status().message()))));
-    // Other errors are those of a device that exists: its memory is full, or the kernels cannot be loaded.
+    // Other errors occur only if there is a device: its memory is full, or the kernels cannot be loaded.
     return absl::IsFailedPrecondition(opened.status()) ? kExitNoDevice : code;
   }
   for (const auto& [name, value] : opened->facts)

@@ -13,7 +13,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kSide = 224;                         // image side for models that accept several sizes
-constexpr size_t kBesidePixels = size_t{8} << 20;  // bytes for positions and layouts
+constexpr size_t kBesidePixels = size_t{8} << 20;  // bytes for data uploaded with the pixels
 constexpr size_t kCopied = size_t{32} << 20;       // bytes of a timed copy
 constexpr int kCopies = 12;
 

@@ -22,7 +22,7 @@ struct MeasuredSetting {
   absl::Duration window = absl::Milliseconds(500);  // length of each window of MeasureThroughput
 };
 
-// A model to measure, and its images. They have the model's fixed size or the size of its SmallForm, else 224 x 224.
+// A model to measure, and images of its fixed size or of its SmallForm's size, else of 224 x 224.
 struct Measured {
   Subject subject;
   std::vector<FloatArray> images;  // one batch
@@ -40,7 +40,7 @@ void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured,
 // Measures images per second with two slots (cuda::driver::Slot). The threads pass images that are already in memory.
 void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
-// Measures the rate of copies from pinned memory to the device in bytes per second. It limits the images per second.
+// Measures the rate of copies from pinned memory to the device in bytes/s, which limits the images/s.
 absl::StatusOr<double> CopyRate(cuda::driver::Card& card);
 
 double MedianOf(std::vector<double> values);  // requires a value

@@ -20,10 +20,10 @@ namespace {
 using cuda::emulated::RoundingModel;
 
 constexpr int kFloats = 1 << 18, kProducts = 256, kSide = 16;
-constexpr size_t kEach = size_t{kSide} * kSide;  // numbers of a product
+constexpr size_t kEach = size_t{kSide} * kSide;  // elements of a matrix
 constexpr const char* kOperations[] = {"fma", "division", "root", "product and sum", "bf16", "rounding"};
 
-// Must not be inlined: the compiler ignores that FloatMode changes the arithmetic, and could compute before the change.
+// Must not be inlined: the compiler does not know that FloatMode changes the arithmetic, and could compute before it.
 [[gnu::noinline]] void Compute(float a, float b, float c, uint32_t (&bits)[6]) {
   const auto bf16 = [](float value) {
     const uint32_t of = std::bit_cast<uint32_t>(value);
@@ -47,7 +47,7 @@ float AnyFloat(std::mt19937& random) {
   return std::bit_cast<float>(IsNan(bits) ? bits & 0xbfffffffu : bits);
 }
 
-// Runs a kernel whose inputs are copied to the device; returns `count` words.
+// Runs a kernel whose inputs are in the device's memory. Returns `count` words of its output.
 template <class Arguments>
 absl::StatusOr<std::vector<uint32_t>> RunOn(cuda::Device& device, const char* kernel, int threads, size_t shared_bytes,
                                             Arguments arguments, size_t count) {
@@ -101,7 +101,7 @@ absl::StatusOr<std::string> Floats(cuda::Device& device) {
   return absl::InternalError(absl::StrCat("other bits than the host's: ", faults, "of ", kFloats, " each"));
 }
 
-// Inputs of products, and the device's results.
+// Matrices of the products a * b + c, and the device's results y.
 struct Products {
   std::vector<uint16_t> a, b;
   std::vector<uint32_t> c, y;

@@ -42,7 +42,7 @@ struct Profile {
   std::vector<double> of_launch = {};  // milliseconds, medians
   double graph = 0, engine_run = 0;
   size_t images = 0;
-  int64_t bytes = 0;  // size of the pixels
+  int64_t bytes = 0;  // size of the batch's pixels
 };
 
 absl::StatusOr<Profile> Measure(const CheckSetting& setting, const Measured& measured, Precision precision,

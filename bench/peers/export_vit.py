@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """export_vit.py ARCHITECTURE WEIGHTS FILE.xml: writes one of timm's models for OpenVINO, as the peers of bench/peers/*/ serve it.
 
-The graph takes any number of images of 224x224 pixels, 8-bit RGB in rows, and gives logits. It normalises the pixels itself,
+The graph takes any number of images of 224x224 pixels, 8-bit interleaved RGB, and gives logits. It normalises the pixels itself,
 which is faster than numpy (docs.openvino.ai, "Preprocessing API").
 """
 import sys

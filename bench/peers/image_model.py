@@ -12,7 +12,7 @@ from PIL import Image
 
 SIDE, RESIZED = 224, 248  # timm's vit_tiny_patch16_224: crop_pct 0.9
 CORES = len(os.sched_getaffinity(0))
-BATCH = 8  # images; the same limit for every peer
+BATCH = 8  # maximum images per batch, the same for every peer
 
 
 def open_jpeg(jpeg):
@@ -25,8 +25,8 @@ def open_jpeg(jpeg):
 
 
 def pixels(image):
-    """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop, which
-    takes two thirds of the time for a whole image."""
+    """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop: this takes two
+    thirds of the time that the whole image would take."""
     scaled = [int(RESIZED * length / min(image.size)) for length in image.size]
     scale = [length / to for length, to in zip(image.size, scaled)]
     corner = [round((to - SIDE) / 2) for to in scaled]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The peer of bench_worker's forward over several batches, in OpenVINO, with the protocol of bench_worker.
+"""A peer of `bench_worker forward` with several batches: runs the model in OpenVINO, with the same protocol.
 
 A batch of OpenVINO must have images of one size. The peer computes either each image alone, by one model that accepts any size,
 or batches of equal size, each by a model that was compiled for that batch. Nothing is padded, and everything that depends on

@@ -2,7 +2,7 @@
 """Prepares the images of `script/bench decode`: the upright JPEG files of a folder, unchanged, and large images.
 
 Only upright files are used, because the peers of decode_worker.cc ignore EXIF's orientation. A large image is the first file,
-enlarged to 12 megapixels. One of the large images has noise like a camera's sensor, because an image without noise has less to
+enlarged to 12 megapixels. One of the large images has noise like a camera's sensor, because an image without noise is faster to
 decode than a photograph of that size.
 """
 import argparse

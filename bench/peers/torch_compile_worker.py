@@ -5,7 +5,7 @@ Prints the median, least and most images/s of several windows: with the batch on
 from pinned memory. The next batch is copied on a separate stream during the pass.
 Weights are random. Each model is compiled once. With --beside, a command runs between rounds, so that both are measured
 in turn: --beside 'DIR/run --profile {model} --throughput {model} --batch {batch} --precision {precision}'.
-Exit code 77 and a sentence if torch, timm or a GPU is missing.
+Exits with code 77 and an explanation if torch, timm or a GPU is missing.
 """
 import argparse
 import shlex
@@ -120,7 +120,7 @@ def main():
         try:
             measure(torch, timm, name, arguments.precision, arguments.batch, arguments.seconds, arguments.rounds,
                     arguments.beside)
-        except Exception as error:  # the other models are measured all the same
+        except Exception as error:  # the other models are still measured
             print(f"torch_compile_worker: {name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             failed = 1
     return failed

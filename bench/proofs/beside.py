@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how a trainer that publishes into the server's directory affects latency. Trainer and server have a core each."""
+"""Measures how a trainer that publishes into the server's repository affects latency. Trainer and server have a core each."""
 import os
 import shutil
 import signal

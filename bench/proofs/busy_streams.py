@@ -17,11 +17,12 @@ from vitrine.v1 import classifier_pb2 as pb
 
 STREAMS = 4
 IN_FLIGHT = 128
-BUSY = 50  # answers of a stream (or requests, if none is read) after which it counts as busy
+BUSY = 50  # a stream is busy after this many answers, or requests if it reads no answers
 
 
 class Stream:
-    """One ClassifyStream on its own connection. If `reads` is false, it reads no answer, and sends as long as possible."""
+    """One ClassifyStream on its own connection. If not `reads`, it reads no answer, and sends until the connection takes no
+    more."""
 
     def __init__(self, address, model, picture, reads):
         self.answered = self.refused = self.sent = 0

@@ -16,8 +16,8 @@ class Ledger:
     """Numbers of requests by result."""
     answered: int = 0
     draining: int = 0  # rejected with the server's draining message
-    unreached: int = 0  # no server listens: the request reached none
-    cut: int = 0  # connection closed without a reply: the server's log tells if it had accepted the request
+    unreached: int = 0  # no server listens: the request reached no server
+    cut: int = 0  # connection closed without a reply: only the server's log tells if the request was accepted
     lost: int = 0  # any other error: accepted and dropped, or rejected without a reason
     first_loss: str = ""
 
@@ -38,7 +38,7 @@ class Ledger:
 
 
 class Callers:
-    """Context manager: threads that send one request after another, until the exit or until no server listens any more."""
+    """Context manager: threads that send one request after another, until the context exits or no server listens any more."""
 
     def __init__(self, addresses, count, picture, model, retries):
         self.client = vitrine.Client(addresses, retries=retries, token="")

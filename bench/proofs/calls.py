@@ -17,7 +17,7 @@ from driver.service import Server
 from proofs.metrics import processor_seconds
 
 NULL_GOAL = 150_000  # calls a second
-LARGE_GOAL = 1.1  # times gRPC's processor time for a call
+LARGE_GOAL = 1.1  # maximum processor time of a call, divided by gRPC's
 LARGE_BYTES = 110_000
 SECONDS, ROUNDS = 4, 5
 CONNECTIONS, STREAMS = 8, 64
@@ -116,7 +116,7 @@ class Calls:
         return done / seconds, 1e6 * spent / done
 
     def alone(self, count):
-        """Returns the median time of a call in microseconds, one call after the other on one connection."""
+        """Returns the median time of a call in microseconds, if one connection makes one call at a time."""
         self.log.unlink(missing_ok=True)
         self.run("-n", str(count), "-c", "1", "-m", "1", f"--log-file={self.log}")
         return statistics.median(int(line.split()[2]) for line in self.log.read_text().splitlines())

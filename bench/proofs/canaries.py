@@ -17,8 +17,8 @@ from proofs import canary_cases, versions
 RATE = 50  # requests/s of each model
 PERCENT = 10  # share of a model's requests that its canary gets
 SECONDS = 80  # length of the observation
-GOAL = 60  # s until a bad canary is put away
-ENOUGH = 100  # answers of a canary in its window, below which the guard does not compare them
+GOAL = 60  # maximum s until a bad canary is out of service
+ENOUGH = 100  # answers of a canary in the guard's window; with fewer, the guard does not judge it
 STABLE, CANARY = 1, 2
 
 

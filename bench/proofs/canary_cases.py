@@ -15,7 +15,7 @@ LARGE = "kv-pos-mnist-p7-d256-l4"  # four times as wide as DIGITS
 
 @dataclasses.dataclass
 class Canary:
-    """Version 2 of a separate model, beside version 1. The last three fields are results."""
+    """A canary: version 2 of a separate model, whose version 1 is stable. The last three fields are results."""
     name: str  # name of the model
     what: str
     stable: pathlib.Path  # folder of version 1
@@ -24,7 +24,7 @@ class Canary:
     harmless: bool = False
     change: Callable | None = None  # function that gets the canary's folder and changes its files
     precision: str = ""  # precision of the canary; empty: the server's
-    seconds: float = float("inf")  # from the first request until it was put away
+    seconds: float = float("inf")  # from the first request until it was taken out of service
     reason: str = ""
     status: object = None  # the last vitrine.v1.CanaryStatus
 
@@ -41,7 +41,7 @@ class Workshop:
         self.cifar = f"imagefolder:{cifar}"
 
     def train_digits(self, seed, *settings, epochs=DIGITS_EPOCHS):
-        """Trains with the bundled model's recipe, much shorter."""
+        """Trains with the bundled model's recipe, but for far fewer epochs."""
         return self._train("kv-pos-mnist", self.mnist, seed, epochs, "schedule.warmup_epochs=0.1", *settings)
 
     def continue_cifar(self, seed, *settings):

@@ -13,7 +13,7 @@ MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for its batches, and m
 FEED_GOAL = 0.95  # minimum rate, as a share of the rate at which the core decodes
 BUSY_GOAL = 0.95  # minimum share of the time in which the device is busy
 ALONE_GOAL = 1  # maximum ms of a request in addition to decoding and the device's time
-PROVEN = 8  # number of batches that the device really computes, so that the goldens match; later batches take no time
+PROVEN = 8  # number of batches that the device computes, so that the goldens match; later batches only take kernel_us
 SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
 BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096]
 
@@ -24,7 +24,7 @@ def environment(setup, kernel_us):
 
 
 def metrics(server):
-    """Returns {name without vitrine_device_: value}."""
+    """Returns {metric's name without the prefix vitrine_device_: value}."""
     with urllib.request.urlopen(f"http://{server.metrics}/metrics", timeout=30) as response:
         text = response.read().decode()
     return {name: float(value) for name, value in re.findall(r"^vitrine_device_(\w+) (\S+)$", text, re.MULTILINE)}
@@ -82,7 +82,7 @@ def measure_slow(setup, pictures, decode_ms):
         busy, rates, images = [], [], []
         for _ in range(setup.rounds(5)):
             point, grown = gained(server, lambda: load(server, MODEL, pictures, seconds, setup.other_core))
-            # The load warms up first, at the same rate.
+            # The counters include the warm-up, so the measured time is images / rate.
             busy.append(grown["busy_seconds_total"] / (grown["images_total"] / point["answered_per_second"]))
             rates.append(point["answered_per_second"])
             images.append(grown["images_total"] / grown["batches_total"])

@@ -15,11 +15,11 @@ from proofs.versions import place
 ARCHITECTURES = ("vit_tiny_patch16_224", "deit_tiny_patch16_224")
 EACH = 20
 MEMORY_GOAL = 1.3  # maximum memory, divided by the size of the weights
-RARE_GOAL = 3.0  # maximum p99 of the rare model, divided by its p99 without the hot one
+RARE_GOAL = 3.0  # maximum p99 of the rare model, divided by its p99 without load on the hot model
 HOT_SHARE = 0.7  # rate of the hot model, divided by its rate in a closed loop
 RARE_RATE = 0.5  # requests/s
 LEAD = 2  # s of load on the hot model before requests for the rare one
-SWAP_SHARE = 0.4  # rate over all models during replacements, divided by one model's rate in a closed loop; checks use cores too
+SWAP_SHARE = 0.4  # total rate during updates, divided by the closed-loop rate of one model; loading versions uses cores too
 CALLERS = 16  # callers of each model before memory is read, so that every buffer is in use
 ROUNDS = 3
 SWAP_PATIENCE = 600  # s

@@ -17,11 +17,11 @@ MODEL = "eit-mini-cifar10"
 IDLE = 200
 READY_GOAL = 10  # ms
 SHARE_GOAL = 0.85  # share of the rate over gRPC
-CALLERS = 64  # closed loop, as `load` over gRPC
+CALLERS = 64  # in a closed loop, as many as `load` uses over gRPC
 
 
 class Crowd:
-    """Connections that were used once and stay open, and one that sends its head byte by byte."""
+    """Connections that stay open after one request, and a connection that sends its request's head byte by byte."""
 
     def __init__(self, address):
         self.address = address
@@ -58,7 +58,7 @@ class Crowd:
 
 
 def readiness(address, seconds):
-    """Returns the time of each probe in ms, each on its own connection."""
+    """Returns the ms of each readiness probe. Each probe uses a new connection."""
     took = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:

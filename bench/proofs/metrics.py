@@ -19,7 +19,7 @@ def count(text, name, *labels):
 
 
 def processor_seconds(process):
-    """Returns the processor seconds by name of the thread, without the number of an executor."""
+    """Returns {thread's name: processor seconds}. All executors count under one name, without their numbers."""
     spent = collections.Counter()
     for stat in pathlib.Path(f"/proc/{process.pid}/task").glob("*/stat"):
         name, _, fields = stat.read_text().partition("(")[2].rpartition(")")

@@ -11,10 +11,10 @@ from driver.service import Server, bench
 MODEL = "xcit-n12"
 SIZE = "224x224"
 DEADLINE = "500ms"
-CALLERS = (8, 16, 32, 48)  # closed-loop clients; the peak is the best rate of any number
+CALLERS = (8, 16, 32, 48)  # numbers of closed-loop clients; the peak is the best rate of these numbers
 GOALS = {2: 0.97, 5: 0.93, 10: 0.88}
 ROUNDS = 5
-REFUSAL_GOAL = 10.0  # ms at p99
+REFUSAL_GOAL = 10.0  # maximum ms of a rejection at p99
 PEAK_RANGE = (100, 800)  # requests/s for a meaningful comparison
 
 
@@ -28,7 +28,7 @@ def generator(points):
 
 
 def goodput(point):
-    """Returns the goodput in requests per second of a point of the peak. Raises if the generator limited it."""
+    """Returns the goodput of a closed loop in requests per second. Raises if the generator limited it."""
     if not point["generator"]["valid"]:
         raise RuntimeError(f"a point of the peak is void: {point['generator']['void']}")
     return point["good_per_second"]

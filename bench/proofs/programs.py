@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proofs that are test programs: runs them at full length and reads their output."""
+"""Runs the proofs that are test programs at full length, and reads their output."""
 import os
 import re
 import subprocess

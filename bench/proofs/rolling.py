@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces replicas one at a time, by an old and a new binary, while clients send requests to all replicas."""
+"""Replaces replicas one at a time, alternately by a new and an old binary, while clients send requests to all replicas."""
 import re
 import sys
 

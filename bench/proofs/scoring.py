@@ -89,8 +89,8 @@ def measure_kills(setup):
 
 
 def measure_share(setup, model, samples, images):
-    """Compares the rates of `vitrine score`, in its process and with a server on the same cores, with that of an engine
-    on each core."""
+    """Compares two rates of `vitrine score` (model in its process, server on the same cores) with the rate of an engine on each
+    core."""
     images = images // 10 if setup.quick else images
     pictures = ROOT / "samples" / samples
     source = make_list(setup.scratch / samples, pictures, images)

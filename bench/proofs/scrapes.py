@@ -16,7 +16,7 @@ ANSWERED = 0.95  # minimum share of the planned scrapes; otherwise the load was 
 
 
 class Scraper:
-    """Reads /metrics over one connection at a fixed rate, whatever time each scrape takes."""
+    """Reads /metrics over one connection at a fixed rate, which does not depend on the time that a scrape takes."""
 
     def __init__(self, address):
         self.address = address

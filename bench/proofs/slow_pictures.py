@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how one caller affects the latency of others by images that take long: 16 megapixels, or eight attention maps."""
+"""Measures how a caller whose images take long (16 megapixels, or eight attention maps) affects the latency of other callers."""
 import io
 import pathlib
 import subprocess

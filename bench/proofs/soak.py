@@ -170,7 +170,7 @@ class Crowd:
 
 
 class Publisher:
-    """Publishes versions of SWAPPED, one at least every PUBLISH_SECONDS, and removes old ones."""
+    """Publishes a version of SWAPPED at least every PUBLISH_SECONDS, and removes old versions."""
 
     def __init__(self, setup, repository):
         self.setup, self.repository, self.source = setup, repository, setup.models()[SWAPPED]

@@ -19,7 +19,7 @@ from proofs.callers import Callers, Ledger
 CALLERS = 16
 MODEL = "kv-pos-mnist"
 PROCESSES = 4  # for busy streams
-UNREAD_SECONDS = 2  # before the server drops unread answers: docs/operations/serving.md
+UNREAD_SECONDS = 2  # seconds after which the server drops unread answers (docs/operations/serving.md)
 
 
 def terminate_once(setup, picture, answers):
@@ -35,7 +35,7 @@ def terminate_once(setup, picture, answers):
 
 
 def accepted_and_answered(server):
-    """Returns both numbers of the server's last log line."""
+    """Returns (accepted, answered) of the server's last log line."""
     counts = re.search(r"stopped accepted=(\d+) answered=(\d+)", server.log())
     return tuple(map(int, counts.groups())) if counts else (0, 0)
 

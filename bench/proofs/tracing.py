@@ -12,7 +12,7 @@ from proofs.metrics import count, scrape
 MODEL = "eit-mini-cifar10"
 GOAL = 0.99
 SAMPLE = 0.1
-SPANS = 5  # spans per answered request: itself and its four stages
+SPANS = 5  # spans per answered request: one for the request and one for each of four stages
 SENT = 0.9  # minimum share of the expected spans; otherwise the load was lower than stated
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests HIGH requests with a short time limit beside long LOW batches of the same caller: each is answered in time or
-rejected at once.
+"""Tests that HIGH requests with a short time limit are answered in time or rejected at once while long LOW batches of the same
+caller run.
 """
 import dataclasses
 import subprocess
@@ -18,13 +18,13 @@ from driver.service import Server
 from driver.setup import ROOT
 
 MODEL = "eit-mini-cifar10"  # model of the HIGH requests
-SLOW = "xcit-s12-p8"  # variant of the LOW requests: 0.34 s for a picture on one core with AVX-512
+SLOW = "xcit-s12-p8"  # variant of the LOW requests: an image takes 0.34 s on one core with AVX-512
 CALLERS = 16  # LOW requests in flight
 EXECUTORS = 2
 REQUESTS = 40  # HIGH requests of a round
-LIMIT, PAUSE = 0.05, 0.05  # s: time limit of a HIGH request, and time between two
+LIMIT, PAUSE = 0.05, 0.05  # s: time limit of a HIGH request, and time between two such requests
 ROUNDS = 5
-FALSE_GOAL = 10  # percent of the HIGH requests that are refused though an executor is free in time
+FALSE_GOAL = 10  # maximum percentage of HIGH requests that are rejected although an executor is free in time
 PATIENCE = 300  # s, for any answer
 
 
@@ -120,7 +120,7 @@ def was_possible(outcome, ends, need):
 
 
 class Rounds:
-    """The HIGH requests of every round, beside `low` concurrent LOW requests."""
+    """Sends the HIGH requests of every round while `low` LOW requests are in flight."""
 
     def __init__(self, setup, server, low, need):
         self.outcomes, self.false, self.compute = [], [], []

@@ -77,8 +77,8 @@ def with_labels_of(source):
 
 
 def move_classes(folder):
-    """Makes a model that gives each class another class's number, with unchanged labels, like an export with the classes in
-    another order. Moves rows of the last layer and the values of the recorded logits."""
+    """Changes the order of a model's classes but not of its labels, like a wrong export. Moves the rows of the last layer and the
+    values of the recorded logits."""
     _change_tensors(folder / "weights.safetensors", r"head(_out)?\.(weight|bias)")
     _change_tensors(folder / "golden.safetensors", r"(\w+\.)?logits\.\d+")
 

@@ -23,7 +23,7 @@ RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes it
 COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
-# Variables of a dashboard, by name; `of` is the metric whose label they offer.
+# Variables of a dashboard, by name, which is also a label; `of` is the metric whose values of this label are offered.
 VARIABLES = {
     "instance": {"label": "Instance", "of": "vitrine_build_info{job=\"vitrine-server\"}"},
     "model": {"label": "Model", "of": "vitrine_requests_total{instance=~\"$instance\"}"},

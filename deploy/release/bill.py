@@ -14,7 +14,7 @@ The chart has none. The dependencies of the other files are
   models              in models/bundled, which vitrine-models and the tarball contain
 
 Components with the scope "excluded" are in no file of the release: the packages of script/pins/packages.txt that build the programs,
-pinned wheels, and definitions of third-party protocols of which the sources contain a copy. The packages in docs.txt and peers.txt
+pinned wheels, and third-party protocol definitions that are copied in the sources. The packages in docs.txt and peers.txt
 are left out, because they do not build a release.
 """
 import argparse
@@ -67,7 +67,7 @@ class Bill:
 
 
 def library(origin: Origin, **properties: str) -> dict:
-    """Returns a component without files for a package. It has `properties` instead of the property linkage of sbom.py."""
+    """Returns a component without files for a package. It has `properties`, but no "vitrine:linkage"."""
     entry = sbom.component(origin, [], ROOT)
     others = [one for one in entry["properties"] if one["name"] != "vitrine:linkage"]
     entry["properties"] = others + [{"name": f"vitrine:{name}", "value": value} for name, value in properties.items()]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds the images of a release from the Dockerfile, tags them, and pushes them when asked.
+"""Builds the images of a release from the Dockerfile, tags them and, with --push, pushes them.
 
   images.py --builder                              prints the builder that would be used: docker, podman or buildah
   images.py REGISTRY VERSION REVISION [--push]     REGISTRY: HOST/PATH, such as registry.example/vision

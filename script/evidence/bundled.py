@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides claims by data of this repository: codes of a bundled checkpoint, and measured tables of the documentation.
 
-A function is named by a claim's id and returns a word and a sentence.
+Each function is named after its claim's id. It returns the claim's word and a sentence.
 """
 import itertools
 import json

@@ -107,7 +107,7 @@ def ranks(values):
 
 
 def rank_correlation(xs, ys):
-    """Returns Spearman's rho; 0 where one side is constant."""
+    """Returns Spearman's rho; 0 if one side is constant."""
     left, right = ranks(xs), ranks(ys)
     middle = (len(xs) - 1) / 2
     a, b = [x - middle for x in left], [y - middle for y in right]

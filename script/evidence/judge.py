@@ -14,7 +14,7 @@ FEW = 6  # with fewer pairs, all differences must also be on one side of the bou
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The result of runs for one rule, before the correction."""
+    """The result of runs for one rule, before Holm's correction."""
 
     estimate: intervals.Estimate
     p_holds: float

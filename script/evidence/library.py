@@ -52,7 +52,7 @@ def shown(paper, claim, printed, stored, verdicts):
 
 
 def read(folder):
-    """Returns everything; raises Broken if the data contradict themselves so that nothing can be shown."""
+    """Returns everything. Raises Broken if contradictions in the data make it impossible to show anything."""
     experiments = records.read_experiments(folder)
     stored, found = outputs.read(folder), runs.read(folder, experiments)
     complete = {name: entry for name, entry in found.items() if not runs.missing(experiments[name], entry)}

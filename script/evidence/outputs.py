@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by the contents of the authors' own files. Each claim has a function, named by the claim's id.
+"""Decides claims by the contents of the authors' own files. Each claim has a function, named after the claim's id.
 
 A function takes the paper's printed figures and the figures of the records by name, and returns a Finding.
 """
@@ -14,7 +14,7 @@ KINDS = ("QKV", "KV+Pos", "KV")
 
 
 def read(folder):
-    """Returns the records by name. Raises Broken if one does not have its digest."""
+    """Returns the records by name. Raises Broken if a record does not match its digest."""
     entries = {}
     for path in sorted((folder / "data" / "outputs").glob("*.json")):
         try:
@@ -147,7 +147,7 @@ def k23(printed, stored):
 
 
 def pairs(stored, first, second, place):
-    """Returns the differences of two attentions over (width, heads, run)."""
+    """Returns the differences `first` - `second` of two attentions, one for each (width, heads, run)."""
     values = {(row[0], row[1], row[3], row[2]): D(row[place]) for row in stored["004-translation"]}
     keys = [key[:3] for key in values if key[3] == first and (*key[:3], second) in values]
     return [values[(*key, first)] - values[(*key, second)] for key in keys]

@@ -28,13 +28,13 @@ class Drawn:
     experiment: object
     origin: runs.Origin
     row: dict  # empty if the run failed
-    reason: str  # of the failure
-    siblings: list  # the metric of the other seeds of the same setting
-    spread: float  # between the best and the worst of the experiment
+    reason: str  # reason of the failure
+    siblings: list  # metric values of the same setting's other seeds
+    spread: float  # difference between the experiment's best and worst metric
 
     @property
     def hours(self):
-        """Returns the expected hours: those of the recorded run, or for a failed run its share of the experiment's hours."""
+        """Returns the hours that the recorded run took; for a failed run, its share of the experiment's hours."""
         return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
 
 

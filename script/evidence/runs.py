@@ -18,9 +18,9 @@ class Origin:
     date: str
     command: str
     program: str  # digest of the sources that decide results, or revision
-    cpu: str  # with its kernels
+    cpu: str  # processor, and the kernels that it selects
     threads: int
-    hours: float  # of two cores, without start, tests and reports
+    hours: float  # hours on two cores, without start, tests and reports
     data_digest: str = ""
     failures: list = dataclasses.field(default_factory=list)  # {cell = "lr=1,seed=2", reason = "..."}
 

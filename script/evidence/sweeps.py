@@ -39,7 +39,7 @@ def grid(experiment):
 
 
 def command(experiment):
-    """Returns the command of an experiment. The command of a sweep must be repeated while it exits with 124."""
+    """Returns the command of an experiment. If a sweep's command stops after 95 minutes with exit code 124, repeat it."""
     if experiment.command:
         return experiment.command
     data = f" --data {experiment.data}" if experiment.data else ""

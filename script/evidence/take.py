@@ -63,7 +63,7 @@ def result_of(folder):
 
 
 def failure(name, folder):
-    """Returns a run that ended without a result, with the last line of its log as the reason."""
+    """Returns the record of a run that ended without a result. Its reason is the last line of the log."""
     log = folder / "log.txt"
     lines = [line.strip() for line in re.split(r"[\r\n]", log.read_text(errors="replace"))] if log.is_file() else []
     lines = [line for line in lines if line]

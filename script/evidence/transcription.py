@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the printed figures and our counts with those of the same models in models/zoo/ and docs/research/models/."""
+"""Compares the printed figures and our counts with the figures of the same models in models/zoo/ and docs/research/models/."""
 import re
 
 from counts import eit, vit, xcit, xvit

@@ -13,7 +13,7 @@ import program_reference  # noqa: E402
 import proto_reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Folders of the tree that are in the site, with their place.
+# {folder of the tree that is in the site: its place there}
 PLACES = {"bench/results/": "research/measured/", "docs/": ""}
 PICTURE = "samples/attention.jpg"  # in the site too, under the same name
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
@@ -40,7 +40,7 @@ def title_of(path):
 
 
 def on_config(config):
-    """Replaces a folder in the contents by its pages."""
+    """Replaces each folder in the table of contents by the folder's pages."""
     for section in config.nav:
         for entries in section.values():
             for entry in entries if isinstance(entries, list) else []:
@@ -68,7 +68,7 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Redirects links to the site's page of the named file; a link to a file that the site does not have becomes its name.
+    """Makes links to files of the tree point to the site's pages. Otherwise, the link becomes text with the file's path.
 
     If the text of a link is the file name of a page, the text becomes the title of the page.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ViT-Ti in BentoML, by its guides at https://docs.bentoml.com (get-started/adaptive-batching and
+"""ViT-Ti in BentoML, following its guides at https://docs.bentoml.com (get-started/adaptive-batching and
 build-with-bentoml/parallelize-requests)."""
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""server.py PORT: ViT-Ti in LitServe, by its guides at https://lightning.ai/docs/litserve (features/batching and
+"""server.py PORT: ViT-Ti in LitServe, following its guides at https://lightning.ai/docs/litserve (features/batching and
 speed-up-serving-by-200x)."""
 import base64
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ViT-Ti in MLServer, by its guides at https://docs.seldon.ai/mlserver/user-guide (custom, adaptive-batching and
+"""ViT-Ti in MLServer, following its guides at https://docs.seldon.ai/mlserver/user-guide (custom, adaptive-batching and
 parallel-inference).
 
-adaptive-batching: max_batch_size and max_batch_time (s) of model-settings.json, the latter a tenth of the latency bound.
+adaptive-batching: max_batch_size and max_batch_time (s) in model-settings.json; max_batch_time is a tenth of the latency bound.
 parallel-inference: parallel_workers, which `run` sets to the number of cores.
 """
 from mlserver import MLModel

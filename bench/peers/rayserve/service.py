@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""service.py PORT: ViT-Ti in Ray Serve, by its guides at https://docs.ray.io/en/latest/serve (advanced-guides/dyn-req-batch,
-advanced-guides/performance, resource-allocation)."""
+"""service.py PORT: ViT-Ti in Ray Serve, following its guides at https://docs.ray.io/en/latest/serve
+(advanced-guides/dyn-req-batch, advanced-guides/performance, resource-allocation)."""
 import signal
 import sys
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ViT-Ti in TorchServe, by its guides at https://pytorch.org/serve (custom_service, batch_inference_with_ts
-and performance_guide)."""
+"""ViT-Ti in TorchServe, following its guides at https://pytorch.org/serve (custom_service, batch_inference_with_ts and
+performance_guide)."""
 import image_model
 
 service = None

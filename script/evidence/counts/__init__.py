@@ -6,7 +6,7 @@ docs/research/models/ describes the layers; the audit compares the sums with the
 
 
 def linear(inputs, outputs):
-    """Returns the parameters of a linear layer with bias."""
+    """Returns the number of parameters of a linear layer with bias."""
     return inputs * outputs + outputs
 
 

@@ -3,7 +3,7 @@
 
 
 def attention(width, kind, positions, projection_bias):
-    """Returns the parameters of an attention module with values and output; `positions`: channels of KV+Pos."""
+    """Returns the number of parameters of an attention module, including values and output. `positions`: channels of KV+Pos."""
     projections = 3 if kind == "QKV" else 2
     own = positions + 1 if kind == "KV+Pos" else 0
     bias = projections * width if projection_bias else 0
@@ -11,5 +11,5 @@ def attention(width, kind, positions, projection_bias):
 
 
 def scores(width, kind, positions):
-    """Returns the parameters that make the scores alone, without biases, as the paper's Table 1 counts them."""
+    """Returns the number of parameters that only the scores need, without biases, as the paper's Table 1 counts them."""
     return {"QKV": 2 * width * width, "KV": width * width, "KV+Pos": width * width + positions}[kind]

@@ -7,7 +7,7 @@ MODELS = {"Base": (12, 768), "Large": (24, 1024), "Huge": (32, 1280)}
 
 
 def parameters(model, patch, classes=1000):
-    """Returns the parameters; 0 classes: without the head."""
+    """Returns the number of parameters, without the head if `classes` is 0."""
     depth, width = MODELS[model]
     tokens = (224 // patch) ** 2 + 1
     block = 4 * width + 4 * linear(width, width) + mlp(width, 4 * width)

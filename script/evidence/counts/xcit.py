@@ -16,7 +16,7 @@ def settings(sizes, variant):
 
 
 def embedding(width, kind, hidden, code):
-    """Returns the parameters that make q, k and v in one block."""
+    """Returns the number of parameters that make q, k and v in one block."""
     if kind == "SNE":
         return 3 * (linear(width, hidden) + linear(hidden, width))
     if kind == "P-SNE":
