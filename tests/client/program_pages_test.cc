@@ -88,7 +88,7 @@ TEST_F(ProgramPages, ZshAcceptsTheScript) {
   }
 }
 
-// Every flag in --help must be on the page.
+// Every flag in --help must be on the manual page.
 TEST_F(ProgramPages, TheManualHasEveryFlagOfTheHelp) {
   const std::regex flag("--[a-z][a-z0-9-]+");
   for (const std::string program : kPrograms) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests the files that script/release makes in addition to packages. The packages of the test are small stand-ins.
+# Tests the files that script/release makes in addition to packages. The packages of the test are small fakes.
 vitrine_script_test(release_test COMMAND ${VITRINE_SYSTEM_PYTHON} -m unittest -v release_test)
 set_tests_properties(release_test PROPERTIES
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}

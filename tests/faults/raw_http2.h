@@ -24,7 +24,7 @@ class RawHttp2 {
   RawHttp2& operator=(const RawHttp2&) = delete;
 
   // Begins a call of "/package.Service/Method". Announces a message of `message_bytes` without sending it. With another
-  // content type, begins an HTTP request whose body starts with these five bytes.
+  // content type, begins an HTTP request whose body starts with gRPC's prefix.
   void Open(const std::string& method, int64_t message_bytes, const std::string& content_type = "application/grpc");
   // Sends a call with its whole message, which must fit in one frame.
   void Call(const std::string& method, const std::string& message);

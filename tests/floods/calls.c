@@ -29,8 +29,8 @@ static void Received(Connection* connection, uint8_t type, uint8_t flags, uint32
   }
 }
 
-// Sends SETTINGS with the window of each stream, and opens the connection's window fully. gRPC's default stream window
-// would allow responses of 64 KB.
+// Sends SETTINGS with the window of each stream, and opens the connection's window fully. With HTTP/2's default window,
+// a response would stop after 64 KB.
 static void OpenWithWindow(Connection* connection, uint32_t window) {
   const uint8_t body[] = {
       0, 4, (uint8_t)(window >> 24), (uint8_t)(window >> 16), (uint8_t)(window >> 8), (uint8_t)window};

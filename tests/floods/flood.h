@@ -91,7 +91,7 @@ void PutPreface(Connection* connection);
 // Writes a header field and returns its size. If `is_indexed` is true, the field is added to the dynamic table. `value`
 // has at most 16,000 bytes.
 size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* value);
-// Write the headers of a call whose :path is `path`. The first call fills the dynamic table; later calls refer to it.
+// Write the headers of a request. FirstHeaders adds them to the dynamic table; NextHeaders refers to that table.
 size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout);
 size_t NextHeaders(uint8_t* out, bool has_timeout);
 uint32_t TakeStream(Connection* connection);

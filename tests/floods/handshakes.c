@@ -48,7 +48,7 @@ static void PutPending(Connection* connection) {
 }
 
 // Returns true for every third handshake. The client abandons the other handshakes after the server has signed. The
-// client makes the ClientHello of the abandoned handshakes only once, so they cost it almost nothing.
+// client makes the ClientHello of the abandoned handshakes only once, so these cost the client almost nothing.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }

@@ -70,7 +70,7 @@ std::string Filled(std::string_view bytes, size_t record) {
   return filled;
 }
 
-// Returns an input of the target for this format and these files.
+// Returns an input that selects this format and contains these files.
 std::string Input(int choice, const std::string& first, const std::string& second, const std::string& third = "") {
   std::string input(1, static_cast<char>(choice));
   for (const std::string& file : {second, third}) {

@@ -12,7 +12,7 @@
 
 namespace {
 
-// Returns true if the sentence contains a part of a word of the text that is as long as the shortest token.
+// Returns true if the sentence repeats kShortestToken consecutive characters of a word of the text.
 bool Tells(std::string_view sentence, std::string_view text) {
   constexpr size_t kPart = vitrine::TokenTable::kShortestToken;
   for (size_t at = 0; at + kPart <= text.size(); ++at) {

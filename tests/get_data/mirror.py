@@ -12,7 +12,7 @@ class Mirror:
     def __init__(self, files, ranges=True, status=200, cut=None, hold=None, lengths=True):
         self.files, self.ranges, self.status, self.cut, self.hold = files, ranges, status, cut, hold
         self.lengths = lengths
-        self.sent, self.asked = 0, []  # bytes of bodies; (path, Range)
+        self.sent, self.asked = 0, []  # bytes of bodies sent; requests as (path, Range)
         self.go_on = threading.Event()  # set to end the pause at `hold`
 
 

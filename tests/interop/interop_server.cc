@@ -110,7 +110,7 @@ class TestCall final : public GrpcCall {
 
   void Start() override {
     if (method_ != Method::kOutput && method_ != Method::kFullDuplex && method_ != Method::kHalfDuplex) return;
-    // A stream needs a thread, because it pauses between its responses.
+    // A stream needs a thread, because the server pauses between the responses.
     std::thread([self = std::static_pointer_cast<TestCall>(shared_from_this())] { self->SendSteps(); }).detach();
   }
 

@@ -4,8 +4,8 @@
 
 Names are timm's. Both programs pass the model's no_weight_decay() to add_weight_decay of timm 0.4.9. That function exempts
 biases, vectors and the names that no_weight_decay() returns. For XCiT, these are pos_embed, cls_token and dist_token (xcit.py
-at 82f5291f412604970c39a912586e008ec009cdca). For DeiT, the names are the same. The temperature of an attention is decayed
-although its module exempts it, because timm calls no_weight_decay() only on the whole model.
+at 82f5291f412604970c39a912586e008ec009cdca). For DeiT, the names are the same. An attention's temperature is decayed,
+although the attention's module exempts it: timm calls no_weight_decay() only on the whole model.
 """
 import timm
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EIT, its ablations and the models to which the paper compares it, in plain PyTorch (sections 2.2 to 2.6 of the
+"""EIT, its ablations and the models to which the paper compares EIT, in plain PyTorch (sections 2.2 to 2.6 of the
 specification).
 
-If the specification does not define the treatment of the class token, this code treats it like in EIT^T. Convolutions and the
-operators between them process patch tokens only. A convolution branch returns the class token's LayerNorm values unchanged. """
+The class token is treated as in EIT^T unless the specification says otherwise. Convolutions and the operators between
+them process patch tokens only. A convolution branch returns the class token (LayerNorm values) unchanged.
+"""
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -46,7 +46,7 @@ def worst(model, arch, version):
 
 
 def plain(config):
-    """Returns a configuration in which the lists of JSON are replaced by tuples, which timm uses."""
+    """Returns a configuration with tuples, as timm uses them, in place of the lists of JSON."""
     return {name: tuple(value) if isinstance(value, list) else value for name, value in config.items()}
 
 

@@ -46,9 +46,9 @@ def picture(key, channels, height, width):
 
 
 # (pattern of the name, centre, half). If half is None, the centre is 0, the range follows from the fan-in, and the second
-# number is a factor for the range. These values have two purposes. fp32 results are within 1e-5 of fp64. Logits depend on the
-# image, on every tensor and on the order of blocks: attention is far from uniform, residual branches are as large as their
-# residuals, and the first tokens are so small that a norm's epsilon matters.
+# number is a factor for the range. These values ensure two things. First, fp32 results are within 1e-5 of fp64. Second,
+# logits depend on the image, on every tensor and on the order of blocks: attention is far from uniform, residual
+# branches are as large as their residuals, and the first tokens are so small that a norm's epsilon matters.
 ROLES = [
     (r"temperature", 4, 2),
     (r"gamma\d?|lambda1|\w+_scale|\w+_affine\.weight", 0.75, 0.25),

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md.
-
-Each model gets random weights in its published architecture, is saved by its own library and imported as `vitrine-server
---model` does. Its outputs for the golden images of the version, preprocessed by its own library, must be Vitrine's. Seconds and
-refusals go to stderr. With PART, tries only models whose name contains one of the given texts.
+"""hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md. Each
+model gets random weights in its published architecture, is saved by its own library and imported as `vitrine-server
+--model` does. Its own library preprocesses the golden images of the version; the model's outputs for them must be
+Vitrine's. Times and errors go to stderr. With PART, tries only models whose name contains one of the given texts.
 """
 import io
 import math
@@ -22,7 +21,7 @@ from timm.models._hub import save_config_for_hf
 
 from hub_names import NEEDS, SERVED, TRANSFORMERS
 
-LIMIT = 400e6  # parameters; of larger models only the configuration is tried
+LIMIT = 400e6  # parameters; for larger models, only the configuration is tried
 TOLERANCE = 1e-4  # maximum difference of outputs, relative to max(1, largest |output|)
 NO_WEIGHTS = "is empty; download"  # in the message about missing weights of a model whose configuration is accepted
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The models that hub_models.py tries, grouped by the feature that Vitrine would need to serve them.
 
-A name without a slash is a tag of timm. Models of transformers are made from the published sizes with random weights, because
-their configurations are only on the hub. """
+A name without a slash is a model tag of timm. Models of transformers are made from the published sizes with random
+weights, because their configurations are only on the hub.
+"""
 from transformers import BitImageProcessorPil, DeiTImageProcessorPil, ViTImageProcessorPil
 
 IMAGENET = {"image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225]}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The KV transformer's vision classifier in plain PyTorch: the naive form of the specification's section 5, after the paper's
-code."""
+"""The KV transformer's vision classifier in plain PyTorch: the naive form of section 5 of the specification, as in the
+paper's code."""
 import math
 
 import torch
@@ -11,7 +11,7 @@ from parts import FeedForward, join_heads, split_heads, with_class_token
 
 
 def positional_tensor(n, m):
-    """Returns P [n, n, m]: the first m values of E(i) and E(j). Each E has q = 2 * ceil(m / 4) sines and cosines in turn."""
+    """Returns P [n, n, m]: the first m values of E(i) and E(j). E has q = 2 * ceil(m / 4) values: sine, cosine, ..."""
     q = 2 * math.ceil(m / 4)
     frequency = 10000.0 ** (-torch.arange(0, q, 2, dtype=torch.float64) / q)
     angle = torch.arange(n, dtype=torch.float64)[:, None] * frequency
@@ -21,7 +21,7 @@ def positional_tensor(n, m):
 
 
 class KvAttention(nn.Module):
-    """`kind` is qkv, kv or kv_pos. The scale is width^-1/2, as in the vision scripts, or (width / heads)^-1/2."""
+    """`kind` is qkv, kv or kv_pos. The scale is (width / heads)^-1/2 with `head_scale`, else width^-1/2."""
 
     def __init__(self, width, heads, kind, m, head_scale):
         super().__init__()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""layer_decay.py > tests/golden/layer_decay.txt: factors of the learning rate of param_groups_layer_decay of timm 1.0.31.
+"""layer_decay.py > tests/golden/layer_decay.txt: the factors by which
+param_groups_layer_decay of timm 1.0.31 multiplies the learning rate.
 
 A line has the architecture, timm's name of a parameter, and the factor for a layer_decay of 0.75.
 """

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records tests/golden/image_operations.inc: small images changed by the operations of timm's RandAugment.
 
-The operations use Pillow and have the increasing magnitudes. Needs numpy, timm and Pillow:
+The operations use Pillow, in the variants whose effect grows with the magnitude. Needs numpy, timm and Pillow:
 
     python3 tests/oracle/picture_operations.py > tests/golden/image_operations.inc
 

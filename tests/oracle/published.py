@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Builds oracles from configs, and maps their tensors to the names and layout of a published weights.safetensors."""
+"""Builds oracles (the models in plain PyTorch) from configs, and maps their tensors to the names and
+layout of a published weights.safetensors."""
 import math
 import re
 

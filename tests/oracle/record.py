@@ -10,9 +10,14 @@ A golden file holds, for every image i:
     map.<layer>.<i>        X-ViT's signed token-to-token map, [heads, N, N]
     channels.<layer>.<i>   XCiT's channel-to-channel attention, [heads, d_h, d_h]
 
-Logits are complete; the others are samples (golden.py). The metadata describes how to make the same model, weights and
-images: `config` (a ModelConfig), `key` (for the hashes), `arch` (timm's name, transformers/ or openclip/ and a model, or empty), `tensors` (lines of name, shape,
-centre and half, with timm's or the published names) and `pictures` (lines of C, H and W).
+Logits are complete; the other tensors are samples (golden.py). The metadata describes how to make the same model,
+weights and images:
+
+    config    a ModelConfig
+    key       the key of the hashes
+    arch      timm's name, transformers/MODEL, openclip/MODEL, or empty
+    tensors   lines of name, shape, centre and half, with timm's or the published names
+    pictures  lines of C, H and W
 """
 import argparse
 import pathlib
@@ -30,7 +35,7 @@ from parts import Trace
 # Maximum difference from a recorded golden. Goldens are computed in fp64 and rounded once to fp32, so the order of sums
 # does not matter. timm's positions are fp32, and their sines may differ in the last bit between CPUs.
 TOLERANCE = 1e-5
-# Maximum difference of PyTorch's fp32 results from its fp64 results. The tests allow 1e-4, so fp32 must be well below.
+# Maximum difference of PyTorch's fp32 results from its fp64 results. The tests allow 1e-4, far more than this.
 FP32_LIMIT = 2e-5
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""X-ViT in plain PyTorch: linear attention in which two products are normalised instead of a softmax (section 3).
+"""X-ViT in plain PyTorch: linear attention with two normalised products instead of a softmax (section 3).
 
 Attention, stem and local layer can also be those of other papers.
 """

@@ -23,7 +23,7 @@ inline std::shared_ptr<HttpRequest> HeadOf(std::string method, const std::string
       .head = std::move(head), .peer = std::make_shared<HttpPeer>(HttpPeer{.address = "ipv4:127.0.0.1:1"})});
 }
 
-// Returns the response, without a connection.
+// Returns the response to a request with this body, without a connection.
 inline HttpResponse AnswerOf(HttpHandling next, absl::StatusOr<std::string> body = std::string()) {
   class Promised final : public HttpReply {
    public:

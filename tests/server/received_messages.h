@@ -15,7 +15,7 @@ inline MessageBytes Received(std::string bytes) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
 }
 
-// Returns a message in the form that is read from the wire.
+// Returns a message as ReadInfer returns it for the serialized message.
 inline absl::StatusOr<ReceivedInfer> Received(const inference::ModelInferRequest& message) {
   return ReadInfer(Received(message.SerializeAsString()));
 }

@@ -31,7 +31,7 @@ inline void ExpectSameWeights(const Module& a, const Module& b) {
   for (size_t i = 0; i < x.size(); ++i) EXPECT_TRUE(at::equal(x[i].tensor, y[i].tensor)) << x[i].name;
 }
 
-// Stops after `step` steps.
+// Holds options that stop a training after `step` steps.
 struct StopAfter {
   explicit StopAfter(int64_t step) {
     options.stop = &stop;

@@ -86,8 +86,8 @@ TEST_F(ClassifyModels, ThePageDescribesFailures) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
 
-// Tests a server that uses traffic shares to choose the version for requests without a version. Its kinds of attention
-// have different layers.
+// The server answers requests without a version with another version, as traffic shares may. The model has 12 layers,
+// but attention maps of only 2 layers.
 TEST_F(ClassifyModels, EachColumnNamesItsVersionLayerAndDoubt) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->set_layers(12);

@@ -39,7 +39,7 @@ TEST(SlowSource, RequestsAreSentAndDeliveredWhileTheSourceIsSlow) {
   std::atomic<int> answered = 0;
   const SmallServer server(Counting(&answered));
   int taken = 0, delivered = 0;
-  // Returns a request whenever the previous one is answered, until the first result is delivered.
+  // Returns each request after the server has answered the previous request. Ends once the first result is delivered.
   const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
     if (delivered > 0) return std::nullopt;
     if (!Eventually([&] { return answered == taken; })) {

@@ -130,7 +130,7 @@ TEST_F(EmbedCommandTest, AFullDiskEndsTheRun) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_.Path("each")));
 }
 
-// While a canary has a share of the traffic, a request without a version may be answered by the stable or the canary
+// While a canary has a share of the traffic, either the stable version or the canary may answer a request without a
 // version.
 TEST_F(EmbedCommandTest, AllVectorsComeFromOneVersion) {
   command_.paths = {folder_.Path("a.png"), folder_.Path("b.png"), folder_.Path("c.png")};

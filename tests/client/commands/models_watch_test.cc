@@ -28,8 +28,8 @@ v1::ModelEvent Event(const std::string& model, int64_t version, v1::ModelState s
   return event;
 }
 
-// Returns a server that lists the first `present` events as models, sends all events, and then waits until the client
-// ends the call.
+// Returns a server that lists the versions of the first `present` events, sends all events, and then waits until the
+// client ends the call.
 SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t present) {
   SmallServer::Methods methods;
   for (size_t i = 0; i < present; ++i) *methods.models.add_versions() = events[i].version();
@@ -43,7 +43,7 @@ SmallServer::Methods Telling(const std::vector<v1::ModelEvent>& events, size_t p
   return methods;
 }
 
-// Returns the lines without their times.
+// Returns the lines of `text` without the time at their start.
 std::vector<std::string> Lines(const std::string& text) {
   std::vector<std::string> lines;
   for (const auto& line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {

@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns an evaluation of 200 images of five classes, of which about three quarters are classified correctly.
+// Returns an evaluation of 200 images of five classes. About three quarters of the images are classified correctly.
 Evaluation MadeLogits() {
   std::vector<MadeImage> images;
   std::vector<std::vector<float>> logits;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the merge of shards that are missing, are unfinished, or contain images of other shards.
+// Tests merging shards that are missing, unfinished, or contain images of other shards.
 #include "client/eval/run/merge.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 
 class Merging : public ::testing::Test {
  protected:
-  // Writes shard `number` of `of` shards of nine images, without the last `lacking` images of this shard. Returns the
+  // Divides nine images into `of` shards, and writes shard `number` without its last `lacking` images. Returns the
   // shard's folder.
   std::string Part(int number, int of, size_t lacking = 0) {
     Evaluation e = MadeEvaluation(std::vector<MadeImage>(9, {0, {{0, 0.5F}}}));

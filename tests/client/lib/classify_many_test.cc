@@ -56,8 +56,8 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order. Holds back up to four requests. At most about a dozen newer requests are answered before an
-// older one.
+// Answers in random order, and holds back up to four requests. A request is answered once 13 newer requests have come,
+// or earlier.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;
@@ -223,7 +223,7 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   EXPECT_GT(outcome.Failed(), 0);
 }
 
-// Ends the first `streams` streams like a server in shutdown.
+// Ends the first `streams` streams as a server that shuts down does. Answers on later streams.
 SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
   return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
     v1::ClassifyRequest request;

@@ -80,7 +80,7 @@ TEST(Classify, ReturnsTheAnswer) {
   EXPECT_EQ(answer->request_id(), "mine");
 }
 
-// The server returns INVALID_ARGUMENT if top_k exceeds the number of classes, like vitrine-server.
+// Like vitrine-server, the test's server returns INVALID_ARGUMENT if top_k exceeds the number of classes.
 TEST(ProbeLabels, FindsTheLabelsOfOneOrManyClasses) {
   for (const int classes : {1, 2, 9, 10, 11, 37}) {
     const SmallServer server({.classify = [&](const auto& request, auto* response, auto*) {

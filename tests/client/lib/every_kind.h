@@ -14,9 +14,9 @@ namespace vitrine {
 // with 2 layers of 3 heads, and every feature with width 4.
 v1::ModelVersion ModelWithEveryKind();
 
-// Answers a request for the model of ModelWithEveryKind with the requested attention maps, in the order of the API's
-// contract, and with features that encode the image's width. The values of a map start at 1 and rise from cell to cell.
-// The values of WEIGHTS have both signs. Returns INVALID_ARGUMENT if the bytes are not an image.
+// Answers a request for the model of ModelWithEveryKind. The requested attention maps have the order that the API's
+// contract states, and the features encode the image's width. The values of a map start at 1 and rise from cell to
+// cell. The values of WEIGHTS have both signs. Returns INVALID_ARGUMENT if the bytes are not an image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // Returns a server with the model of ModelWithEveryKind, for unary and streaming calls.

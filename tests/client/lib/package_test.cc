@@ -70,7 +70,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_THAT(ran.errors, HasSubstr("NOT_FOUND"));
 
-  // pkg-config must give the same flags.
+  // The example must also compile with the flags of pkg-config.
   ran = Shell(folder,
               "export PKG_CONFIG_PATH=$PWD/$(dirname $(find moved -name vitrine-client.pc)); pkg-config --libs "
               "vitrine-client && " +

@@ -82,7 +82,7 @@ TEST_F(Tls, SaysIfOneSideDoesNotUseTls) {
   EXPECT_TRUE(IsLasting(Client::Connect(To(plain)).status()));
 }
 
-// gRPC has several error texts for a connection that the peer has closed. The text depends on when gRPC notices this.
+// gRPC reports a connection closed by the peer with one of several texts, depending on when it notices the closure.
 TEST_F(Tls, EveryWordingOfAClosedConnectionHasItsCause) {
   for (const char* detail : {"Endpoint read failed", "Socket closed", "recvmsg:Connection reset by peer"}) {
     EXPECT_EQ(CauseOf(detail, {}), ": it closed the connection; it may require TLS") << detail;

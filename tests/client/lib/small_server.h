@@ -59,12 +59,12 @@ class SmallServer {
 // the port to another process.
 std::string LastingAddress();
 
-// Returns a client of this server with short delays, so that tests are quick.
+// Returns a client of this server with short waits between attempts, so that tests are quick.
 std::unique_ptr<Client> ConnectTo(const SmallServer& server, absl::Duration deadline = absl::Seconds(10),
                                   int max_in_flight = 8);
 
-// Returns an answer whose class is the number at the start of the image's text ("7", "7 and more"), so that a test
-// detects an answer to the wrong caller.
+// Returns an answer whose class is the number at the start of the image's text ("7", "7 and more"). This lets a test
+// detect an answer to the wrong caller.
 v1::ClassifyResponse AnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamAnswerTo(const v1::ClassifyRequest& request);
 v1::ClassifyStreamResponse StreamErrorTo(const v1::ClassifyRequest& request, grpc::StatusCode code,

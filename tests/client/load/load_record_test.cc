@@ -169,7 +169,7 @@ TEST(LoadResult, FewLateStartsDoNotMakeAResultVoid) {
   EXPECT_NE(result.VoidReason(), "");
 }
 
-// Returns a result of a hundred requests. Each is started 4 ms late and answered 100 ms after it was due.
+// Returns the result of a hundred requests. Each request is sent 4 ms late and answered 100 ms after its due time.
 LoadResult LateBy4Of100Ms() {
   LoadResult result{LoadRecord(kInterval, 1)};
   for (int i = 0; i < 100; ++i) {
@@ -189,7 +189,7 @@ TEST(LoadResult, LatenessIsComparedWithTheLatencyOrItsBound) {
   EXPECT_EQ(result.VoidReason(), "the generator itself was late, by 4.0 ms at p50");
 }
 
-// The maximum lateness of a start is a tenth of the latency bound (4 of 40 ms), but at least 1 ms.
+// The maximum send delay is a tenth of the latency bound (4 ms for 40 ms), but at least 1 ms.
 TEST(LoadResult, TheMaximumLatenessIsAccepted) {
   LoadResult result = LateBy4Of100Ms();
   result.bounds = {{0.99, absl::Milliseconds(40)}};

@@ -120,7 +120,7 @@ TEST(MissedGoal, ValuesExactlyAtTheGoalMeetIt) {
             "p90 is 20.0 ms");
 }
 
-// Returns OverloadText for a thousand requests in ten seconds, of which `answered` are answered after `latency`.
+// Returns OverloadText for a thousand requests in ten seconds. `answered` requests are answered after `latency`.
 std::string Behind(int answered, int64_t latency) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 1000; ++i) {
@@ -193,8 +193,8 @@ TEST(JudgeStability, DistinguishesSteadyLoadFromDriftAndBursts) {
             Verdict::kNotStable);
 }
 
-// Returns the reason why a load is not stable. One of its five windows of two seconds has this latency and number of
-// answers.
+// Returns the reason why a load is not stable. The load has five windows of two seconds. In one window, the latency and
+// the number of answers per second are those of the arguments.
 std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
   const auto differs = [](int second) { return second == 4 || second == 5; };
   return JudgeStability(EvenLoad(
@@ -217,7 +217,7 @@ TEST(JudgeStability, ToleratesSmallDifferences) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
 }
 
-// Returns the reason why a load is not stable. In its last second, one of twenty answers takes the time `slowest`.
+// Returns the reason why a load is not stable. In its last second, one answer of every twenty takes `slowest`.
 std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   LoadRecord record({0, 5 * kSecond}, 1);
   for (int64_t second = 0; second < 5; ++second) {
@@ -230,8 +230,8 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
   return JudgeStability(record, 0.15).reason;
 }
 
-// The p99 of a window may differ three times as much as its p50. The p99 is checked only in windows with at least 200
-// answers.
+// The limit for differences of p99 is three times the limit for p50. The p99 is checked only if each window has at
+// least 200 answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
   EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");

@@ -74,8 +74,8 @@ TEST(LabelMap, UnicodeFormsOfANameAreEqual) {
 }
 
 TEST(LabelMap, WordNetIdsMatchClassesOfImageNet) {
-  // Names match in the form that timm uses, and with all synonyms, as in transformers. The ids may be labels of the
-  // data set or classes of the model.
+  // An id matches one of the names ("Tench", as in timm) or all names ("goldfish, Carassius auratus", as in
+  // transformers). The ids may be labels of the data set or classes of the model.
   const auto match = MatchLabels({"n01440764", "n01443537", "n00000001"}, {"goldfish, Carassius auratus", "Tench"});
   ASSERT_TRUE(match.ok()) << match.status();
   EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));

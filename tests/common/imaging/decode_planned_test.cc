@@ -70,8 +70,7 @@ TEST(DecodePlanned, DecodesFullOrReducedAsTheModelRequires) {
   EXPECT_EQ(reduced->geometry.scaled, full->geometry.scaled);
 }
 
-// The reduced sizes are rounded up, and one orientation rotates the image. In both cases the model's input must change
-// only slightly.
+// Reduced sizes are rounded up, and orientation 6 rotates the image. The model's input must still change only slightly.
 TEST(DecodePlanned, TheInputIsNearlyTheSameForAReducedImage) {
   for (const int orientation : {1, 6}) {
     const std::string file = JpegFile(SmoothImage(501, 333, 3), {.exif = ExifBlock(orientation)});

@@ -41,8 +41,8 @@ TEST(McNemar, IsNotSignificantWithoutDisagreement) {
   EXPECT_EQ(TestMcNemar({.only_first = 50, .only_second = 50}).p, 1);
 }
 
-// 36, 12, 2, 0 is an example of Newcombe (1998, Statistics in Medicine 17, 2635-2650) with the interval 0.0569 to
-// 0.3404. The others were computed in Python by method 10 with proportion_confint(method="wilson") of statsmodels
+// The first row is an example of Newcombe (1998, Statistics in Medicine 17, 2635-2650), with the interval 0.0569 to
+// 0.3404. The other rows were computed in Python by method 10 with proportion_confint(method="wilson") of statsmodels
 // 0.15.0.
 TEST(PairedDifference, IsNewcombesMethod10) {
   const struct {

@@ -66,7 +66,7 @@ class Collector:
                 for scope in resource.scope_spans for span in scope.spans]
 
     def await_spans(self, count, seconds=30):
-        """Returns the spans once there are `count`."""
+        """Returns the spans once there are at least `count`."""
         with self.changed:
             if not self.changed.wait_for(lambda: len(self.spans()) >= count, seconds):
                 raise AssertionError(f"{len(self.spans())} spans came, not {count}")

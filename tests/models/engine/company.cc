@@ -42,8 +42,8 @@ Company::Company(const EngineForm& form, cpu::CpuPath path, size_t images, const
   }
 }
 
-// Runs one batch of the images at `order`. Collects attention of the image at index `watched` of the batch (-1: no
-// image) and, with `tokens`, the tokens of all images.
+// Runs a batch of images; `order` has their indices. Collects attention of the image at index `watched` of the batch
+// (-1: no image) and, with `tokens`, the tokens of all images.
 std::vector<Company::Answer> Company::Answers(const std::vector<size_t>& order, engine::Workspace& workspace,
                                               int watched, bool tokens) const {
   std::vector<engine::ImagePlanes> views;

@@ -20,9 +20,9 @@ class Company {
     size_t most_images = 0;  // maximum size of every eighth batch; other batches have at most four images
     int team_every = 8;      // a multiple of four; large, because teams are slow on a machine with few cores
   };
-  // Expects the same bits in random batches: first on one thread, then on two threads at once, where one thread
+  // Expects the same bits in random batches: first on one thread, then on two threads at once. The second thread
   // reverses each batch. Every second batch requests attention, and every fourth also tokens. Every `team_every`-th
-  // batch, which never requests attention, runs on a team of two to four threads.
+  // batch runs on a team of two to four threads and requests no attention.
   void ExpectChangesNothing(const Trials& trials) const;
 
  private:
@@ -32,7 +32,7 @@ class Company {
     std::vector<float> tokens;     // all stages, concatenated
   };
 
-  // Describes the first difference, or returns "". Runs on its own thread.
+  // Describes the first difference, or returns "". May run in two threads at once.
   std::string FirstDifference(const Trials& trials, bool reversed) const;
   std::vector<Answer> Answers(const std::vector<size_t>& order, engine::Workspace& workspace, int watched,
                               bool tokens) const;

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Collects tensors. Weights of norms are near 1; matrices are as large as their inputs allow.
+// Collects tensors. Weights of norms are near 1; weights of a matrix are below 1 / sqrt(number of its inputs).
 class Checkpoint {
  public:
   void Matrix(const std::string& name, std::vector<int64_t> shape) {

@@ -14,7 +14,7 @@ namespace vitrine {
 // Provides the Admin service and the canary guard over a registry with a settings file.
 class AdminTest : public RegistrySettingsTest {
  protected:
-  // Starts all parts again, as a restart of the server does, and polls once.
+  // Destroys and creates the registry and the Admin service, as a restart does; the registry looks for versions once.
   void Restart() {
     admin_.reset();
     watch_.reset();

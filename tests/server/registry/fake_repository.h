@@ -42,7 +42,7 @@ class FakeRepository {
   const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path root() const { return folder() / "repository"; }
 
-  // Publishes a version, or replaces the manifest of an existing one.
+  // Publishes a version, or replaces the manifest of an existing version.
   void Add(const std::string& model, int64_t version, const std::string& manifest = "manifest") const {
     const std::filesystem::path place = root() / model / std::to_string(version);
     const bool exists = std::filesystem::exists(place);

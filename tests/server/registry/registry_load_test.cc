@@ -39,7 +39,7 @@ TEST_F(RegistryTest, FallsBackToAnOlderVersionAtStart) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
 }
 
-// Tests delays of one second, two, four and so on, up to last_retry.
+// Tests delays of 1 s, 2 s, 4 s and so on, up to last_retry.
 TEST_F(RegistryTest, TheDelayGrowsUpToItsMaximum) {
   Add("m", 1);
   bad.insert({"m", 1});

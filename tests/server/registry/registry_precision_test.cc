@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Tests that the old model serves until the new one is ready, as after a replacement of the version's files.
+// Tests that the old model serves until the new model is ready, as after a replacement of the version's files.
 TEST(RegistryPrecision, AChangedPrecisionReloadsTheVersion) {
   FakeRepository files;
   FakeClock clock;

@@ -13,8 +13,8 @@ namespace vitrine::testing {
 // by head: map_pos on the [n, n, m] tensor, loops for masks. Shares only parameter names with trainer/lab.
 at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch);
 
-// Returns the library's tensor P [n, n, m] in fp64: P_ij = [E(i), E(j)] cut to m channels, where E has 2 ceil(m / 4)
-// channels.
+// Returns the tensor P [n, n, m] of the paper's library in fp64: P_ij = [E(i), E(j)] cut to m channels, where E has 2
+// ceil(m / 4) channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
 // Returns the row's model with hashed weights. Every weight is large enough to affect the results. Stops the test if

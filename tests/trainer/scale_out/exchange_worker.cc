@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One rank of the tests. Joins the other ranks that the environment describes, does JOB, and prints the result. Exit
-// code 1: Connect, Sum or Broadcast failed; the status is the last line. 3: a wrong result. exchange_worker JOB
-// ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]
+// code 1: Connect, Sum or Broadcast failed, and the status is the last line; 3: a wrong result.
+//   exchange_worker JOB ARRIVAL_SECONDS ANSWER_SECONDS [AGREEMENT]
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -74,7 +74,7 @@ void SumNumbers(Communicator& ranks, bool large) {
     Check(at::equal(copies[i], first[i]), "the broadcast tensor " + std::to_string(i));
 }
 
-// Prints a hash of sums. The last bits of the sums depend on the order of additions.
+// Prints a hash of sums whose last bits depend on the order of additions.
 void SumFractions(Communicator& ranks) {
   Tensors mine = {(at::arange(100'003, at::kFloat) * (0.37f + ranks.rank())).sin(),
                   (at::arange(501, at::kFloat) * (0.11f + ranks.rank())).exp()};

@@ -16,7 +16,7 @@ namespace vitrine {
 // A child process whose stdout and stderr are read line by line. The destructor kills it if it is still running.
 class Process {
  public:
-  // Adds `environment` to this process's environment, without the variables that torchrun sets.
+  // The child's environment is this process's, without the variables that torchrun sets, plus `environment`.
   Process(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

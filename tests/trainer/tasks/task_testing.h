@@ -29,7 +29,7 @@ double MeasureOf(const Score& score, const std::string& name);
 std::vector<Member> MembersOf(const std::vector<int64_t>& samples);
 
 // Returns the loss of the whole batch, and the mean of its shares' losses weighted by their samples. The two are equal
-// if threads can share the loss.
+// if threads can compute the loss in shares.
 std::pair<double, double> LossWholeAndShared(const Task& task, const Module& model, const TrainingBatch& batch,
                                              int shares);
 

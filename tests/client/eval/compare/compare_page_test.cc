@@ -29,8 +29,8 @@ float SecondConfidence(int i) {
   return 0.9f - 0.0004f * static_cast<float>(i);
 }
 
-// Returns the page of a comparison with `flips` images. The first model classifies all of them correctly, the second
-// model none. The second model is most confident on the first images.
+// Returns the page of a comparison with `flips` images. The first model is right about every image, and the second
+// model is wrong about every image. The second model is most confident on the first images.
 std::string PageOfFlips(int flips) {
   std::vector<MadeImage> right, wrong;
   for (int i = 0; i < flips; ++i) {

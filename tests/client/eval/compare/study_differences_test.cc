@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Returns a cell with forty images, starting at index `from`. `wrong` of the answers are wrong.
+// Returns a cell with forty images, starting at index `from`. `wrong` is the number of wrong answers.
 StudyCell CellWithMistakes(const char* model, int wrong, int64_t from = 0) {
   StudyCell cell;
   cell.model = model;

@@ -210,7 +210,7 @@ TEST_F(StudyTest, WithoutASizeTheCostIsTheMeanOverImages) {
   EXPECT_EQ(cost({8}).status().code(), absl::StatusCode::kUnimplemented)
       << "the number of reported costs differs from the number of requested costs";
   EXPECT_EQ(cost({0, -1}).status(), absl::NotFoundError("no image's size could be read"));
-  // The cost is the mean over every second one of the 128 images, including image 1.
+  // The cost is the mean over 64 of the 128 images: every second image, including image 1.
   std::vector<int> many(128, 8);
   many[1] = 16;
   EXPECT_DOUBLE_EQ(cost(many)->macs, (63 * 1000.0 + 4000) / 64);

@@ -23,7 +23,7 @@ struct Vector {
   Number lane[kCount];
 };
 
-// Returns function(lanes of the arguments...), lane by lane.
+// Returns a vector whose lane i is function(lane i of each argument).
 template <class Function, class... Vectors>
 [[gnu::always_inline]] inline Vector<float> Each(Function function, const Vectors&... v) {
   Vector<float> result;

@@ -54,7 +54,7 @@ v1::ClassifyRequest RequestOf(const v1::RawTensor& raw) {
   return request;
 }
 
-// Returns the image bytes or tensor values, as the message walker would.
+// Returns the image bytes or tensor values, as MessageWalker does for a received message.
 std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }

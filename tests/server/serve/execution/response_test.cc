@@ -69,7 +69,7 @@ TEST(MakeResponse, PredictionsAreSortedAndHaveLabels) {
   EXPECT_EQ(response->timings().queue(), 0.5f);
 }
 
-// Expects logits of which 3.5, 2.5 and 1.5 are the largest.
+// The largest logits are 3.5, 2.5 and 1.5.
 TEST(MakeResponse, ACalibrationChangesProbabilitiesAndMarksUnsureAnswers) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::FLOAT16, 7);
   const v1::ClassifyResponse plain = *MakeResponse(request, Output(request));
@@ -184,7 +184,7 @@ TEST(MakeResponse, AnOverlayHasALegendAndDivergingColours) {
   EXPECT_GT(blue, 100);
 }
 
-// Tests overlays that would exceed the limit. Compressing one of them takes an executor about 0.2 s.
+// Tests overlays that would exceed the limit. Compressing one overlay takes an executor about 0.2 s.
 TEST(MakeResponse, OverlaysAboveTheLimitAreNotCompressed) {
   InferenceRequest request = Plan(ServedEit(), 24, 16, v1::OVERLAY_PNG);
   InferenceOutput output = Output(request);

@@ -26,7 +26,7 @@ class AnswerHoldTest : public ::testing::Test {
     registry_.Poll();
   }
 
-  // Makes one call, as the wire does. Its answer is added to answers_, and its resources are added to holds_.
+  // Makes one call, as server/wire does. Its answer is added to answers_, and its resources are added to holds_.
   void Ask(const Caller& caller = {}, AnswerForm form = {}, int top_k = 7) {
     v1::ClassifyRequest request;
     request.set_model("m");

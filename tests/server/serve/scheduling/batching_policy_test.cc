@@ -155,7 +155,7 @@ TEST(Decide, AModelMayHaveItsOwnLimits) {
   EXPECT_EQ(with(limits).wake, kNow + absl::Milliseconds(3)) << "the earlier of both times";
 }
 
-// Checks every guarantee of the header on random queues, independently of the code of Decide.
+// Checks every guarantee of batching_policy.h on random queues, independently of the code of Decide.
 class RandomQueues : public ::testing::TestWithParam<int> {
  protected:
   std::mt19937 random_{static_cast<unsigned>(GetParam())};

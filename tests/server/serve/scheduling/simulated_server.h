@@ -65,7 +65,7 @@ class SimulatedServer {
   // Calls `event` at `time`, which must not be in the past. Events at the same time run in the order in which they were
   // added.
   void At(absl::Time time, std::function<void()> event);
-  // Calls `event` now, and again after each `gap`.
+  // Calls `event` now, and again after each time that `gap` returns.
   void Every(std::function<absl::Duration()> gap, std::function<void()> event);
   // Sends a request to the server. Calls `ended` with the result, possibly before Arrive returns. The result is OK
   // within the deadline, a rejection by admission, or DEADLINE_EXCEEDED. Does not call `ended` if the request is

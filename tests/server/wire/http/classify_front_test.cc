@@ -259,7 +259,7 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndTheHeaderGivesTheId) {
 }
 
 // Tests the default timeout, which starts at the end of the body, because an upload over a slow network may take
-// longer. A client's own timeout starts at the head.
+// longer. A timeout in the query starts when the headers have arrived.
 TEST_F(HttpClassifyFrontTest, TheDefaultTimeoutCountsFromTheEndOfTheBody) {
   for (const auto& [query, deadline] : {std::pair<std::string, absl::Duration>{"", absl::Seconds(165)},
                                         std::pair<std::string, absl::Duration>{"?deadline=2s", absl::Seconds(2)}}) {

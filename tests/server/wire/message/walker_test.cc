@@ -62,7 +62,7 @@ TEST(MessageWalker, ReturnsTheBytesOfEachField) {
   EXPECT_FALSE(walker.is_malformed());
 }
 
-// Tests at the limits of the format that the walker accepts the same messages as protobuf's parser.
+// Tests that the walker accepts the same messages as protobuf's parser, at the limits of the format.
 TEST(MessageWalker, AcceptsTheSameMessagesAsProtobuf) {
   std::vector<std::string> messages = {
       "",
@@ -145,8 +145,8 @@ ClassifyRequest Drawn(std::mt19937& random) {
   return request;
 }
 
-// Concatenates messages, which gives one message. A later image replaces a tensor, a later tensor replaces an image,
-// and tensors are merged.
+// Concatenates messages, which protobuf parses as one message. A later image replaces a tensor, a later tensor replaces
+// an image, and tensors are merged.
 TEST(ReadClassify, ReadsMergedAndMutatedMessagesLikeProtobuf) {
   const google::protobuf::LogSilencer silence;  // protobuf logs mutated strings that are not UTF-8
   std::mt19937 random(7);

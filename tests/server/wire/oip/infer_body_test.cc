@@ -39,7 +39,7 @@ TEST(HttpBody, BinaryDataFollowsTheJson) {
   EXPECT_FALSE(read->binary_by_default);
 }
 
-// The request may wait long for its answer, and only its image counts as its bytes.
+// Tests that long JSON is freed. A request may wait long for its answer, and only its image is counted in the limits.
 TEST(HttpBody, LongJsonIsNotKept) {
   std::string head = kBinaryHead;
   head.insert(1, R"("comment":")" + std::string(1'000'000, 'x') + R"(",)");

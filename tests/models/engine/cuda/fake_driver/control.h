@@ -21,7 +21,7 @@ struct FakeSettings {
   size_t memory_bytes = size_t{512} << 20;
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to the time of each kernel
-  int64_t lost_at_launch = 0;   // number of the graph launch that loses the device; 0: none
+  int64_t lost_at_launch = 0;   // n: the n-th launch of a graph loses the device; 0: none
   // Number of launches of graphs after which kernels and uploads do nothing and downloads return zeros. Kernels still
   // take kernel_microseconds. Negative: no limit.
   int64_t free_after = -1;

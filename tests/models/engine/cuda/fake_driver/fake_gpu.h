@@ -150,7 +150,7 @@ class FakeGpu : public FakeControl {
   void Execute(std::unique_lock<std::mutex>& lock, const FakeWork& work);
 
   std::condition_variable changed_;
-  std::mutex machine_mutex_;               // a thread that holds it does not wait for `mutex`
+  std::mutex machine_mutex_;               // a thread that holds machine_mutex_ does not wait for `mutex`
   std::atomic<int> wait_for_machine_ = 0;  // number of callers that must get the machine before the next kernel
   std::unique_ptr<cuda::emulated::Machine> machine_;
   std::map<cuda::driver::DevicePointer, size_t> device_;

@@ -28,8 +28,8 @@ class Call {
       : gpu(FakeGpu::Get()), lock(gpu.mutex), error(gpu.Begin(name, needs_context, injected)) {}
   // Returns true if the call must return `error` without any effect.
   bool fails() const { return error != kSuccess; }
-  // Returns true if a call that releases an object must not release it. After an injected error, the call still
-  // releases the object.
+  // Returns true if a call that releases objects must not release them. After an injected error, the call still
+  // releases them.
   bool skips_release() const { return error != kSuccess && !injected; }
 
   FakeGpu& gpu;
