@@ -11,8 +11,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
-# An installed system finds LAPACK and BLAS by links of Debian's alternatives, which the sysroot does not have.
-set(alternatives ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu)
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,-rpath-link,${alternatives}/lapack -Wl,-rpath-link,${alternatives}/blas")
 # protoc runs during the build, so it is the program of this machine.
 set(Protobuf_PROTOC_EXECUTABLE /usr/bin/protoc CACHE FILEPATH "")

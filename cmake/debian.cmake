@@ -6,7 +6,7 @@ set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL vitrine-server vitrine-client vitrine-models)
 set(CPACK_PACKAGE_NAME vitrine)
-# Name and address in the packages. It is no cache variable, because a build folder would keep its first address.
+# Name and address in the packages. Not a cache variable, because a build folder would keep the first value.
 set(VITRINE_MAINTAINER "Vitrine maintainers <maintainers@vitrine.invalid>")
 set(CPACK_PACKAGE_CONTACT "${VITRINE_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -27,6 +27,14 @@ function(vitrine_package name)
   set(CPACK_COMPONENT_${component}_DESCRIPTION "${description}" PARENT_SCOPE)
   install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${name})
 endfunction()
+
+# Licences of what is compiled into the programs and is no shared library.
+foreach(compiled fonts-dejavu-core libcli11-dev libeigen3-dev libstb-dev nlohmann-json3-dev)
+  foreach(name vitrine-server vitrine-client)
+    install(FILES /usr/share/doc/${compiled}/copyright DESTINATION share/doc/${name} RENAME copyright.${compiled}
+            COMPONENT ${name})
+  endforeach()
+endforeach()
 
 vitrine_package(vitrine-server "Server of tiny vision transformers"
   "Answers with classes, attention maps and features over gRPC and HTTP, and"

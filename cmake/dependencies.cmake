@@ -25,6 +25,7 @@ endif()
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(Boost 1.81 REQUIRED)  # only its headers
+find_package(Eigen3 3.4 CONFIG REQUIRED)
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(spdlog CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)
@@ -40,14 +41,8 @@ pkg_check_modules(DW REQUIRED IMPORTED_TARGET libdw)
 find_library(UNISTRING unistring REQUIRED)
 find_path(UNISTRING_INCLUDE uninorm.h REQUIRED)
 find_path(BACKWARD_INCLUDE backward.hpp REQUIRED)
-
-# OpenCV's CMake package comes only with libopencv-dev and its 300 packages; two libraries are enough.
-find_path(OPENCV_INCLUDE opencv2/core.hpp PATH_SUFFIXES opencv4 REQUIRED)
-find_library(OPENCV_CORE opencv_core REQUIRED)
-find_library(OPENCV_IMGPROC opencv_imgproc REQUIRED)
-add_library(opencv INTERFACE)
-target_include_directories(opencv SYSTEM INTERFACE ${OPENCV_INCLUDE})
-target_link_libraries(opencv INTERFACE ${OPENCV_IMGPROC} ${OPENCV_CORE})
+find_path(STB_INCLUDE stb/stb_truetype.h REQUIRED)
+find_file(DEJAVU_SANS DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu REQUIRED)
 
 set(OPENTELEMETRY_PROTO ${VITRINE_DEPENDENCIES}/opentelemetry-proto/opentelemetry/proto CACHE PATH "folder of the modules of opentelemetry-proto")
 if(NOT EXISTS ${OPENTELEMETRY_PROTO}/trace/v1/trace_pb2.py)
@@ -64,8 +59,9 @@ else()
   message(STATUS "There is no GoogleTest or no libexif; building without tests")
 endif()
 
-# LibTorch from the unpacked torch wheel, for training and the reference. Without LibTorch, only the server, vitrine-repo,
-# the client and their tests are built, and the file `mark` makes script/build configure again at every call.
+# LibTorch from the unpacked torch wheel, for training and the reference. Without LibTorch, only the server,
+# vitrine-repo, the client and their tests are built, and script/build configures again at every call as long as the
+# file `mark` exists.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")

@@ -35,16 +35,22 @@ bool MayFollow(uint8_t lead, uint8_t second) {
 
 }  // namespace
 
+std::optional<char32_t> TakeCharacter(std::string_view& text) {
+  const auto lead = static_cast<uint8_t>(text[0]);
+  const size_t length = LengthOf(lead);
+  bool valid = length > 0 && length <= text.size();
+  char32_t character = length < 2 ? lead : lead & (0x7F >> length);
+  for (size_t i = 1; valid && i < length; ++i) {
+    valid = Continues(text[i]) && (i > 1 || MayFollow(lead, static_cast<uint8_t>(text[1])));
+    character = character << 6 | (static_cast<uint8_t>(text[i]) & 0x3F);
+  }
+  text.remove_prefix(valid ? length : 1);
+  return valid ? std::optional(character) : std::nullopt;
+}
+
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
-    const auto lead = static_cast<uint8_t>(text[0]);
-    const size_t length = LengthOf(lead);
-    if (length == 0 || length > text.size()) return false;
-    for (size_t i = 1; i < length; ++i) {
-      if (!Continues(text[i])) return false;
-    }
-    if (length > 1 && !MayFollow(lead, static_cast<uint8_t>(text[1]))) return false;
-    text.remove_prefix(length);
+    if (!TakeCharacter(text).has_value()) return false;
   }
   return true;
 }

@@ -3,6 +3,7 @@
 #define VITRINE_COMMON_UTF8_H_
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,10 @@ namespace vitrine {
 // Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, no code points above U+10FFFF).
 // Strings in proto3 and JSON must be valid; otherwise the whole message cannot be parsed.
 bool IsUtf8(std::string_view text);
+
+// Removes the first character of `text` (UTF-8), which must not be empty, and returns it. If `text` does not begin with
+// a valid character, removes one byte and returns nullopt.
+std::optional<char32_t> TakeCharacter(std::string_view& text);
 
 // Returns the longest prefix of `text` (UTF-8) that has at most `most` bytes and no partial character.
 std::string_view FrontOf(std::string_view text, size_t most);

@@ -143,9 +143,6 @@ absl::StatusOr<v1::ClassifyRequest> RequestOf(const void* data, size_t size) {
   if (!request.has_max_attention_bytes()) request.set_max_attention_bytes(vitrine::kMaxAttentionBytes);
   for (v1::AttentionRequest& requested : *request.mutable_attention()) {
     if (requested.encoding() == v1::ATTENTION_ENCODING_UNSPECIFIED) requested.set_encoding(v1::FLOAT32);
-    if (requested.encoding() == v1::OVERLAY_PNG) {
-      return absl::UnimplementedError("the engine draws no overlays; request FLOAT32 and draw the values");
-    }
   }
   return request;
 }
@@ -245,7 +242,7 @@ absl::Status JsonOf(VitrineEngineAnswers* answers, size_t image, const char** js
   if (json == nullptr) return Missing("json");
   ASSIGN_OR_RETURN(VitrineEngineAnswers::Answer* const answer, At(answers, image));
   for (const v1::AttentionMap& map : answer->response->attention()) {
-    if (map.encoding() != v1::FLOAT32) return NotFloats("attention map");
+    if (map.encoding() != v1::FLOAT32 && map.encoding() != v1::OVERLAY_PNG) return NotFloats("attention map");
   }
   for (const v1::Feature& feature : answer->response->features()) {
     if (feature.encoding() != v1::FEATURE_FLOAT32) return NotFloats("feature");

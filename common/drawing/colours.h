@@ -2,18 +2,34 @@
 #ifndef VITRINE_COMMON_DRAWING_COLOURS_H_
 #define VITRINE_COMMON_DRAWING_COLOURS_H_
 
-#include <opencv2/core.hpp>
+#include <array>
+#include <cstdint>
+#include <span>
 
+#include "common/drawing/canvas.h"
 #include "common/drawing/colour_range.h"
 
 namespace vitrine {
 
-// Returns the values as RGB, CV_8UC3, of the same size. A value outside the range gets the colour of the nearer end. If
-// the range is empty, every value gets the colour in the middle of the colour scale.
-cv::Mat Paint(const cv::Mat& values, const ColourRange& range);
+// The colours of a range in equal steps, from low to high.
+class ColourScale {
+ public:
+  explicit ColourScale(const ColourRange& range);
 
-// Returns the range as a strip, from low to high: left to right or, if `upright`, bottom to top.
-cv::Mat ColourBar(const ColourRange& range, cv::Size size, bool upright);
+  // Writes for each value the index of its colour in colours(). A value outside the range gets the colour of the nearer
+  // end. If the range is empty, every value gets the colour in the middle.
+  void FindSteps(std::span<const float> values, uint8_t* steps) const;
+
+  // A diverging range does not use the last colour, so that 0 has exactly the colour in the middle.
+  const std::array<Colour, 256>& colours() const { return colours_; }
+
+ private:
+  const std::array<Colour, 256>& colours_;
+  float last_, factor_, zero_;  // the index for a value is value * factor_ + zero_, rounded, and 0 to last_
+};
+
+// Draws the range as a strip, from low to high: left to right or, if `upright`, bottom to top.
+void DrawColourBar(const Canvas& canvas, const Rect& bar, const ColourRange& range, bool upright);
 
 }  // namespace vitrine
 

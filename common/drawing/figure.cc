@@ -3,14 +3,23 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/imaging/resize.h"
 
 namespace vitrine {
+namespace {
 
-void UseOneThread() {
-  [[maybe_unused]] static const bool once = (cv::setNumThreads(1), true);
+Image InColour(Image image) {
+  if (image.channels == 3) return image;
+  Image colour{image.width, image.height, 3, {}};
+  colour.pixels.reserve(3 * image.pixels.size());
+  for (const uint8_t grey : image.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
+  return colour;
 }
+
+}  // namespace
 
 absl::Status CheckValues(int rows, int columns, std::span<const float> values) {
   if (rows < 1 || columns < 1 || static_cast<size_t>(rows) * static_cast<size_t>(columns) != values.size()) {
@@ -23,18 +32,19 @@ absl::Status CheckValues(int rows, int columns, std::span<const float> values) {
   return absl::OkStatus();
 }
 
-cv::Mat ViewOf(int rows, int columns, std::span<const float> values) {
-  return cv::Mat(rows, columns, CV_32F, const_cast<float*>(values.data()));
-}
-
 Image EmptyImage(int width, int height) {
   Image image{.width = width, .height = height, .channels = 3, .pixels = {}};
   image.pixels.assign(static_cast<size_t>(width) * static_cast<size_t>(height) * 3, 255);
   return image;
 }
 
-cv::Mat CanvasOf(Image& image) {
-  return cv::Mat(image.height, image.width, CV_8UC3, image.pixels.data());
+Image ScaledToSide(const Image& image, int side) {
+  const int longer = std::max(image.width, image.height);
+  if (longer == side) return InColour(image);
+  const double scale = side / static_cast<double>(longer);
+  const auto scaled = [scale](int length) { return std::max(1, static_cast<int>(std::lrint(length * scale))); };
+  return InColour(ResizeForDisplay(image, {.height = scaled(image.height), .width = scaled(image.width)},
+                                   scale < 1 ? v1::BILINEAR : v1::BICUBIC));
 }
 
 }  // namespace vitrine

@@ -2,15 +2,16 @@
 #include "common/drawing/matrix.h"
 
 #include <algorithm>
-#include <exception>
-#include <functional>
-#include <opencv2/imgproc.hpp>
+#include <cstdint>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/drawing/canvas.h"
 #include "common/drawing/colours.h"
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
 #include "common/imaging/encode/encode_png.h"
+#include "common/imaging/resize.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -33,25 +34,11 @@ absl::Status Check(const MatrixFigure& figure) {
   return CheckValues(figure.rows, figure.columns, figure.values);
 }
 
-// Converts OpenCV's exceptions to a status.
-absl::StatusOr<Image> Guarded(const std::function<Image()>& draw) {
-  try {
-    UseOneThread();
-    return draw();
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("cannot draw the matrix: ", error.what()));
-  }
-}
-
-cv::Mat Values(const MatrixFigure& figure) {
-  return ViewOf(figure.rows, figure.columns, figure.values);
-}
-
 ColourRange RangeFor(const MatrixFigure& figure) {
   return figure.range.value_or(RangeOf(figure.values, figure.diverging));
 }
 
-// Returns the smallest of 1, 2, 5, 10, 20, 50, ... squares of `cell` pixels that span at least `least` pixels.
+// Returns the smallest n of 1, 2, 5, 10, 20, 50, ... for which n squares of `cell` pixels span at least `least` pixels.
 int TickStep(int cell, int least = kLeastBetweenTicks) {
   for (int decade = 1;; decade *= 10) {
     for (const int step : {decade, 2 * decade, 5 * decade}) {
@@ -60,87 +47,101 @@ int TickStep(int cell, int least = kLeastBetweenTicks) {
   }
 }
 
-void DrawAxes(cv::Mat& canvas, const MatrixFigure& figure, const cv::Rect& area, int cell) {
-  cv::rectangle(canvas, {area.x - 1, area.y - 1, area.width + 2, area.height + 2}, kLine, 1);
+// Draws each value as a square of `cell` pixels.
+void DrawSquares(const Canvas& canvas, const MatrixFigure& figure, int cell) {
+  const ColourScale scale(RangeFor(figure));
+  const size_t columns = static_cast<size_t>(figure.columns);
+  std::vector<uint8_t> steps(columns);
+  for (int row = 0; row < figure.rows; ++row) {
+    scale.FindSteps(figure.values.subspan(static_cast<size_t>(row) * columns, columns), steps.data());
+    uint8_t* const first = canvas.Row(row * cell);
+    uint8_t* pixel = first;
+    for (const uint8_t step : steps) {
+      const Colour& colour = scale.colours()[step];
+      for (int i = 0; i < cell; ++i) pixel = std::copy(colour.begin(), colour.end(), pixel);
+    }
+    for (int i = 1; i < cell; ++i) std::copy(first, pixel, canvas.Row(row * cell + i));
+  }
+}
+
+void DrawAxes(const Canvas& canvas, const MatrixFigure& figure, const Rect& area, int cell) {
+  canvas.Frame(area.Grown(1), kLine);
   const int step = TickStep(cell);
   for (int column = 0; column < figure.columns; column += step) {
     const int x = area.x + column * cell + cell / 2;
-    cv::line(canvas, {x, area.br().y + 1}, {x, area.br().y + kTick}, kLine, 1);
-    Write(canvas, absl::StrCat(column), {x, area.br().y + 14},
+    canvas.Fill({x, area.bottom() + 1, 1, kTick}, kLine);
+    Write(canvas, absl::StrCat(column), {x, area.bottom() + 14},
           {.height = 9, .colour = kFaintInk, .anchor = Anchor::kCentre});
   }
   for (int row = 0; row < figure.rows; row += step) {
     const int y = area.y + row * cell + cell / 2;
-    cv::line(canvas, {area.x - 1 - kTick, y}, {area.x - 2, y}, kLine, 1);
+    canvas.Fill({area.x - 1 - kTick, y, kTick, 1}, kLine);
     Write(canvas, absl::StrCat(row), {area.x - 10, y}, {.height = 9, .colour = kFaintInk, .anchor = Anchor::kRight});
   }
-  Write(canvas, figure.column_axis, {area.x + area.width / 2, area.br().y + 36},
+  Write(canvas, figure.column_axis, {area.x + area.width / 2, area.bottom() + 36},
         {.height = 11, .colour = kInk, .anchor = Anchor::kCentre});
   Write(canvas, figure.row_axis, {area.x - 52, area.y + area.height / 2},
         {.height = 11, .colour = kInk, .anchor = Anchor::kCentre, .upwards = true});
 }
 
-void DrawBar(cv::Mat& canvas, const ColourRange& range, const cv::Rect& area) {
+void DrawBar(const Canvas& canvas, const ColourRange& range, const Rect& area) {
   const int height = std::max(area.height, 48);
-  const cv::Rect bar(area.br().x + kBarGap, area.y, kMatrixBar, height);
-  ColourBar(range, bar.size(), true).copyTo(canvas(bar));
-  cv::rectangle(canvas, {bar.x - 1, bar.y - 1, bar.width + 2, bar.height + 2}, kLine, 1);
+  const Rect bar = {area.right() + kBarGap, area.y, kMatrixBar, height};
+  DrawColourBar(canvas, bar, range, true);
+  canvas.Frame(bar.Grown(1), kLine);
   const auto number = [&](double value, int y) {
-    cv::line(canvas, {bar.br().x + 1, y}, {bar.br().x + kTick, y}, kLine, 1);
-    Write(canvas, ShortNumber(value), {bar.br().x + 9, y}, {.height = 9, .colour = kFaintInk});
+    canvas.Fill({bar.right() + 1, y, kTick, 1}, kLine);
+    Write(canvas, ShortNumber(value), {bar.right() + 9, y}, {.height = 9, .colour = kFaintInk});
   };
   number((range.low() + range.high) / 2, bar.y + bar.height / 2);
   if (range.high > 0) {
     number(range.high, bar.y);
-    number(range.low(), bar.br().y - 1);
+    number(range.low(), bar.bottom() - 1);
   }
 }
 
 Image Compose(const MatrixFigure& figure) {
   const int longer = std::max(figure.rows, figure.columns);
   const int cell = std::max(1, (kMinSide + longer - 1) / longer);
-  const cv::Rect area(kMatrixLeft, kMatrixTop, figure.columns * cell, figure.rows * cell);
+  const Rect area = {kMatrixLeft, kMatrixTop, figure.columns * cell, figure.rows * cell};
   const int words = std::max(TextWidth(figure.title, 12), TextWidth(figure.note, 10));
-  const int needed = std::max(words + kMatrixLeft + 16, area.br().x + kMatrixRight);
+  const int needed = std::max(words + kMatrixLeft + 16, area.right() + kMatrixRight);
   // With few rows the axis name and the colour bar need more height than the matrix.
   const int height = std::max(area.height, TextWidth(figure.row_axis, 11));
   Image result = EmptyImage(needed, kMatrixTop + std::max(height, 48) + kMatrixBelow);
-  cv::Mat canvas = CanvasOf(result);
-  const ColourRange range = RangeFor(figure);
-  cv::resize(Paint(Values(figure), range), canvas(area), area.size(), 0, 0, cv::INTER_NEAREST);
+  const Canvas canvas(result);
+  DrawSquares(canvas.Part(area), figure, cell);
   DrawAxes(canvas, figure, area, cell);
-  DrawBar(canvas, range, area);
+  DrawBar(canvas, RangeFor(figure), area);
   Write(canvas, figure.title, {kMatrixLeft, 20}, {.height = 12, .colour = kInk});
   Write(canvas, figure.note, {kMatrixLeft, 42}, {.height = 10, .colour = kFaintInk});
   return result;
 }
 
 Image Squares(const MatrixFigure& figure, int side) {
-  const int longer = std::max(figure.rows, figure.columns);
-  const cv::Mat painted = Paint(Values(figure), RangeFor(figure));
-  cv::Size size;
-  if (longer <= side) {
-    size = painted.size() * (side / longer);
-  } else {
-    size = cv::Size(std::max(1, figure.columns * side / longer), std::max(1, figure.rows * side / longer));
-  }
-  Image result = EmptyImage(size.width, size.height);
-  cv::Mat canvas = CanvasOf(result);
-  cv::resize(painted, canvas, size, 0, 0, longer <= side ? cv::INTER_NEAREST : cv::INTER_AREA);
-  return result;
+  const int longer = std::max(figure.rows, figure.columns), cell = std::max(1, side / longer);
+  Image squares = EmptyImage(figure.columns * cell, figure.rows * cell);
+  DrawSquares(Canvas(squares), figure, cell);
+  if (longer <= side) return squares;
+  return ResizeForDisplay(
+      squares,
+      {.height = std::max(1, figure.rows * side / longer), .width = std::max(1, figure.columns * side / longer)},
+      v1::BILINEAR);
 }
 
-Image Named(const Image& squares, std::span<const std::string> rows, std::span<const std::string> columns) {
+}  // namespace
+
+Image WithNames(const Image& squares, std::span<const std::string> rows, std::span<const std::string> columns) {
   constexpr int kNameHeight = 8, kGap = 5, kLeastBetweenNames = 12;
   const auto room = [](std::span<const std::string> names) {
     int widest = 0;
     for (const std::string& name : names) widest = std::max(widest, TextWidth(name, kNameHeight));
     return widest + kGap;
   };
-  const cv::Rect area(room(rows), 0, squares.width, squares.height);
-  Image result = EmptyImage(area.br().x, area.br().y + room(columns));
-  cv::Mat canvas = CanvasOf(result);
-  cv::Mat(area.size(), CV_8UC3, const_cast<uint8_t*>(squares.pixels.data())).copyTo(canvas(area));  // read only
+  const Rect area = {room(rows), 0, squares.width, squares.height};
+  Image result = EmptyImage(area.right(), area.bottom() + room(columns));
+  const Canvas canvas(result);
+  canvas.Put(squares, {area.x, area.y});
   // Calls `write` with each name that is drawn and the middle of its square.
   const auto each = [](std::span<const std::string> names, int length, const auto& write) {
     const int count = static_cast<int>(names.size());
@@ -151,28 +152,20 @@ Image Named(const Image& squares, std::span<const std::string> rows, std::span<c
   each(rows, area.height, [&](const std::string& name, int y) { Write(canvas, name, {area.x - kGap, y}, letters); });
   letters.upwards = true;
   each(columns, area.width, [&](const std::string& name, int x) {
-    Write(canvas, name, {area.x + x, area.br().y + kGap}, letters);
+    Write(canvas, name, {area.x + x, area.bottom() + kGap}, letters);
   });
   return result;
 }
 
-}  // namespace
-
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side) {
   RETURN_IF_ERROR(Check(figure));
   if (side < 1) return absl::InvalidArgumentError(absl::StrCat("side is ", side, ", must be at least 1"));
-  return Guarded([&] { return Squares(figure, side); });
-}
-
-absl::StatusOr<Image> WithNames(const Image& squares, std::span<const std::string> rows,
-                                std::span<const std::string> columns) {
-  return Guarded([&] { return Named(squares, rows, columns); });
+  return Squares(figure, side);
 }
 
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure) {
   RETURN_IF_ERROR(Check(figure));
-  ASSIGN_OR_RETURN(const Image image, Guarded([&] { return Compose(figure); }));
-  return EncodePng(image);
+  return EncodePng(Compose(figure));
 }
 
 }  // namespace vitrine

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// A matrix (scores, weights, channels by channels) to draw. Values are row-major, [rows, columns].
+// A matrix to draw, for example attention weights of queries (rows) and keys. Values are row-major, [rows, columns].
 struct MatrixFigure {
   int rows = 0;
   int columns = 0;
@@ -26,19 +26,17 @@ struct MatrixFigure {
 };
 
 // Returns the matrix as a PNG file: one square per value, row 0 on top, numbered and named axes, the title, and a
-// colour bar with numbers at its ends. The longer side has at least 384 pixels of squares. Colours follow
-// colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. INTERNAL: OpenCV failed.
-// Thread-safe.
+// colour bar with numbers at its ends. The longer side of the matrix has at least 384 pixels. Colours follow
+// colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. Thread-safe.
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 
-// Returns only the squares, for a sheet. The longer side is as close to `side` pixels as whole pixels per square allow;
-// if there are more values than pixels, the image is reduced to `side`.
+// Returns only the squares, for a sheet. Each square has a whole number of pixels, so the longer side of the image may
+// be below `side` pixels. If it would be above `side`, the image is reduced to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
 // Returns the squares of ComposeMatrix with a name left of each row and below each column. If names would touch, only
-// every second, fifth, tenth (and so on) name is drawn. Requires one name per row and column. INTERNAL: OpenCV failed.
-absl::StatusOr<Image> WithNames(const Image& squares, std::span<const std::string> rows,
-                                std::span<const std::string> columns);
+// every second, fifth, tenth (and so on) name is drawn. Requires one name per row and column.
+Image WithNames(const Image& squares, std::span<const std::string> rows, std::span<const std::string> columns);
 
 }  // namespace vitrine
 

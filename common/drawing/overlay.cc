@@ -2,67 +2,43 @@
 #include "common/drawing/overlay.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
-#include <exception>
-#include <new>
-#include <opencv2/core.hpp>
-#include <opencv2/imgproc.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/drawing/canvas.h"
 #include "common/drawing/colours.h"
+#include "common/drawing/cubic_rows.h"
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
 #include "common/imaging/encode/encode_png.h"
-#include "common/imaging/resize.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
 namespace {
 
 constexpr double kMapWeight = 0.55;     // weight of the map; the grey image has 1 - kMapWeight
-constexpr double kUncovered = 0.35;     // brightness of the image outside the grid
+constexpr float kUncovered = 0.35f;     // brightness of the image outside the grid
 constexpr int kLeastLegendWidth = 240;  // minimum width of colour bar, numbers and caption
 constexpr int kLegendBarHeight = 40;    // height of the bar with its numbers
 constexpr int kLetters = 9, kLineHeight = 16, kCaptionMargin = 8;
-const cv::Scalar kFrame(255, 255, 255);
-
-// Returns the displayed size of an image.
-Size ShownSize(const Image& image, const OverlayLook& look) {
-  const int longer = std::max(image.width, image.height);
-  const double scale = std::min(std::max(longer, look.min_side), look.max_side) / static_cast<double>(longer);
-  return {std::max(1, cv::saturate_cast<int>(image.height * scale)),
-          std::max(1, cv::saturate_cast<int>(image.width * scale))};
-}
-
-Image Enlarged(const Image& image, Size size) {
-  Image enlarged{size.width, size.height, image.channels, {}};
-  enlarged.pixels.resize(static_cast<size_t>(size.width) * size.height * image.channels);
-  const int type = image.channels == 1 ? CV_8UC1 : CV_8UC3;
-  const cv::Mat from(image.height, image.width, type, const_cast<uint8_t*>(image.pixels.data()));  // read only
-  cv::Mat to(size.height, size.width, type, enlarged.pixels.data());
-  cv::resize(from, to, to.size(), 0, 0, cv::INTER_CUBIC);
-  return enlarged;
-}
-
-Image InColour(Image image) {
-  if (image.channels == 3) return image;
-  Image colour{image.width, image.height, 3, {}};
-  colour.pixels.reserve(3 * image.pixels.size());
-  for (const uint8_t grey : image.pixels) colour.pixels.insert(colour.pixels.end(), 3, grey);
-  return colour;
-}
+constexpr Colour kBlack = {0, 0, 0}, kWhite = {255, 255, 255};
 
 // Converts `covers`, in pixels of the image, to whole pixels of the displayed image.
-cv::Rect CoveredPart(const v1::Rectangle& covers, Size image, cv::Size shown) {
-  const double x_scale = static_cast<double>(shown.width) / image.width;
-  const double y_scale = static_cast<double>(shown.height) / image.height;
-  const cv::Point first(cvRound(covers.left() * x_scale), cvRound(covers.top() * y_scale));
-  const cv::Point last(cvRound((covers.left() + covers.width()) * x_scale),
-                       cvRound((covers.top() + covers.height()) * y_scale));
-  return cv::Rect(first, last) & cv::Rect(cv::Point(), shown);
+Rect CoveredPart(const v1::Rectangle& covers, Size image, const Rect& shown) {
+  const auto x = [&](float position) {
+    return static_cast<int>(std::lrint(position * (static_cast<double>(shown.width) / image.width)));
+  };
+  const auto y = [&](float position) {
+    return static_cast<int>(std::lrint(position * (static_cast<double>(shown.height) / image.height)));
+  };
+  const int left = x(covers.left()), top = y(covers.top());
+  const int right = x(covers.left() + covers.width()), bottom = y(covers.top() + covers.height());
+  return Intersection({left, top, right - left, bottom - top}, shown);
 }
 
 absl::Status CheckImage(const Image& image) {
@@ -96,88 +72,94 @@ absl::Status CheckMarked(const SpatialMap& map) {
 }
 
 // Draws a frame that is visible on every colour: white between two black lines.
-void MarkCell(cv::Mat canvas, const SpatialMap& map) {
+void MarkCell(const Canvas& canvas, const SpatialMap& map) {
   const int row = map.marked / map.columns, column = map.marked % map.columns;
-  const cv::Rect cell(cv::Point(column * canvas.cols / map.columns, row * canvas.rows / map.rows),
-                      cv::Point((column + 1) * canvas.cols / map.columns, (row + 1) * canvas.rows / map.rows));
-  for (const auto& [inset, colour] : {std::pair{0, cv::Scalar::all(0)},
-                                      {1, cv::Scalar::all(255)},
-                                      {2, cv::Scalar::all(255)},
-                                      {3, cv::Scalar::all(0)}}) {
-    const cv::Rect ring(cell.x + inset, cell.y + inset, cell.width - 2 * inset, cell.height - 2 * inset);
-    if (ring.width > 0 && ring.height > 0) cv::rectangle(canvas, ring, colour, 1);
-  }
+  const int left = column * canvas.width() / map.columns, right = (column + 1) * canvas.width() / map.columns;
+  const int top = row * canvas.height() / map.rows, bottom = (row + 1) * canvas.height() / map.rows;
+  const Rect cell = {left, top, right - left, bottom - top};
+  canvas.Frame(cell, kBlack);
+  canvas.Frame(cell.Grown(-1), kWhite);
+  canvas.Frame(cell.Grown(-2), kWhite);
+  canvas.Frame(cell.Grown(-3), kBlack);
 }
 
 // Draws the legend: the caption, the colour bar, the numbers at its ends, and 0 if it is in between.
-void DrawLegend(cv::Mat canvas, const std::vector<std::string>& caption, const ColourRange& range) {
-  for (size_t line = 0; line < caption.size(); ++line) {
-    Write(canvas, caption[line],
-          {kCaptionMargin, kCaptionMargin + kLineHeight / 2 + static_cast<int>(line) * kLineHeight},
-          {.height = kLetters, .colour = kInk});
+void DrawLegend(const Canvas& canvas, const std::vector<std::string>& caption, const ColourRange& range) {
+  int middle = kCaptionMargin + kLineHeight / 2;
+  for (const std::string& line : caption) {
+    Write(canvas, line, {kCaptionMargin, middle}, {.height = kLetters, .colour = kInk});
+    middle += kLineHeight;
   }
-  const int margin = 34, top = canvas.rows - kLegendBarHeight;
-  const cv::Rect bar(margin, top + 8, canvas.cols - 2 * margin, 10);
-  ColourBar(range, bar.size(), false).copyTo(canvas(bar));
-  cv::rectangle(canvas, bar, kLine, 1);
-  const int y = bar.br().y + 11;
+  const int margin = 34, top = canvas.height() - kLegendBarHeight;
+  const Rect bar = {margin, top + 8, canvas.width() - 2 * margin, 10};
+  DrawColourBar(canvas, bar, range, false);
+  canvas.Frame(bar, kLine);
   const auto number = [&](double value, int x) {
-    Write(canvas, (value > 0 && range.diverging ? "+" : "") + ShortNumber(value), {x, y},
+    Write(canvas, (value > 0 && range.diverging ? "+" : "") + ShortNumber(value), {x, bar.bottom() + 11},
           {.height = kLetters, .colour = kFaintInk, .anchor = Lettering::Anchor::kCentre});
   };
   number(range.low(), bar.x);
   if (range.diverging) number(0, bar.x + bar.width / 2);
-  number(range.high, bar.br().x);
+  number(range.high, bar.right());
 }
 
-// Paints in bands of rows, whose intermediate images stay in the cache.
-void PaintOver(const cv::Mat& shown, const cv::Mat& values, const ColourRange& range, const cv::Mat& canvas) {
-  constexpr int kBand = 64;
-  cv::Mat grey;
-  for (int top = 0; top < shown.rows; top += kBand) {
-    const cv::Range band(top, std::min(top + kBand, shown.rows));
-    cv::cvtColor(shown.rowRange(band), grey, cv::COLOR_RGB2GRAY);
-    cv::cvtColor(grey, grey, cv::COLOR_GRAY2RGB);
-    cv::addWeighted(Paint(values.rowRange(band), range), kMapWeight, grey, 1 - kMapWeight, 0, canvas.rowRange(band));
+void Dim(const Canvas& canvas) {
+  for (int y = 0; y < canvas.height(); ++y) {
+    uint8_t* const row = canvas.Row(y);
+    for (int i = 0; i < 3 * canvas.width(); ++i) row[i] = static_cast<uint8_t>(row[i] * kUncovered + 0.5f);
   }
 }
 
-Image Compose(const Image& image_shown, Size image, const SpatialMap& map, const OverlayLook& look) {
-  const cv::Mat shown(image_shown.height, image_shown.width, CV_8UC3,
-                      const_cast<uint8_t*>(image_shown.pixels.data()));  // read only
-  const cv::Mat values = ViewOf(map.rows, map.columns, map.values);
+// Replaces the image on the canvas by its grey values, mixed with the map's colours.
+void PaintOver(const Canvas& canvas, const SpatialMap& map, const ColourRange& range) {
+  constexpr double kOne = 1 << 16;  // weights and sums are in units of 1 / kOne
+  constexpr auto kRed = static_cast<uint32_t>(0.299 * (1 - kMapWeight) * kOne);
+  constexpr auto kGreen = static_cast<uint32_t>(0.587 * (1 - kMapWeight) * kOne);
+  constexpr auto kBlue = static_cast<uint32_t>(0.114 * (1 - kMapWeight) * kOne);
+  const ColourScale scale(range);
+  std::array<std::array<uint32_t, 4>, 256> weighted = {};  // colours times kMapWeight, plus 1/2 for rounding
+  for (size_t i = 0; i < weighted.size(); ++i) {
+    for (size_t channel = 0; channel < 3; ++channel) {
+      weighted[i][channel] = static_cast<uint32_t>((scale.colours()[i][channel] * kMapWeight + 0.5) * kOne);
+    }
+  }
+  // Interpolated values may lie outside the range, which is that of the cells; FindSteps limits them to the range.
+  CubicRows values(map.rows, map.columns, map.values, {.height = canvas.height(), .width = canvas.width()});
+  std::vector<uint8_t> steps(static_cast<size_t>(canvas.width()));
+  for (int y = 0; y < canvas.height(); ++y) {
+    scale.FindSteps(values.Row(y), steps.data());
+    uint8_t* pixel = canvas.Row(y);
+    for (const uint8_t step : steps) {
+      const uint32_t grey = kRed * pixel[0] + kGreen * pixel[1] + kBlue * pixel[2];
+      for (size_t channel = 0; channel < 3; ++channel)
+        *pixel++ = static_cast<uint8_t>((weighted[step][channel] + grey) >> 16);
+    }
+  }
+}
+
+Image Compose(const Image& shown, Size image, const SpatialMap& map, const OverlayLook& look) {
   const ColourRange range =
       map.range.value_or(AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging));
-  const int width = look.legend ? std::max(shown.cols, kLeastLegendWidth) : shown.cols;
+  const int width = look.legend ? std::max(shown.width, kLeastLegendWidth) : shown.width;
   const std::vector<std::string> caption =
       look.legend ? WrapText(map.caption, kLetters, width - 2 * kCaptionMargin) : std::vector<std::string>();
   const int caption_height = caption.empty() ? 0 : kCaptionMargin + static_cast<int>(caption.size()) * kLineHeight;
-  Image result = EmptyImage(width, shown.rows + (look.legend ? caption_height + kLegendBarHeight : 0));
-  cv::Mat whole = CanvasOf(result);
-  if (look.legend) DrawLegend(whole.rowRange(shown.rows, whole.rows), caption, range);
-  cv::Mat canvas = whole(cv::Rect({(whole.cols - shown.cols) / 2, 0}, shown.size()));
-  shown.convertTo(canvas, CV_8U, kUncovered);
-  const cv::Rect covered = CoveredPart(map.covers, image, shown.size());
+  const int legend_height = look.legend ? caption_height + kLegendBarHeight : 0;
+  Image result = EmptyImage(width, shown.height + legend_height);
+  const Canvas whole(result);
+  if (look.legend) DrawLegend(whole.Part({0, shown.height, width, legend_height}), caption, range);
+  const Canvas canvas = whole.Part({(width - shown.width) / 2, 0, shown.width, shown.height});
+  canvas.Put(shown, {0, 0});
+  const Rect covered = CoveredPart(map.covers, image, canvas.area());
+  Dim(canvas.Part({0, 0, shown.width, covered.y}));
+  Dim(canvas.Part({0, covered.y, covered.x, covered.height}));
+  Dim(canvas.Part({covered.right(), covered.y, shown.width - covered.right(), covered.height}));
+  Dim(canvas.Part({0, covered.bottom(), shown.width, shown.height - covered.bottom()}));
   if (covered.empty()) return result;
-
-  // The range comes from the cells; painting clips the overshoots of the cubic filter.
-  cv::Mat smooth;
-  cv::resize(values, smooth, covered.size(), 0, 0, cv::INTER_CUBIC);
-  PaintOver(shown(covered), smooth, range, canvas(covered));
-  cv::rectangle(canvas, covered, kFrame, 1);
-  if (map.marked >= 0) MarkCell(canvas(covered), map);
+  PaintOver(canvas.Part(covered), map, range);
+  canvas.Frame(covered, kWhite);
+  if (map.marked >= 0) MarkCell(canvas.Part(covered), map);
   return result;
-}
-
-// Converts OpenCV's exceptions to a status.
-template <typename Draw>
-absl::StatusOr<Image> WithOpenCv(Draw draw) {
-  try {
-    UseOneThread();
-    return draw();
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("cannot draw the overlay: ", error.what()));
-  }
 }
 
 }  // namespace
@@ -187,19 +169,14 @@ absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look
   if (look.max_side < 1) {
     return absl::InvalidArgumentError(absl::StrCat("max_side is ", look.max_side, ", must be at least 1"));
   }
-  const Size size = ShownSize(image, look);
-  return WithOpenCv([&] {
-    if (size == Size{image.height, image.width}) return InColour(image);
-    const bool is_smaller = size.height < image.height || size.width < image.width;
-    return InColour(is_smaller ? ResizeForDisplay(image, size, v1::BILINEAR) : Enlarged(image, size));
-  });
+  return ScaledToSide(image, std::min(std::max({image.width, image.height, look.min_side}), look.max_side));
 }
 
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map, const OverlayLook& look) {
   RETURN_IF_ERROR(CheckValues(map.rows, map.columns, map.values));
   RETURN_IF_ERROR(CheckMarked(map));
   RETURN_IF_ERROR(CheckCovers(image, map.covers));
-  return WithOpenCv([&] { return Compose(shown, image, map, look); });
+  return Compose(shown, image, map, look);
 }
 
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look) {

@@ -2,16 +2,16 @@
 #include "common/drawing/sheet.h"
 
 #include <algorithm>
-#include <exception>
-#include <opencv2/imgproc.hpp>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/drawing/canvas.h"
 #include "common/drawing/colours.h"
 #include "common/drawing/figure.h"
 #include "common/drawing/lettering.h"
 #include "common/imaging/encode/encode_png.h"
+#include "common/imaging/geometry.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -39,18 +39,6 @@ absl::Status Check(const SheetFigure& figure) {
   return absl::OkStatus();
 }
 
-// Returns the image as RGB, reduced to the height of the head.
-cv::Mat SheetThumbnail(const Image& image) {
-  const cv::Mat stored(image.height, image.width, image.channels == 1 ? CV_8UC1 : CV_8UC3,
-                       const_cast<uint8_t*>(image.pixels.data()));  // read only
-  const double scale = static_cast<double>(kHead - kGap) / std::max(image.width, image.height);
-  cv::Mat small;
-  const cv::Size size(std::max(1, cvRound(image.width * scale)), std::max(1, cvRound(image.height * scale)));
-  cv::resize(stored, small, size, 0, 0, scale < 1 ? cv::INTER_AREA : cv::INTER_CUBIC);
-  if (small.channels() == 1) cv::cvtColor(small, small, cv::COLOR_GRAY2RGB);
-  return small;
-}
-
 // Returns the labels at both ends of the colour bar.
 std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
   if (!figure.range.has_value()) return {};
@@ -59,12 +47,12 @@ std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
 
 // Positions on the sheet.
 struct SheetLayout {
-  cv::Size tile;  // size reserved for a tile
-  int left = 0;   // left edge of the first tile
+  Size tile;     // size reserved for a tile
+  int left = 0;  // left edge of the first tile
   int top = 0;
   int text = 0;  // left edge of title and note
   int bar = 0;   // left edge of the colour bar's low label
-  cv::Size sheet;
+  Size sheet;
 
   SheetLayout(const SheetFigure& figure, int thumbnail) {
     for (const Image& image : figure.tiles) {
@@ -90,12 +78,12 @@ struct SheetLayout {
     sheet.height = top + rows * (tile.height + kGap) - kGap + kSheetMargin;
   }
 
-  cv::Point Place(int row, int column) const {
+  Point Place(int row, int column) const {
     return {left + column * (tile.width + kGap), top + row * (tile.height + kGap)};
   }
 };
 
-void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const SheetLayout& at) {
+void DrawHead(const Canvas& canvas, const SheetFigure& figure, const SheetLayout& at) {
   Write(canvas, figure.title, {at.text, kSheetMargin + 8}, {.height = kTitleHeight, .colour = kInk});
   Write(canvas, figure.note, {at.text, kSheetMargin + 31}, {.height = kNoteHeight, .colour = kFaintInk});
   if (!figure.range.has_value()) return;
@@ -103,24 +91,24 @@ void DrawHead(cv::Mat& canvas, const SheetFigure& figure, const SheetLayout& at)
   const int y = kSheetMargin + 53;
   const Lettering words{.height = kNoteHeight, .colour = kFaintInk};
   Write(canvas, low, {at.bar, y}, words);
-  const cv::Rect bar(at.bar + TextWidth(low, kNoteHeight) + kGap, y - kSheetBarHeight / 2, kSheetBarWidth,
-                     kSheetBarHeight);
-  ColourBar(*figure.range, bar.size(), false).copyTo(canvas(bar));
-  cv::rectangle(canvas, bar, kLine, 1);
-  Write(canvas, high, {bar.br().x + kGap, y}, words);
+  const Rect bar = {at.bar + TextWidth(low, kNoteHeight) + kGap, y - kSheetBarHeight / 2, kSheetBarWidth,
+                    kSheetBarHeight};
+  DrawColourBar(canvas, bar, *figure.range, false);
+  canvas.Frame(bar, kLine);
+  Write(canvas, high, {bar.right() + kGap, y}, words);
 }
 
 Image Compose(const SheetFigure& figure) {
-  const cv::Mat thumbnail = figure.image == nullptr ? cv::Mat() : SheetThumbnail(*figure.image);
-  const SheetLayout at(figure, thumbnail.cols);
+  const Image thumbnail = figure.image == nullptr ? Image() : ScaledToSide(*figure.image, kHead - kGap);
+  const SheetLayout at(figure, thumbnail.width);
   Image result = EmptyImage(at.sheet.width, at.sheet.height);
-  cv::Mat canvas = CanvasOf(result);
-  if (!thumbnail.empty()) thumbnail.copyTo(canvas(cv::Rect({kSheetMargin, kSheetMargin}, thumbnail.size())));
+  const Canvas canvas(result);
+  canvas.Put(thumbnail, {kSheetMargin, kSheetMargin});
   DrawHead(canvas, figure, at);
   const int rows = static_cast<int>(figure.rows.size()), columns = static_cast<int>(figure.columns.size());
   const Lettering caption{.height = kCaptionHeight, .colour = kInk, .anchor = Anchor::kCentre};
   for (int column = 0; column < columns; ++column) {
-    const cv::Point place = at.Place(0, column);
+    const Point place = at.Place(0, column);
     Write(canvas, figure.columns[static_cast<size_t>(column)], {place.x + at.tile.width / 2, place.y - 12}, caption);
   }
   for (int row = 0; row < rows; ++row) {
@@ -129,12 +117,9 @@ Image Compose(const SheetFigure& figure) {
     Write(canvas, figure.rows[static_cast<size_t>(row)], {at.left - kGap, at.Place(row, 0).y + at.tile.height / 2},
           right);
     for (int column = 0; column < columns; ++column) {
-      const int place = row * columns + column;
-      const Image& tile = figure.tiles[static_cast<size_t>(place)];
-      if (tile.pixels.empty()) continue;
-      const cv::Mat pixels(tile.height, tile.width, CV_8UC3, const_cast<uint8_t*>(tile.pixels.data()));  // read only
-      const cv::Point slack((at.tile.width - tile.width) / 2, (at.tile.height - tile.height) / 2);
-      pixels.copyTo(canvas(cv::Rect(at.Place(row, column) + slack, pixels.size())));
+      const Image& tile = figure.tiles[static_cast<size_t>(row * columns + column)];
+      const Point place = at.Place(row, column);
+      canvas.Put(tile, {place.x + (at.tile.width - tile.width) / 2, place.y + (at.tile.height - tile.height) / 2});
     }
   }
   return result;
@@ -148,12 +133,7 @@ int SheetTileSide(int rows, int columns) {
 
 absl::StatusOr<std::string> DrawSheet(const SheetFigure& figure) {
   RETURN_IF_ERROR(Check(figure));
-  try {
-    UseOneThread();
-    return EncodePng(Compose(figure));
-  } catch (const std::exception& error) {
-    return absl::InternalError(absl::StrCat("cannot draw the sheet: ", error.what()));
-  }
+  return EncodePng(Compose(figure));
 }
 
 }  // namespace vitrine

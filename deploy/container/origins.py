@@ -83,10 +83,10 @@ def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def compiled_in(build: pathlib.Path, targets: list[str], debian: Debian, shared: set[str]) -> list[Origin]:
-    """Returns the packages whose headers the targets' objects read and that have no shared library in the image."""
+    """Returns the packages whose headers or fonts are compiled into the targets, without packages of a source in `shared`."""
     ninja = ["ninja", "-C", str(build), "-t"]
     objects = set(subprocess.run([*ninja, "inputs", *targets], check=True, capture_output=True, text=True).stdout.split())
-    headers, wanted = set(), False
+    headers, wanted = {name for name in objects if name.startswith("/usr/share/fonts/")}, False
     for line in subprocess.run([*ninja, "deps"], check=True, capture_output=True, text=True).stdout.splitlines():
         if not line.startswith(" "):
             wanted = line.split(":")[0] in objects

@@ -86,7 +86,7 @@ class Tree:
         return own
 
     def link(self, path: pathlib.Path, run_path: str) -> None:
-        """Makes a library find the bundled ones. patchelf 0.14 loses renamed libraries if it sets the run path in the same run."""
+        """Makes a library find the bundled libraries. patchelf 0.14 loses renamed libraries if it sets the run path in the same run."""
         needed = subprocess.run(["patchelf", "--print-needed", str(path)], check=True, capture_output=True, text=True).stdout.split()
         renames = [word for name in needed if name in self.bundled for word in ("--replace-needed", name, self.bundled[name][1].name)]
         if renames:
@@ -101,8 +101,6 @@ class Tree:
             files.setdefault(origin, []).append(path)
         shared = {origin.source for origin in files if origin.source}
         headers = compiled_in(self.build, ["lib/libvitrine_engine.so"], self.debian, shared)
-        # The build compiles common/drawing with OpenCV, but the library contains no_overlays.cc instead of that code.
-        headers = [origin for origin in headers if origin.source != "opencv"]
         for origin in [*files, *headers]:
             text = self.debian.copyright(origin)
             if text is None:

@@ -23,6 +23,13 @@ TEST(Utf8, AcceptsEveryCharacterAndNothingElse) {
   }
 }
 
+TEST(Utf8, TakesCharactersAndSingleInvalidBytes) {
+  std::string_view text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\xE2\x82z";
+  const std::optional<char32_t> characters[] = {U'a', U'\u00E9', U'\u20AC', U'\U0001F600', {}, {}, U'z'};
+  for (const std::optional<char32_t>& character : characters) EXPECT_EQ(TakeCharacter(text), character);
+  EXPECT_TRUE(text.empty());
+}
+
 TEST(Utf8, APrefixEndsBetweenCharacters) {
   const std::string text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";  // characters of 1, 2, 3 and 4 bytes
   const size_t fronts[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10};

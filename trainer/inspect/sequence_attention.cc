@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT with `flag` if `index` does not exist.
+// Returns only `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT with `flag` if `index` does not exist.
 absl::StatusOr<std::vector<int>> Chosen(const char* flag, std::optional<int> index, int count) {
   if (index && (*index < 0 || *index >= count)) {
     return absl::InvalidArgumentError(
@@ -37,7 +37,7 @@ absl::StatusOr<std::vector<int>> ChosenHeads(const std::string& head, int count)
   return absl::InvalidArgumentError(absl::StrCat("--head ", head, ": give the index of a head, or mean"));
 }
 
-// Returns one head of [heads, queries, keys], or their mean.
+// Returns the matrix of one head of [heads, queries, keys], or the mean over heads if `head` is negative.
 std::vector<float> HeadOf(const FloatArray& all, int head) {
   if (head < 0) return MeanOfRows(all.values, all.shape[1] * all.shape[2]);
   return {all[head].begin(), all[head].end()};
@@ -56,14 +56,14 @@ absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range
                        static_cast<int>(side));
 }
 
-// Draws a map within an SVG. The squares are an image with a pixel for each value, which takes few bytes. Sets the
-// panel's size.
+// Returns a map as SVG code. The squares are a PNG with one pixel per value, which takes few bytes. Sets `panel` to the
+// frame, whose size the caller needs.
 absl::StatusOr<std::string> Panel(const SequenceMap& map, const ColourRange& range, Chart& panel) {
   ShadedMatrix matrix{.title = absl::StrCat(PartInWords(map), ", ", HeadInWords(map.head))};
   matrix.row_axis = "query", matrix.column_axis = "key";
   matrix.rows = map.queries, matrix.columns = map.keys;
   panel = FrameOf(matrix, /*side=*/280);
-  panel.is_file = true;  // a size of its own within the figure
+  panel.is_file = true;  // the SVG element then states its size
   std::string svg = panel.Begin();
   ASSIGN_OR_RETURN(const Image squares, SquaresOf(map, range, std::max(map.queries.size(), map.keys.size())));
   ASSIGN_OR_RETURN(const std::string png, EncodePng(squares));
@@ -111,7 +111,7 @@ absl::StatusOr<std::string> Png(const SequenceFigure& figure, const ColourRange&
     if (i < columns) sheet.columns.push_back(HeadInWords(map.head));
     if (i % columns == 0) sheet.rows.push_back(PartInWords(map));
     ASSIGN_OR_RETURN(const Image squares, SquaresOf(map, range, std::min(side, kWidest / columns)));
-    ASSIGN_OR_RETURN(sheet.tiles.emplace_back(), WithNames(squares, map.queries, map.keys));
+    sheet.tiles.push_back(WithNames(squares, map.queries, map.keys));
   }
   return DrawSheet(sheet);
 }

@@ -2,7 +2,6 @@
 #include "client/commands/output/attention_files.h"
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -13,12 +12,12 @@
 #include "client/commands/output/distance_files.h"
 #include "common/drawing/attention_words.h"
 #include "common/drawing/colour_range.h"
+#include "common/drawing/figure.h"
 #include "common/drawing/matrix.h"
 #include "common/drawing/overlay.h"
 #include "common/drawing/sheet.h"
 #include "common/file/write.h"
 #include "common/imaging/decode.h"
-#include "common/imaging/resize.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -44,21 +43,6 @@ class LazyImage {
 int64_t KeysOf(const v1::AttentionMap& map) {
   if (map.kind() == v1::SCORES) return 0;
   return map.has_covers() ? int64_t{map.rows()} * map.columns() : map.columns();
-}
-
-// Returns the image in RGB, its longer side scaled to `side` pixels.
-Image Scaled(const Image& image, int side) {
-  const double scale = static_cast<double>(side) / std::max(image.width, image.height);
-  const auto scaled = [scale](int pixels) { return std::max(1, static_cast<int>(std::lround(pixels * scale))); };
-  const FloatImage resized = Resize(image, {.height = scaled(image.height), .width = scaled(image.width)}, v1::BICUBIC);
-  Image result{.width = resized.size.width, .height = resized.size.height, .channels = 3, .pixels = {}};
-  const size_t plane = static_cast<size_t>(result.width) * result.height;
-  result.pixels.resize(3 * plane);
-  for (size_t i = 0; i < 3 * plane; ++i) {
-    const float value = resized.values[i / 3 + (resized.channels == 3 ? i % 3 * plane : 0)];
-    result.pixels[i] = static_cast<uint8_t>(std::clamp(std::lround(value), 0L, 255L));
-  }
-  return result;
 }
 
 // Writes the drawings of one answer.
@@ -111,7 +95,7 @@ class Drawings {
     figure.columns = {"the image"};
     figure.tiles.resize(rows * columns);
     ASSIGN_OR_RETURN(const Image* original, original_.Get());
-    figure.tiles[0] = Scaled(*original, side);
+    figure.tiles[0] = ScaledToSide(*original, side);
     std::vector<std::vector<std::string>> captions(rows);  // captions of each row, without duplicates
     for (size_t column = 1; column < columns; ++column) {
       const std::vector<const v1::AttentionMap*>& maps = kinds[column - 1];
@@ -125,7 +109,7 @@ class Drawings {
         if (!told && maps[row]->kind() != v1::ROLLOUT) captions[row].push_back(caption);
         ASSIGN_OR_RETURN(figure.tiles[row * columns + column], Tile(*maps[row], asked, side));
       }
-      // Each kind has its own range, because kinds differ in their sums and signs.
+      // Each kind has its own range, because the values of the kinds differ in sum and sign.
       ASSIGN_OR_RETURN(const ColourRange range, RangeOfKind(asked.kind()));
       absl::StrAppend(&figure.columns.back(), ", ", range.InWords());
     }

@@ -16,7 +16,7 @@ TEST(ColourRange, StartsAtZeroOrIsSymmetric) {
   EXPECT_EQ(Both(RangeOf(positive), RangeOf(both)).InWords(), "-3 to +3");
 }
 
-TEST(ColourRange, OfAttentionEndsAtLeastAtTwiceTheEqualShare) {
+TEST(ColourRange, CoversAtLeastTwiceTheEqualShareForAttention) {
   const std::vector<float> equal(10, 0.1f), peaked = {0.9f, 0.1f};
   EXPECT_DOUBLE_EQ(AttentionRange(equal, 10, false).high, 0.2);
   EXPECT_FLOAT_EQ(AttentionRange(peaked, 10, false).high, 0.9f);

@@ -22,7 +22,7 @@ MatrixFigure Figure(int rows, int columns, const std::vector<float>& values) {
 TEST(DrawMatrix, DrawsOneSquarePerValue) {
   const std::vector<float> values = {0, 1, 2, 3, 4, 5};
   const Image image = Seen(DrawMatrix(Figure(2, 3, values)));
-  // The 384 pixels have 3 columns of 128 pixels.
+  // The matrix is 384 pixels wide and has 3 columns of 128 pixels.
   int before = -1;
   for (int row = 0; row < 2; ++row) {
     for (int column = 0; column < 3; ++column) {
@@ -128,7 +128,7 @@ TEST(WithNames, PutsNamesBesideTheSquares) {
   const std::vector<float> values = {0, 1, 1, 0};
   const Image squares = *ComposeMatrix(Figure(2, 2, values), 40);
   const std::vector<std::string> names = {"one", "m"};
-  const Image named = *WithNames(squares, names, names);
+  const Image named = WithNames(squares, names, names);
   const int left = named.width - 40, below = named.height - 40;
   EXPECT_GT(left, 10);
   EXPECT_EQ(below, left) << "the same names";

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "common/drawing/lettering.h"
 #include "tests/common/drawing/pixels.h"
 
 namespace vitrine {
@@ -165,18 +164,6 @@ TEST(DrawOverlay, HasItsCaption) {
   ASSERT_EQ(image.height, 200 + 8 + 3 * 16 + 40) << "the first line of the caption must be wrapped";
   for (const int line : {0, 1, 2}) EXPECT_GT(DarkPixels(image, 0, 208 + 16 * line, 256, 224 + 16 * line), 60) << line;
   EXPECT_EQ(DarkPixels(image, 248, 200, 256, 256), 0) << "no text may exceed the right edge";
-}
-
-TEST(WrapText, BreaksLinesThatAreTooLong) {
-  EXPECT_THAT(WrapText("", 9, 100), ::testing::IsEmpty());
-  EXPECT_THAT(WrapText("one two\nthree", 9, 1000), ::testing::ElementsAre("one two", "three"));
-  const std::string word(60, 'x');
-  std::string joined;
-  for (const std::string& line : WrapText("a " + word + " b", 9, 100)) {
-    EXPECT_LE(TextWidth(line, 9), 100) << line;
-    joined += line;
-  }
-  EXPECT_THAT(joined, ::testing::HasSubstr(word));
 }
 
 TEST(DrawOverlay, FramesTheMarkedCell) {

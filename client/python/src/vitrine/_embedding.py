@@ -38,7 +38,7 @@ class Embedding:
 
     @property
     def ok(self) -> Literal[True]:
-        """True; a Refused has False."""
+        """True for an Embedding; False for a Refused."""
         return True
 
     def to_numpy(self) -> npt.NDArray[np.float32]:
@@ -78,7 +78,7 @@ def first_vector(model: Model) -> str:
 def values_of(result: Result, normalize: bool) -> npt.NDArray[np.float32]:
     """Returns the values of the one requested feature."""
     if any(feature.normalized != normalize for feature in result.proto.features):
-        raise Internal("the server did not normalize the features; it is older than normalize")
+        raise Internal("the server did not normalize the features; it is too old to support normalize")
     if len(result.features) != 1:
         raise Internal("the server sent %d features instead of one" % len(result.features))
     return next(iter(result.features.values()))
