@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -171,6 +172,22 @@ void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbili
     for (int layer = 0; layer < offer.layers; ++layer) tap.Request(image, offer.source, layer);
   }
   for (const int layer : resolved.layers()) tap.Request(image, offer.source, layer);
+}
+
+int64_t MatrixBytes(std::span<const v1::AttentionRequest> resolved, const AttentionAbility& ability, Grid grid) {
+  if (ability.diverging) return 0;  // there is no softmax: the tap gets queries and keys instead of their product
+  std::set<int> layers;
+  int64_t heads = 0;
+  for (const v1::AttentionRequest& request : resolved) {
+    const AttentionAbility::Offer& offer = *ability.Find(request.kind());
+    if (offer.source != AttentionSource::kTokens) continue;
+    heads = offer.heads;
+    layers.insert(request.layers().begin(), request.layers().end());
+    for (int layer = 0; request.kind() == v1::ROLLOUT && layer < offer.layers; ++layer) layers.insert(layer);
+  }
+  const int64_t tokens = ability.prefix_tokens + grid.cells();
+  constexpr int64_t kPair = 2 * sizeof(float);  // a score and a weight
+  return kPair * static_cast<int64_t>(layers.size()) * heads * tokens * tokens;
 }
 
 std::vector<AttentionMap> CollectAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability,

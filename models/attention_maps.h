@@ -2,6 +2,8 @@
 #ifndef VITRINE_MODELS_ATTENTION_MAPS_H_
 #define VITRINE_MODELS_ATTENTION_MAPS_H_
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "models/attention_request.h"
@@ -24,6 +26,10 @@ struct AttentionMap {
 // Requests the matrices of one image that `resolved` needs. The forward pass will store them in `tap`.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
+
+// Returns the maximum number of bytes that the forward pass stores in the tap for the requests of one image, without
+// arrays whose size is linear in the tokens.
+int64_t MatrixBytes(std::span<const v1::AttentionRequest> resolved, const AttentionAbility& ability, Grid grid);
 
 // Returns the attention maps of one image. All maps of a layer are adjacent. Layers and heads are in the order of the
 // request. Requires a call of RequestAttention before the forward pass.

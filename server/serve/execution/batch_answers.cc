@@ -10,8 +10,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "models/attention_maps.h"
-#include "models/features.h"
 #include "models/repository/manifest.h"
 #include "server/observe/log.h"
 #include "server/process/shed.h"
@@ -25,7 +23,7 @@ absl::Status DeviceOutOfMemory() {
   return ShedError(ShedReason::kMemory, "the device has no memory left for this batch", absl::Seconds(1));
 }
 
-// Converts to the type of the messages' timings.
+// Converts a duration to seconds, in the type of v1::Timings.
 float ToSeconds(absl::Duration duration) {
   return static_cast<float>(absl::ToDoubleSeconds(duration));
 }
@@ -61,14 +59,8 @@ absl::StatusOr<v1::ClassifyResponse> BatchRun::Answer(int i) {
                   model_->id.version);
     return absl::InternalError("the model returned a number that is not finite for this image");
   }
-  const Part& part = PartOf(static_cast<size_t>(i));
-  const int place = i - static_cast<int>(part.first);
-  for (const auto& requested : request.attention) {
-    output.attention.push_back(CollectAttention(requested, model_->attention, part.attention, place, request.grid));
-  }
-  for (const auto& requested : request.features) {
-    output.features.push_back(CollectFeature(requested, part.tokens, place, model_->features.registers));
-  }
+  output.attention = std::move(item.attention);
+  output.features = std::move(item.features);
   const Sureness sureness = SurenessOf(output.logits, TemperatureOf(model_->manifest));
   const bool has_classes = model_->manifest.config().classes() > 0;
   if (request.is_routed && has_classes) {

@@ -9,9 +9,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "models/attention_maps.h"
+#include "models/attention_tap.h"
 #include "models/engine/backend.h"
 #include "models/repository/manifest.h"
+#include "models/token_tap.h"
 
 namespace vitrine {
 
@@ -24,7 +25,7 @@ BatchRun::BatchRun(Batch& batch, const BatchContext& context)
   items_.reserve(batch.requests.size());
   for (auto& request : batch.requests) {
     const Grid grid = request->grid;
-    items_.push_back({std::move(request), grid, {}, {}, {}});
+    items_.push_back({std::move(request), grid, {}, {}, {}, {}, {}});
   }
 }
 
@@ -111,22 +112,53 @@ absl::Status BatchRun::CheckFits(const Item& item) const {
 }
 
 absl::Status BatchRun::ComputePart(size_t first, size_t last) {
-  if (first == last) return absl::OkStatus();
-  Part& part = parts_.emplace_back();
-  part.first = first;
+  while (first < last) {
+    const size_t end = EndOfRun(first, last);
+    RETURN_IF_ERROR(ComputeRun(first, end));
+    first = end;
+  }
+  return absl::OkStatus();
+}
+
+size_t BatchRun::EndOfRun(size_t first, size_t last) const {
+  int64_t bytes = 0;
+  for (size_t i = first; i < last; ++i) {
+    bytes += MatrixBytes(items_[i].request->attention, model_->attention, items_[i].grid);
+    if (i > first && bytes > context_.max_matrix_bytes) return i;
+  }
+  return last;
+}
+
+absl::Status BatchRun::ComputeRun(size_t first, size_t last) {
+  AttentionTap attention;
+  TokenTap tokens;
   std::vector<engine::ImagePlanes> inputs;
   for (size_t i = first; i < last; ++i) {
     const InferenceRequest& request = *items_[i].request;
     RETURN_IF_ERROR(CheckFits(items_[i]));
     inputs.push_back(items_[i].input.pixels);
     for (const auto& requested : request.attention) {
-      RequestAttention(requested, model_->attention, static_cast<int>(i - first), part.attention);
+      RequestAttention(requested, model_->attention, static_cast<int>(i - first), attention);
     }
-    for (const v1::FeatureRequest& requested : request.features) part.tokens.Request(StageOf(requested.kind()));
+    for (const v1::FeatureRequest& requested : request.features) tokens.Request(StageOf(requested.kind()));
   }
-  return model_->backend->Run(
+  RETURN_IF_ERROR(model_->backend->Run(
       inputs, context_.workspace, logits_.values.data() + first * static_cast<size_t>(logits_.shape[1]),
-      part.attention.empty() ? nullptr : &part.attention, part.tokens.wanted().empty() ? nullptr : &part.tokens);
+      attention.empty() ? nullptr : &attention, tokens.wanted().empty() ? nullptr : &tokens));
+  const absl::Time begin = context_.clock.Now();
+  for (size_t i = first; i < last; ++i) {
+    Item& item = items_[i];
+    if (item.request->IsCancelled() || item.request->deadline <= begin) continue;  // Answer rejects it
+    const auto place = static_cast<int>(i - first);
+    for (const auto& requested : item.request->attention) {
+      item.attention.push_back(CollectAttention(requested, model_->attention, attention, place, item.grid));
+    }
+    for (const auto& requested : item.request->features) {
+      item.features.push_back(CollectFeature(requested, tokens, place, model_->features.registers));
+    }
+  }
+  collect_ += context_.clock.Now() - begin;
+  return absl::OkStatus();
 }
 
 void BatchRun::ComputePaired(size_t i) const {
@@ -170,8 +202,9 @@ absl::Status BatchRun::Compute() {
     RETURN_IF_ERROR(ComputePart(without_features, items_.size()));
     all_stayed = !helpers.has_value() || helpers->members() == members;
   }
-  compute_ = context_.clock.Now() - begin;
-  NoteCompute(begin, begin + compute_);
+  const absl::Time end = context_.clock.Now();
+  compute_ = end - begin - collect_;
+  NoteCompute(begin, end);
   // Observes the cost only of batches without helpers, because the time that helpers wait for each other would distort
   // the cost. Predictions matter under load, when there are no helpers.
   if (members == 1 && context_.has_core) {

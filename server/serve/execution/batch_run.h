@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "models/attention_tap.h"
+#include "models/attention_maps.h"
+#include "models/features.h"
 #include "models/float_array.h"
 #include "models/token_layout.h"
-#include "models/token_tap.h"
 #include "server/observe/model_metrics.h"
 #include "server/registry/version/loaded_model.h"
 #include "server/serve/execution/execute_batch.h"
@@ -32,8 +32,8 @@ namespace vitrine {
 // Decoding and computing are in batch_run.cc, answers and errors in batch_answers.cc.
 class BatchRun {
  public:
-  // Takes the requests of `batch`, which must have at least one. `batch` must outlive this object, because the executor
-  // counts as busy until `batch` is destroyed. `context` must outlive this object, too.
+  // Takes the requests of `batch`, which must have at least one request. `batch` must outlive this object, because the
+  // executor counts as busy until `batch` is destroyed. `context` must outlive this object, too.
   BatchRun(Batch& batch, const BatchContext& context);
 
   // Answers every request: see ExecuteBatch. Call it once.
@@ -45,15 +45,10 @@ class BatchRun {
     std::unique_ptr<InferenceRequest> request;  // null after the answer
     Grid grid;
     ImageInput input;
-    std::optional<absl::Duration> decode;  // set once decoding was tried
-    std::optional<absl::Duration> encode;  // set once encoding was tried
-  };
-  // Items that the model computes in one run. The requested attention and tokens refer to the items by their index in
-  // the part.
-  struct Part {
-    size_t first = 0;  // index of the first item
-    AttentionTap attention;
-    TokenTap tokens;
+    std::optional<absl::Duration> decode;              // set once decoding was tried
+    std::optional<absl::Duration> encode;              // set once encoding was tried
+    std::vector<std::vector<AttentionMap>> attention;  // of each entry of the request's attention; set by Compute
+    std::vector<FeatureMap> features;                  // of each entry of the request's features; set by Compute
   };
 
   // --- decoding and computing
@@ -73,8 +68,14 @@ class BatchRun {
   // Checks that the decoded input has the planned size. A mismatch is a fault of the server and would cause reads out
   // of bounds.
   absl::Status CheckFits(const Item& item) const;
-  // Computes the items in [first, last). Either all of them have features, or none has.
+  // Computes the items in [first, last), in runs of the model that end at EndOfRun. Either all items have features, or
+  // none has.
   absl::Status ComputePart(size_t first, size_t last);
+  // Returns the end of the run that begins at item `first`. The attention matrices of a run have at most
+  // max_matrix_bytes, unless the run has only one item.
+  size_t EndOfRun(size_t first, size_t last) const;
+  // Runs the model once for the items in [first, last), and collects their attention and features.
+  absl::Status ComputeRun(size_t first, size_t last);
   // Returns true if the server chose the version of the item's model.
   static bool IsRouted(const Item& item) { return item.request->is_routed; }
   // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
@@ -87,8 +88,6 @@ class BatchRun {
 
   // --- answers and errors
 
-  // Returns the part that contains item `i`.
-  const Part& PartOf(size_t i) const { return parts_.size() > 1 && i >= parts_[1].first ? parts_[1] : parts_[0]; }
   // Returns the class with the highest logit; the first one of equal logits.
   static int64_t FirstClass(std::span<const float> logits);
   // Returns the items' indices by increasing overlay pixels: drawing one overlay takes longer than all other answers.
@@ -115,10 +114,10 @@ class BatchRun {
   const absl::Time start_;
 
   std::vector<Item> items_;
-  std::vector<Part> parts_;                    // one or two
   FloatArray logits_;                          // [images, classes]
   std::optional<absl::Time> computing_since_;  // set while the model runs
-  absl::Duration compute_;
+  absl::Duration compute_;                     // time of all runs of the model
+  absl::Duration collect_;                     // time to collect attention and features between and after the runs
   v1::BatchInfo info_;
 };
 

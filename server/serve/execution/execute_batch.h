@@ -30,12 +30,16 @@ struct BatchContext {
   int most_helpers = 0;        // maximum number of helping executors
   // False: the thread gets only a part of its core, so the cost model does not learn from its compute time.
   bool has_core = true;
+  // Maximum size of the attention matrices that one run of the model stores, if the run has several images. The default
+  // is the size for two images of ViT-B/16 at 224 pixels.
+  int64_t max_matrix_bytes = int64_t{96} << 20;
 };
 
-// Decodes the images of one batch, runs the model (twice if only some requests have features) and answers every
-// request, on the calling thread. A damaged image fails only its own request. If the computation fails, every request
-// of the batch gets an error. RESOURCE_EXHAUSTED: device memory is full. UNAVAILABLE: the device is lost. INTERNAL: the
-// model threw an exception, whose text is only logged. Never throws.
+// Decodes the images of one batch, runs the model and answers every request, on the calling thread. The model runs
+// several times if only some requests have features, or if the attention matrices exceed max_matrix_bytes. A damaged
+// image fails only its own request. If the computation fails, every request of the batch gets an error.
+// RESOURCE_EXHAUSTED: device memory is full. UNAVAILABLE: the device is lost. INTERNAL: the model threw an exception,
+// whose text is only logged. Never throws.
 void ExecuteBatch(Batch batch, const BatchContext& context);
 
 }  // namespace vitrine

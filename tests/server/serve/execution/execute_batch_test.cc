@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "models/attention_maps.h"
 #include "models/engine/backend.h"
 #include "server/observe/metrics.h"
 #include "server/process/shed.h"
@@ -76,8 +77,8 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesAreTheSameTogetherAndAlone) {
       << "two images give the same maps or features, so the test could not detect a mix-up";
 }
 
-// Requests maps for every third image and features for every fourth. The logits of all images must have the same bits
-// as without maps and features.
+// Requests maps for every third image and features for every fourth image. The logits of all images must have the same
+// bits as without maps and features.
 TEST_F(ExecuteBatchTest, MapsAndFeaturesDoNotChangeTheLogits) {
   constexpr size_t kImages = 12;
   std::vector<Answer> plain(kImages), mixed(kImages);
@@ -174,7 +175,7 @@ TEST_F(ExecuteBatchTest, ADamagedImageFailsOnlyItself) {
   EXPECT_EQ(answers[0].result->batch().images(), 2);
 }
 
-// Executes a cancelled request, an expired request and a third one. Only the third request is decoded and computed.
+// Executes three requests: one is cancelled, one has expired. Only the third request is decoded and computed.
 TEST_F(ExecuteBatchTest, CancelledAndExpiredRequestsAreNotDecoded) {
   Metrics metrics("");
   model_->metrics = metrics.ForModel("small");
@@ -250,6 +251,47 @@ TEST_F(ExecuteBatchTest, AnInternalFaultFailsTheBatchWithAFixedText) {
   Answer next;
   Execute(ImageRequest(model_, NoisePng(16, 16, 1), next));
   EXPECT_TRUE(next.result.ok()) << next.result.status();
+}
+
+// Notes the number of images of each run of another backend.
+class Counting : public Backend {
+ public:
+  explicit Counting(std::shared_ptr<const Backend> inner) : inner_(std::move(inner)) {}
+  absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
+                   AttentionTap* attention, TokenTap* tokens) const override {
+    runs.push_back(static_cast<int>(images.size()));
+    return inner_->Run(images, workspace, logits, attention, tokens);
+  }
+
+  mutable std::vector<int> runs;
+
+ private:
+  const std::shared_ptr<const Backend> inner_;
+};
+
+TEST_F(ExecuteBatchTest, ImagesWithLargeAttentionMatricesAreComputedInSeveralRuns) {
+  const auto counting = std::make_shared<const Counting>(model_->backend);
+  model_->backend = counting;
+  std::vector<Answer> apart(5), together(5);
+  for (auto* answers : {&apart, &together}) {
+    std::vector<InferenceRequest> requests = Images(*answers);
+    for (const size_t i : {0, 1, 3}) {
+      InferenceRequest everything = ImageRequest(model_, NoisePng(16, 16, 0), (*answers)[i]);
+      AskForEverything(everything);
+      requests[i].attention = everything.attention;
+    }
+    const int64_t bytes = MatrixBytes(requests[0].attention, model_->attention, requests[0].grid);
+    ASSERT_GT(bytes, 0);
+    BatchContext context = {workspace_, responder_, SteadyClock()};
+    context.max_matrix_bytes = answers == &apart ? bytes : 3 * bytes;
+    ExecuteBatch(BatchOf(std::move(requests)), context);
+  }
+  EXPECT_THAT(counting->runs, ::testing::ElementsAre(1, 2, 2, 5));
+  for (size_t i = 0; i < apart.size(); ++i) {
+    EXPECT_EQ(Logits(apart[i]), Logits(together[i])) << i;
+    ASSERT_EQ(apart[i].result->attention_size() > 0, i != 2 && i != 4);
+    EXPECT_EQ(Values(apart[i].result->attention()), Values(together[i].result->attention())) << i;
+  }
 }
 
 // A device on which every batch fails.
