@@ -50,17 +50,18 @@ void Watched::CloseDescriptor() {
   loop_->closed_.push_back(shared_from_this());
 }
 
-absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Make() {
+absl::StatusOr<std::shared_ptr<EventLoop>> EventLoop::Make(Time (*clock)()) {
   FileDescriptor epoll(epoll_create1(EPOLL_CLOEXEC));
   FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   epoll_event event = {.events = EPOLLIN, .data = {.ptr = nullptr}};
   if (!epoll.valid() || !wake.valid() || epoll_ctl(epoll.get(), EPOLL_CTL_ADD, wake.get(), &event) != 0) {
     return absl::UnavailableError(absl::StrCat("the system provides no event queue: ", strerror(errno)));
   }
-  return std::shared_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(wake)));
+  return std::shared_ptr<EventLoop>(new EventLoop(std::move(epoll), std::move(wake), clock));
 }
 
-EventLoop::EventLoop(FileDescriptor epoll, FileDescriptor wake) : epoll_(std::move(epoll)), wake_(std::move(wake)) {}
+EventLoop::EventLoop(FileDescriptor epoll, FileDescriptor wake, Time (*clock)())
+    : epoll_(std::move(epoll)), wake_(std::move(wake)), clock_(clock) {}
 
 EventLoop::~EventLoop() = default;
 
@@ -113,17 +114,17 @@ void EventLoop::RunPosted() {
 void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()>& tick) {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   epoll_event events[kEventsAtOnce];
-  Time next_tick = std::chrono::steady_clock::now() + period;
+  Time next_tick = clock_() + period;
   while (!stops_.load(std::memory_order_acquire)) {
     bool has_more = false;
     {
       MutexLock lock(mutex_);
       has_more = !woken_.empty() || !posted_.empty();
     }
-    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_tick - std::chrono::steady_clock::now());
+    const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_tick - clock_());
     const int timeout = has_more ? 0 : static_cast<int>(std::clamp<int64_t>(wait.count(), 0, period.count()));
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, timeout);
-    now_ = std::chrono::steady_clock::now();
+    now_ = clock_();
     for (int i = 0; i < count; ++i) {
       auto* const ready = static_cast<Watched*>(events[i].data.ptr);
       if (ready == nullptr || ready->is_closed()) continue;

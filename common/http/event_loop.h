@@ -34,7 +34,7 @@ class Watched : public std::enable_shared_from_this<Watched> {
   // Stops watching the descriptor until the next Await. Needed for a failed connection, which would otherwise call
   // OnReady in every round.
   void Ignore();
-  // Schedules a call of OnWoken. Several calls of Wake before OnWoken runs cause only one call. Any thread.
+  // Schedules a call of OnWoken. Several calls of Wake before OnWoken runs cause only one call. Thread-safe.
   void Wake();
 
   EventLoop& loop() const { return *loop_; }
@@ -63,34 +63,36 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // Returns UNAVAILABLE if no descriptor can be created.
-  static absl::StatusOr<std::shared_ptr<EventLoop>> Make();
+  // `clock` gives the loop's time, which must not go back; a test may have its own. UNAVAILABLE if no descriptor can be
+  // created.
+  static absl::StatusOr<std::shared_ptr<EventLoop>> Make(Time (*clock)() = std::chrono::steady_clock::now);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
   EventLoop& operator=(const EventLoop&) = delete;
 
   // Runs on the calling thread until Stop is called; calls `tick` every `period`.
   void Run(std::chrono::milliseconds period, const std::function<void()>& tick);
-  // Makes Run return. Any thread.
+  // Makes Run return. Thread-safe.
   void Stop();
-  // Queues `work` for the loop's thread. Work queued after Run has returned is dropped. Any thread.
+  // Queues `work` for the loop's thread. Work queued after Run has returned is dropped. Thread-safe.
   void Post(std::function<void()> work);
   bool IsThisThread() const { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // Returns the start time of the current round. Loop's thread.
+  // Returns the start time of the current round. Call on the loop's thread.
   Time now() const { return now_; }
 
  private:
   friend class Watched;
-  EventLoop(FileDescriptor epoll, FileDescriptor wake);
+  EventLoop(FileDescriptor epoll, FileDescriptor wake, Time (*clock)());
   void Add(std::shared_ptr<Watched> woken);
   void WakeUp() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RunPosted();
 
   const FileDescriptor epoll_;
   const FileDescriptor wake_;  // eventfd
+  Time (*const clock_)();
   std::atomic<std::thread::id> thread_ = {};
   // Used only by the loop's thread:
-  Time now_ = std::chrono::steady_clock::now();
+  Time now_ = clock_();
   // objects closed in this round, which the event list may still refer to
   std::vector<std::shared_ptr<Watched>> closed_;
   std::vector<std::shared_ptr<Watched>> taken_;  // taken from woken_

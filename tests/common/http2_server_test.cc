@@ -64,7 +64,7 @@ struct Seen {
   std::vector<std::shared_ptr<HttpStream>> kept;  // open streams that a test keeps
 };
 
-// Answers a stream with `answer` when its body is complete, and counts its events in `seen`.
+// Answers a stream with `answer` when its body is complete, and counts the stream's events in `seen`.
 class Answering final : public HttpStreamHandler {
  public:
   Answering(std::shared_ptr<HttpStream> stream, std::string answer, Seen& seen)
@@ -217,8 +217,8 @@ TEST(Http2Server, AShutdownSendsTwoGoawaysAndTheLastNamesTheLastStream) {
   EXPECT_TRUE(late.AwaitEnd());
 }
 
-// Sends both frames in one TCP segment. The answer to the PING triggers the last GOAWAY, and the server reads the
-// request before it sends this GOAWAY.
+// Sends the answer to a PING and a request in one TCP segment. The answer triggers the last GOAWAY, and the server
+// reads the request before it sends this GOAWAY.
 TEST(Http2Server, ARequestAfterTheLastGoawayIsNotServed) {
   Seen seen;
   std::atomic<int> begun = 0;
@@ -301,7 +301,7 @@ TEST(Http2Server, ASilentConnectionIsPingedAndClosedWithoutAnAnswer) {
   EXPECT_TRUE(closings.Await("keepalive"));
 }
 
-TEST(Http2Server, MoreResetsThanABusyProxySendsCloseTheConnection) {
+TEST(Http2Server, TooManyResetsCloseTheConnection) {
   Closings closings;
   Seen seen;
   HttpServerOptions options = {.listen = "", .observer = &closings};
@@ -342,7 +342,7 @@ TEST(Http2Server, ASlowBodyAndAnUnreadAnswerAreGivenUp) {
   EXPECT_EQ(seen.answered, 0);
 }
 
-TEST(Http2Server, BehindATrustedProxyTheClientIsThatOfTheProxyHeader) {
+TEST(Http2Server, ATrustedProxyHeaderGivesTheClientAddress) {
   const auto handler = [](const Request& request) { return HttpHandling::Answer({.body = request->peer->address}); };
   const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}}, handler);
   const std::string header("\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c\x0a\x01\x02\x03\x7f\0\0\x01\x12\x34\x1f\x90", 28);
@@ -353,7 +353,7 @@ TEST(Http2Server, BehindATrustedProxyTheClientIsThatOfTheProxyHeader) {
   EXPECT_TRUE(liar.AwaitEnd());
 }
 
-TEST(Http2Server, AConnectionThatBreaksWithinItsProxyHeaderIsClosedAtOnce) {
+TEST(Http2Server, ATruncatedProxyHeaderClosesTheConnectionAtOnce) {
   Closings closings;
   const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}, .observer = &closings}, PathItself);
   Http2Client client(server->address(), std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\x08\0", 16));  // announces 2 KiB

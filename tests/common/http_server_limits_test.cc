@@ -128,7 +128,7 @@ TEST(HttpServer, AChunkedBodyIsReadUpToTheLimit) {
 }
 
 // Many clients, such as Python's, read the response only after they have sent the whole body.
-TEST(HttpServer, ABodyThatIsNotReadIsDiscardedUntilTheClientHasSentIt) {
+TEST(HttpServer, AnUnreadBodyIsReceivedAndDiscarded) {
   const std::string body(20 << 20, 'x');
   const std::string head = absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ", body.size(), "\r\n\r\n");
   const auto server = Serve({.listen = "", .max_body_bytes = 16 << 20}, BodyItself);
@@ -236,7 +236,7 @@ TEST(HttpServer, ADroppedReplyIsAnsweredWithAnError) {
   EXPECT_THAT(client.ReadAll(), StartsWith("HTTP/1.1 503 "));
 }
 
-class Places : public ::testing::Test {
+class ConnectionSlots : public ::testing::Test {
  protected:
   const std::unique_ptr<HttpServer> server_ =
       Serve({.listen = "", .max_connections = 3}, [](const Head& request) -> HttpHandling {
@@ -246,7 +246,7 @@ class Places : public ::testing::Test {
   const std::string address_ = server_->address();
 };
 
-TEST_F(Places, TheLongestIdleConnectionIsClosedForANewOne) {
+TEST_F(ConnectionSlots, TheLongestIdleConnectionIsClosedForANewOne) {
   Client first(address_), second(address_), third(address_);
   for (Client* client : {&first, &second, &third}) {
     client->Send(kRequest);
@@ -262,7 +262,7 @@ TEST_F(Places, TheLongestIdleConnectionIsClosedForANewOne) {
   }
 }
 
-TEST_F(Places, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
+TEST_F(ConnectionSlots, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
   const std::string begun = "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n";
   Client first(address_), second(address_), idle(address_);
   for (Client* client : {&first, &second}) {
@@ -279,8 +279,8 @@ TEST_F(Places, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
-// The response says that the connection stays open, because the server did not end when it began.
-TEST(HttpServerThatEnds, ClosesAConnectionAfterTheResponseThatItSends) {
+// The shutdown begins after the response's headers, which say that the connection stays open.
+TEST(HttpServerShutdown, ClosesAConnectionAfterTheResponseThatItSends) {
   const auto server =
       Serve({}, [](const Head&) { return HttpHandling::Answer({.body = std::string(20'000'000, 'x')}); });
   Client client(server->address());
@@ -295,7 +295,7 @@ TEST(HttpServerThatEnds, ClosesAConnectionAfterTheResponseThatItSends) {
 }
 
 // Sends a response while the server is destroyed.
-TEST(HttpServerThatEnds, SendsAnAnswerThatWasJustMade) {
+TEST(HttpServerShutdown, SendsAnAnswerThatWasJustMade) {
   for (int cycle = 0; cycle < 50; ++cycle) {
     std::promise<std::shared_ptr<HttpReply>> asked;
     auto server = Serve({}, [&](const Head&) {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses arbitrary bytes as an HTTP/1 request. The headers must be incomplete, rejected, or unambiguous for every
-// parser. A body must stay within its size limit, also after decompression with gzip.
+// parser. A body must stay within its size limit, also after decompression with gzip. Then parses the same bytes as a
+// header of the PROXY protocol, which must be found within the bytes, and be incomplete only if bytes are missing.
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
 #include "common/gunzip.h"
+#include "common/http/network/proxy_header.h"
 #include "common/http/protocol/request_parser.h"
 #include "tests/fuzz/require.h"
 
@@ -48,10 +50,26 @@ void ReadBody(vitrine::HttpRequestParser& parser, absl::string_view rest) {
   }
 }
 
+void CheckProxyHeader(absl::string_view received) {
+  const auto header = vitrine::ReadProxyHeader(received);
+  if (absl::IsUnavailable(header.status())) {
+    const std::string longer = std::string(received).append(vitrine::kMaxProxyHeaderBytes, '\0');
+    return Require(!absl::IsUnavailable(vitrine::ReadProxyHeader(longer).status()));
+  }
+  if (!header.ok()) return Require(absl::IsInvalidArgument(header.status()));
+  Require(header->bytes <= std::min(received.size(), vitrine::kMaxProxyHeaderBytes));
+  if (header->bytes == 0) return Require(!header->client.has_value());
+  // Bytes after the header do not change it, and a byte fewer is too few.
+  const auto alone = vitrine::ReadProxyHeader(received.substr(0, header->bytes));
+  Require(alone.ok() && alone->bytes == header->bytes && alone->client.has_value() == header->client.has_value());
+  Require(absl::IsUnavailable(vitrine::ReadProxyHeader(received.substr(0, header->bytes - 1)).status()));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view received(reinterpret_cast<const char*>(data), size);
+  CheckProxyHeader(received);
   vitrine::HttpRequestParser parser;
   const absl::StatusOr<size_t> head_bytes = parser.Take(received);
   if (!head_bytes.ok()) {

@@ -90,12 +90,12 @@ HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   const bool is_head = !has_head();
-  if (is_head) {  // Beast consumes the lines that are complete at the first call, and the others when the last one is
+  if (is_head) {  // the first put consumes all complete lines; later ones consume only the complete rest
     const size_t end = bytes.find(kEndOfHead);
     const bool is_whole = end != absl::string_view::npos;
     if (parser_->head_bytes + (is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("the head of the request is longer than ", parser_->max_head_bytes, " bytes"));
+          absl::StrCat("the request's headers exceed ", parser_->max_head_bytes, " bytes"));
     }
     if (IsFolded(bytes.substr(0, end))) {
       return absl::InvalidArgumentError("the request is not HTTP/1.1: a header is folded over several lines");
