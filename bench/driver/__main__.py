@@ -5,7 +5,7 @@ import pathlib
 import shlex
 import sys
 
-from driver import against, command, decode, engine, footprint, maps, mix, peers, ratio_plot, report, servers
+from driver import against, against_service, command, decode, engine, footprint, maps, mix, peers, ratio_plot, report, servers
 from driver.setup import ROOT, Setup
 
 PARTS = {
@@ -22,8 +22,11 @@ PARTS = {
 PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}
 # {part: case names for --cases}
 CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
-    "servers": [servers.what(precision) for precision in servers.GOALS]}
-AGAINST = {"against": ("Against another build", against.measure)}
+    part: [servers.what(precision) for precision in servers.GOALS] for part in ("servers", "service")}
+AGAINST = {
+    "against": ("Engine and training against another build", against.measure),
+    "service": ("JPEG service against another build", against_service.measure),
+}
 
 
 def check_cases(parser, arguments):
@@ -41,22 +44,22 @@ def parse():
     parser = command.parser("script/bench", "Measures Vitrine and writes bench/results/.",
                             "two short rounds, to see that everything runs; the figures mean nothing")
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
-                        help="build folder of another commit: serving and training of both, interleaved, and no other part")
+                        help=f"build folder of another commit: compares both builds, interleaved; the parts are {', '.join(AGAINST)}")
     parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all but peers where none is "
                         f"named. After peers: of {', '.join(peers.PEERS)}; all where none is named")
     parser.add_argument("--cases", default="", metavar="TEXT",
-                        help="of engine, narrow, imported and servers, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
+                        help="of engine, narrow, imported, servers and service, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
     parser.add_argument("--name", help="last part of the result's file name (default bench, or peers)")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "models/bundled", help="models to measure")
     parser.add_argument("--python", default=sys.executable, help="Python with torch")
     arguments = parser.parse_args()
     arguments.table = AGAINST if arguments.against else PARTS
-    if arguments.parts[:1] == ["peers"]:
+    if arguments.parts[:1] == ["peers"] and not arguments.against:
         command.check_names(parser, "peer", arguments.parts[1:], peers.PEERS)
         arguments.cases, arguments.parts, arguments.name = " ".join(arguments.parts[1:]), ["peers"], arguments.name or "peers"
         return arguments
-    arguments.parts = list(AGAINST) if arguments.against else arguments.parts or [part for part in PARTS if part != "peers"]
+    arguments.parts = arguments.parts or [part for part in arguments.table if part != "peers"]
     command.check_names(parser, "part", arguments.parts, arguments.table)
     check_cases(parser, arguments)
     return arguments
@@ -78,6 +81,8 @@ def main():
     output = arguments.output or (arguments.build / "bench.md" if arguments.quick else
                                   ROOT / "bench" / "results" / f"{started}-{arguments.name or 'bench'}.md")
     used = setup(pathlib.Path())
+    other = ([f"other build: revision {report.output('git', '-C', used.against, 'rev-parse', '--short=12', 'HEAD')}"]
+             if used.against else [])
     origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
     versions = report.versions(torch)  # taken before the measurements, because later commits do not count
     sections = []
@@ -88,7 +93,7 @@ def main():
             plot = output.with_name(f"{output.stem}-{part}.svg")
             plot.write_text(ratio_plot.svg(arguments.table[part][0] + ": times as fast", rows))
             sections.append(f"![{arguments.table[part][0]}]({plot.name})\n")
-        facts = report.machine() + versions + [
+        facts = report.machine() + versions + other + [
             f"load average before {before}, after {load_average()} (1, 5, 15 minutes)",
             f"pictures: {used.photographs()[1]}",
             f"workers and server pinned to core {used.core}, load generator to core {used.other_core}, where no row says "
