@@ -63,10 +63,10 @@ absl::Status MakeToken(const std::string& name, const std::string& file, std::os
       absl::StrCat("vitrine_", absl::WebSafeBase64Escape(std::string(reinterpret_cast<char*>(random), sizeof(random))));
   const FileDescriptor opened(open(file.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!opened.valid()) return Unwritable(file, errno);
-  // Prints the token before the file makes it valid, because a token that was only in the file would be lost.
+  // Prints the token before the file makes it valid. The file has only a hash, so an unprinted token would be lost.
   out << token << "\n" << std::flush;
   if (!out.good())
-    return absl::UnavailableError(absl::StrCat("the token cannot be printed; ", file, " has not got it"));
+    return absl::UnavailableError(absl::StrCat("the token cannot be printed; ", file, " does not contain it"));
   const absl::Status appended = AppendLine(opened, file, absl::StrCat(name, " sha256:", Sha256Hex(token)));
   if (appended.ok()) return appended;
   return absl::Status(appended.code(), absl::StrCat(appended.message(), "; the printed token is not valid"));

@@ -29,7 +29,7 @@ constexpr absl::Duration kProbeDeadline = absl::Seconds(30);
 constexpr absl::Duration kLongestPatience = absl::Minutes(2);
 constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
-constexpr double kPlainSeconds = 15;  // longer than the default measurement, which needs no progress
+constexpr double kPlainSeconds = 15;  // progress interval without a terminal, longer than a default run
 
 // Returns true if every request would fail with the error of the probe. An overloaded server can still be measured.
 bool IsFatal(const absl::Status& status) {
@@ -108,7 +108,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sets the model of the classes that name none: the only model that is ready.
+  // Gives the classes without a model the only model that is ready.
   static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
     std::string only;
     for (RequestClass& one : classes) {
@@ -292,7 +292,7 @@ class Bench {
     const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";
     return absl::StrFormat(
-        " That is what server and generator reach together: at %.1f requests/s twice %s. The server alone may reach "
+        " The load generator may be the limit: at %.1f requests/s, in both measurements %s. The server alone may reach "
         "more: give the generator a core of its own, or more --threads and --connections.",
         point.offered, reason);
   }
@@ -300,8 +300,7 @@ class Bench {
   std::string SearchVerdict(double low) const {
     if (!report_.best.has_value()) {
       if (report_.samples.has_value()) {
-        return absl::StrFormat("No rate meets the goal (%s) most of the times that it is measured.",
-                               report_.setting.goal);
+        return absl::StrFormat("At no rate did most measurements meet the goal (%s).", report_.setting.goal);
       }
       return absl::StrFormat("Not even %.1f requests/s meet the goal (%s).", low, report_.setting.goal);
     }

@@ -33,13 +33,13 @@ absl::StatusOr<std::vector<Part>> ReadParts(const std::vector<std::string>& fold
     }
     RETURN_IF_ERROR(index.status());
     if (!parts.empty()) {
-      // A part without an answer has no precision, so any precision would equal that of such a part.
+      // Compares with a part that has a precision, if there is one: a part without answers has none, and matches any.
       const auto known =
           std::ranges::find_if(parts, [](const Part& part) { return !part.index.settings.precision.empty(); });
       const Part& first = known == parts.end() ? parts.front() : *known;
       if (const absl::Status same = CheckSameScores(first.index.settings, index->settings); !same.ok()) {
         return absl::FailedPreconditionError(absl::StrCat(
-            first.folder, " and ", folder, " are no parts of one run: ", same.message(), " in the second"));
+            first.folder, " and ", folder, " are not shards of one run: ", same.message(), " in the second"));
       }
     }
     const auto images = ImagesOf(index->shard, index->settings.images);
@@ -79,7 +79,7 @@ absl::Status CheckCoverage(const std::vector<Part>& parts) {
   return absl::FailedPreconditionError(absl::StrJoin(faults, "; "));
 }
 
-// Makes `to` a hard link to `from`, or a synced copy where links are not possible.
+// Makes `to` a hard link to `from` or, if links are not possible, a synced copy.
 absl::Status LinkOrCopy(const fs::path& from, const fs::path& to) {
   std::error_code error;
   fs::remove(to, error);  // leftover of a merge that was killed

@@ -27,9 +27,10 @@ CLI::App* AddHeadCommand(CLI::App& app, HeadOptions& options) {
   });
   head->footer(
       "Only the last layer is new, and it is computed in one pass over the images, without training. The classes\n"
-      "are the folder names in sorted order. The accuracy in the output is that of images which the layer was not\n"
-      "fitted on. Without NAME, servers of MODEL whose classes differ keep their version until they restart or\n"
-      "the new one is labelled stable.\n"
+      "are the folder names in sorted order. The printed accuracy is that of images the layer was not fitted to.\n"
+      "Without NAME, the version is published as one of MODEL. If its classes differ from those of the version "
+      "before,\n"
+      "running servers keep that version until they restart or the new version is labelled stable.\n"
       "  vitrine-repo head my-models dinov2 pets --data imagefolder:photos\n"
       "  vitrine-repo head my-models vit@2 pets --data imagefolder:photos --kind prototypes");
   return head;

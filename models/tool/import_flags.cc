@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Returns a check of a flag's number. CLI11 itself rejects text that is no number.
+// Returns a check for a flag's value. `fault_of` returns a number's error. CLI11 itself rejects text that is no number.
 std::function<std::string(const std::string&)> NumberFor(std::string (*fault_of)(double)) {
   return [fault_of](const std::string& text) {
     double number = 0;
@@ -75,7 +75,8 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
           "--from", options.source,
           "library that named the tensors: timm, huggingface or\nopenclip; default: as the model's JSON file says")
       ->check(CLI::IsMember({"timm", "huggingface", "openclip"}));
-  import->add_option("--arch", options.arch, "name of the architecture in that library; default: likewise");
+  import->add_option("--arch", options.arch,
+                     "name of the architecture in that library; default: as the\nmodel's JSON file says");
   import->add_option("--labels", options.labels,
                      "text file (line i: label of class i) or config.json; default:\n"
                      "labels of the model's config.json, else ImageNet-1k's");
@@ -91,7 +92,7 @@ CLI::App* AddImportCommand(CLI::App& app, ImportOptions& options) {
           ->needs("--labels");
   import
       ->add_option("--logit-scale", options.logit_scale,
-                   "factor of the cosines of --zero-shot; default: CLIP's own, in the\nfile or 100")
+                   "factor of the cosines of --zero-shot; default: the file's\nlogit_scale, or 100 if it has none")
       ->check(PositiveNumber())
       ->needs(vectors);
   AddPullOptions(*import, *weights, options);

@@ -8,13 +8,13 @@ namespace vitrine {
 namespace {
 
 constexpr char kAddresses[] =
-    "Addresses, and where credentials come from. Each is renewed before it expires.\n"
+    "Addresses, and where credentials come from. Credentials are renewed before they expire.\n"
     "  s3://BUCKET[/PREFIX]               as for the aws command: environment, web identity (IRSA), profile, assumed "
     "role,\n"
     "                                     container, instance (IMDSv2)\n"
     "  gs://BUCKET[/PREFIX]               $GOOGLE_APPLICATION_CREDENTIALS, gcloud's default, metadata server\n"
     "  az://ACCOUNT/CONTAINER[/PREFIX]    $AZURE_STORAGE_SAS_TOKEN, workload identity, managed identity\n"
-    "  oci://HOST/NAME                    a registry of containers; ~/.docker/config.json\n"
+    "  oci://HOST/NAME                    a container registry; login from ~/.docker/config.json\n"
     "  https://HOST/FOLDER                a web server; only for pull, without credentials. FOLDER/index.json comes "
     "from\n"
     "                                     vitrine-repo list DIR --format json > DIR/index.json\n"

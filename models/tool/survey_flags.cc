@@ -12,8 +12,8 @@ CLI::App* AddSurveyCommand(CLI::App& app, SurveyOptions& options) {
       ->required();
   survey->add_flag("--json", options.json, "print a JSON array");
   survey->footer(
-      "Reads the JSON files and the header of the weights, not the weights. Exits with 0 also if none\ncan be "
-      "served, and with 1 if there is no model.\n"
+      "Reads the JSON files and the header of the weights, not the weights. Exits with 0 even if no model\ncan be "
+      "served, and with 1 if MODEL names none.\n"
       "  vitrine-repo survey models-of-ours.txt hf:timm/deit_tiny_patch16_224.fb_in1k");
   return survey;
 }

@@ -118,8 +118,8 @@ def index(library):
 
 
 def experiment_section(experiment, library):
-    lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs, about "
-             f"{experiment.hours:g} hours of two cores, scores `{experiment.metric}`"
+    lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs take about "
+             f"{experiment.hours:g} hours on two cores. The score is `{experiment.metric}`"
              f"{' (lower is better)' if experiment.lower_is_better else ''}.", ""]
     if experiment.needs:
         lines += [f"**Needs first:** {experiment.needs}.", ""]

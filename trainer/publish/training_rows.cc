@@ -74,7 +74,7 @@ Parts Mixings(const v1::Mixing& mixing) {
   if (mixing.cutmix_alpha() > 0) parts.push_back(absl::StrFormat("CutMix with alpha %g", mixing.cutmix_alpha()));
   if (parts.empty()) return parts;
   parts.push_back(
-      absl::StrFormat("of a batch with probability %g", mixing.has_probability() ? mixing.probability() : 1));
+      absl::StrFormat("applied to a batch with probability %g", mixing.has_probability() ? mixing.probability() : 1));
   if (parts.size() > 2) {
     parts.push_back(absl::StrFormat("CutMix with probability %g of these",
                                     mixing.has_switch_to_cutmix() ? mixing.switch_to_cutmix() : 0.5F));
@@ -100,14 +100,14 @@ Parts Regularisation(const v1::Recipe& recipe) {
   return parts;
 }
 
-// Describes a step's actual size. With small data sets it is below the recipe's step size.
+// Describes the actual number of images per step. It is below the recipe's number if the data set is small.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;
   std::string text = absl::StrFormat("%d images", position.samples_per_step);
   if (batches > 1) absl::StrAppendFormat(&text, ", %d batches of %d", batches, batch);
   if (batch < recipe.batch()) {
-    absl::StrAppendFormat(&text, "; the recipe asks for %d, the data are too few", recipe.batch() * batches);
+    absl::StrAppendFormat(&text, "; the recipe has %d, but the data set is too small", recipe.batch() * batches);
   }
   return text;
 }

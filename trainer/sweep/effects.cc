@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Scores of runs; a key has the labels of the other axes and the seed.
+// Scores of runs. The key is a run's labels on the other axes, and its seed.
 using Scores = std::map<std::pair<std::vector<std::string>, uint64_t>, double>;
 
 Scores ScoresOf(const SweepGrid& grid, const std::vector<PointSummary>& points, size_t axis, const std::string& value) {
@@ -145,7 +145,7 @@ std::string EffectsInWords(const SweepGrid& grid, const std::vector<ValueEffect>
       std::ranges::count_if(effects, [](const ValueEffect& effect) { return effect.test.has_value(); });
   std::string text = absl::StrFormat(
       "Mean over the grid. Each value is compared with the first of its axis by pairs of runs that share the seed and "
-      "the other axes (t test). P, HOLM is corrected for %d comparisons and shows a difference below 0.05",
+      "the other axes (t test). P, HOLM is corrected for %d comparisons; a value below 0.05 shows a difference",
       comparisons);
   if (AnyFewPairs(effects)) {
     absl::StrAppend(&text, "; below ", kFewPairs, " pairs, only if all differences have one sign");

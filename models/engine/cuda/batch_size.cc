@@ -49,8 +49,9 @@ bool BatchSize::Fits() const {
 absl::Status BatchSize::Check() const {
   if (Fits()) return absl::OkStatus();
   return absl::ResourceExhaustedError(absl::StrCat("a batch of ", images_, " images, ", cells_, " cells and ", pixels_,
-                                                   " pixels exceeds the engine's ", limits_->images, ", ",
-                                                   limits_->cells, " and ", limits_->pixels));
+                                                   " pixels exceeds the limits (", limits_->images, " images, ",
+                                                   limits_->cells, " cells, ", limits_->pixels,
+                                                   " pixels, or the largest map of a stem)"));
 }
 
 }  // namespace vitrine::cuda

@@ -55,10 +55,10 @@ absl::Status RefuseImages(std::string_view sentence) {
   return AboutMember(absl::InvalidArgumentError({sentence.data(), sentence.size()}), kInput);
 }
 
-// Returns true if the text begins like base64 of a file of a known type. Later damage is reported when the whole text
-// is decoded.
+// Returns true if the text begins like base64 of a file of a known type. Damage after the beginning is reported when
+// the whole text is decoded.
 bool BeginsLikeFile(absl::string_view text) {
-  constexpr size_t kBegin = 64;  // characters of base64, a whole number of bytes
+  constexpr size_t kBegin = 64;  // characters of base64, which encode 48 bytes
   std::string digits;
   for (const char c : text) {
     if (digits.size() == kBegin) break;
@@ -79,8 +79,8 @@ absl::Status AddImage(const json& text, std::string_view place, inference::Model
   const std::string_view mistake = MistakenForBase64(image);
   if (!mistake.empty()) return RefuseImages(absl::StrCat(std::string(place), " ", std::string(mistake)));
   if (!absl::StartsWithIgnoreCase(image, "data:") && !BeginsLikeFile(image)) {
-    return RefuseImages(absl::StrCat(
-        std::string(place), " is no image: text is not accepted; this model embeds images: send base64 or a data URL"));
+    return RefuseImages(absl::StrCat(std::string(place),
+                                     " is not an image; this server embeds images only: send base64 or a data URL"));
   }
   message.mutable_inputs(0)->mutable_contents()->add_bytes_contents(image);
   return absl::OkStatus();
@@ -129,7 +129,8 @@ absl::Status SetAddress(const json& document, inference::ModelInferRequest& mess
 absl::Status AddEmbedding(const json& document, inference::ModelInferRequest& message) {
   OutputTensor& output = *message.add_outputs();
   output.set_name(kEmbedding);
-  ASSIGN_OR_RETURN(const json* feature, Member(document, "feature", &json::is_string, "\"class\" or \"mean\""));
+  ASSIGN_OR_RETURN(const json* feature,
+                   Member(document, "feature", &json::is_string, "\"projection\", \"class\" or \"mean\""));
   if (feature != nullptr && *feature == "registers") {
     return absl::InvalidArgumentError(
         "\"feature\" is \"registers\", which are several vectors per image; request them at /v2 or with :classify");

@@ -44,7 +44,7 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
                                   kMaxBatch, " in a request"));
 }
 
-// Splits raw contents into elements; each follows its length.
+// Splits raw contents into elements; each element follows its length.
 absl::StatusOr<std::vector<std::string_view>> CutElements(std::string_view raw, int64_t batch) {
   std::vector<std::string_view> elements;
   for (int64_t i = 0; i < batch; ++i) {
@@ -91,8 +91,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the decoded file. If base64 is not declared, decodes an element only if it is no image file, but
-// is the base64 of an image or another known file.
+// Replaces base64 by the decoded file. If base64 is not declared, keeps an element that is an image file, or that does
+// not decode to a file of a known type. Rejects texts that MistakenForBase64 recognizes.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
@@ -152,8 +152,8 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
 absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView* view) {
   const bool is_float = input.datatype() == "FP32";
   if (input.shape_size() != 4) {
-    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; of ", input.datatype(),
-                                    " it must be [n, H, W, C] or [n, C, H, W]"));
+    return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; an input of ", input.datatype(),
+                                    " must have the shape [n, H, W, C] or [n, C, H, W]"));
   }
   if (std::any_of(input.shape().begin() + 1, input.shape().end(), [](int64_t n) { return n < 1 || n > kMaxSide; })) {
     return RefuseInput(absl::StrCat("has the shape ", ShapeText(input), "; each side must be 1 to ", kMaxSide));
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   std::string packed;
   if (input.datatype() == "FP32") {
     const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
-    // data() is null if empty, which memcpy does not allow
+    // not memcpy, because data() is null if there are no values
     packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));
     return packed;
   }

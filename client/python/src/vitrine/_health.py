@@ -14,8 +14,8 @@ Request: Any = _descriptors.message("vitrine.details.HealthRequest")
 Response: Any = _descriptors.message("vitrine.details.HealthResponse")
 
 _SERVING = 1
-# Pauses between requests in seconds: the first one, which is doubled up to the last one. A server answers thousands of
-# requests per second.
+# Pauses between requests in seconds. The first pause doubles until it reaches the last one. A server answers thousands
+# of requests per second.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 # Errors that may pass while the server starts. All others are errors of the client, or of a server that is not Vitrine.
 _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors.ResourceExhausted, errors.Cancelled)
@@ -31,7 +31,7 @@ class Readiness:
         self._model = model or None
         self._time = time_left(setting, deadline)
         self._next_pause = _FIRST_PAUSE
-        self._why = "it was not asked"
+        self._why = "no request was sent yet"
 
     @property
     def remaining(self) -> float:
@@ -50,7 +50,7 @@ class Readiness:
         # The last request may be cut off by the deadline; an earlier state is more informative.
         if isinstance(error, errors.NotFound):
             self._why = "the server has no such model; client.models() lists all models"
-        elif not isinstance(error, errors.DeadlineExceeded) or self._why == "it was not asked":
+        elif not isinstance(error, errors.DeadlineExceeded) or self._why == "no request was sent yet":
             self._why = str(error)
         return False
 

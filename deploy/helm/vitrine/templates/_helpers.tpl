@@ -10,7 +10,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/component: server
 {{- end }}
 
-{{/* Labels of every object but the headless Service. */}}
+{{/* Labels of every object except the headless Service. */}}
 {{- define "vitrine.labels" -}}
 {{ include "vitrine.selector" . }}
 {{ include "vitrine.commonLabels" . }}

@@ -198,7 +198,10 @@ absl::StatusOr<VersionId> Update(const Source& source, const fs::path& cache) {
     why = absl::StrCat("the model was never imported here; ", why);
   }
   if (absl::StrContains(why, "--")) {
-    absl::StrAppend(&why, "; flags are those of `vitrine-repo import`: serve with --repository what it publishes");
+    absl::StrAppend(
+        &why,
+        "; these are flags of `vitrine-repo import`: publish the model with it, and give that repository to "
+        "--repository");
   }
   return absl::Status(made.status().code(), why);
 }
