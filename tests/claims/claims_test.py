@@ -111,7 +111,7 @@ class Audit(Copy):
     def assert_complains(self, pattern):
         self.assertTrue(any(re.search(pattern, text) for text in self.complaints()), self.complaints())
 
-    def test_names_a_word_that_its_finding_contradicts(self):
+    def test_names_a_verdict_that_its_finding_contradicts(self):
         self.change("data/000.toml", 'id = "Q8"\nplace = "Table 2"\nsays = "Eighteen sizes of models."\nevidence = "arithmetic"\n'
                     'word = "contradicted by its own table"',
                     'id = "Q8"\nplace = "Table 2"\nsays = "Eighteen sizes of models."\nevidence = "arithmetic"\nword = "consistent"')
@@ -182,7 +182,7 @@ class Runs(Copy):
         self.assertIn("01-digits-small: task=SORT,attention=KV,seed=3 is no cell of the grid", self.complaints())
         self.assertIn("01-digits-small: task=COPY,attention=KV,seed=3 is there twice", self.complaints())
 
-    def test_the_word_of_runs_is_that_of_their_rules(self):
+    def test_the_verdict_of_runs_follows_their_rules(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.change("data/004.toml", 'says = "Copy is solved, 1.0."\nevidence = "outputs"\nword = "confirmed"',
                     'says = "Copy is solved, 1.0."\nevidence = "reduced"\nword = "does not hold here"')
@@ -217,7 +217,7 @@ class Rules(unittest.TestCase):
         self.assertEqual(verdict.word, "holds here")
         self.assertIn("sign test p 0.25", verdict.text)
 
-    def test_the_sign_test_is_about_the_side_of_the_bound(self):
+    def test_the_sign_test_compares_with_the_bound(self):
         rule = self.rule(compare="level", to={}, low=0.99)
         self.assertIn("sign test p 1", self.judge(rule, {"a": [1.0, 0.97, 1.0]}).text)
 
@@ -286,13 +286,13 @@ class History(Copy):
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "c")
 
-    def test_a_rule_from_before_its_result_is_valid(self):
+    def test_a_rule_older_than_its_result_is_valid(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.assertEqual(history.check(self.root, ["01-digits-small"]), ["runs/01-digits-small.csv is not committed"])
         self.commit()
         self.assertEqual(history.check(self.root, ["01-digits-small"]), [])
 
-    def test_a_rule_that_was_changed_after_its_result_is_an_error(self):
+    def test_a_rule_changed_after_its_result_is_an_error(self):
         self.add_runs("01-digits-small", digit_rows({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0}))
         self.commit()
         self.change("data/004.toml", "high = 0.9\n", "high = 0.95\n")

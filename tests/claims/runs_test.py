@@ -119,7 +119,7 @@ class Take(Sweeps):
         self.claims("build")
         self.assertEqual(self.complaints(), [])
 
-    def test_failed_takes_only_runs_that_failed(self):
+    def test_failed_selects_only_failed_runs(self):
         write_sweep(self.work, self.experiment, finished=26)
         last = "task=COPY,attention=KV,seed=3"
         self.assert_refuses(self.take("--failed"), f"{last} has not started, so it has not failed")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares stored texts with the client's output for constructed answers and models. Every field of an answer or a
-// model has a different value.
+// Compares stored texts with the client's output for constructed answers and models. All fields of an answer or a model
+// have different values.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
@@ -39,7 +39,7 @@ v1::ClassifyResponse AnswerWithDistances() {
   return answer;
 }
 
-TEST(Printed, LinesForPrograms) {
+TEST(Printed, JsonLinesEqualTheStoredFile) {
   const v1::ClassifyResponse answer = AnswerWithDistances();
   v1::ClassifyResponse embedded;
   *embedded.add_features() = Filled<v1::Feature>();
@@ -64,7 +64,7 @@ TEST(Printed, LinesForPrograms) {
           ModelEventLine(event, time)));
 }
 
-TEST(Printed, PagesOfAModel) {
+TEST(Printed, ModelPagesEqualTheStoredFile) {
   std::string pages;
   for (const int width : {20, 28, 29, 60, 100}) {
     absl::StrAppend(&pages, ModelPage(Ready(), {.width = width, .colour = width == 60}), "-----\n");
@@ -92,7 +92,7 @@ TEST(Printed, PagesOfAModel) {
   ExpectStored("client_model_pages.txt", pages);
 }
 
-TEST(Printed, TablesOfModels) {
+TEST(Printed, ModelTablesEqualTheStoredFile) {
   v1::ListModelsResponse list;
   *list.add_versions() = Ready();
   for (const v1::ModelState state : {v1::LOADING, v1::RETIRING, v1::FAILED, v1::READY, v1::READY, v1::READY}) {
@@ -115,7 +115,7 @@ TEST(Printed, TablesOfModels) {
   ExpectStored("client_models.txt", tables);
 }
 
-TEST(Printed, HowModelsAreServed) {
+TEST(Printed, ServingTextsEqualTheStoredFile) {
   v1::ModelServingStatus full = Filled<v1::ModelServingStatus>();
   full.set_unloaded(false);
   full.set_memory_bytes(123'456'789);
@@ -149,7 +149,7 @@ TEST(Printed, HowModelsAreServed) {
   ExpectStored("client_serving.txt", text);
 }
 
-TEST(Printed, PagesOfClassifiedImages) {
+TEST(Printed, ClassificationPagesEqualTheStoredFile) {
   const v1::ClassifyResponse answer = AnswerWithDistances();
   std::string pages;
   for (const int width : {30, 60, 90, 120, 150}) {
@@ -188,7 +188,7 @@ std::string Utf8(uint32_t point) {
 }
 
 // Lists the code points at which the display width or the printed form changes.
-TEST(Printed, WidthsOfAllCharacters) {
+TEST(Printed, CharacterWidthsEqualTheStoredFile) {
   std::string ranges, before;
   for (uint32_t point = 0; point < 0x110000; ++point) {
     const std::string character = Utf8(point), shown = Printable(character);

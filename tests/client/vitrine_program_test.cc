@@ -88,7 +88,7 @@ TEST_F(VitrineProgram, AcceptsImagesFromFilesListsAndStandardInput) {
 TEST_F(VitrineProgram, SendsTraceIdsThatAppearInTheServersLog) {
   const std::string one = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7", other(32, 'a');
   const std::string parent = "00-" + one + "-" + span + "-01";
-  // Expects that the server's log has `wanted` lines about requests with this trace within ten seconds.
+  // Waits up to ten seconds until the server's log has `wanted` lines about requests with this trace.
   const auto logged = [&](const std::string& method, const std::string& trace, int wanted) {
     const std::regex line("request method=" + method + " [^\n]*trace_id=" + trace + " span_id=" + span);
     std::string log;
@@ -132,8 +132,8 @@ TEST_F(VitrineProgram, HelpOfEveryCommandHasAnExample) {
 }
 
 TEST_F(VitrineProgram, ReportsHealth) {
-  // The server reports readiness before the model computes its first result. The health of the model becomes SERVING
-  // only after this result.
+  // The server reports readiness before the model computes its first result. The model's health becomes SERVING only
+  // after that result.
   const std::string health = kVitrine + "health model/kv-pos-mnist" + at_;
   const Ran known = Shell(folder_, "for i in {1..100}; do " + health + " >said && break; sleep 0.1; done; cat said");
   EXPECT_EQ(known.out, "SERVING\n");
@@ -206,7 +206,7 @@ TEST_F(VitrineProgram, FailsIfItsOutputIsLost) {
   folder_.Write("tokens", "# callers\n");
   const Ran token = Shell(folder_, kVitrine + "token new ci --out tokens >/dev/full");
   EXPECT_EQ(token.exit_code, 1);
-  EXPECT_THAT(token.errors, StartsWith("vitrine: the token cannot be printed; tokens has not got it\n" + lost));
+  EXPECT_THAT(token.errors, StartsWith("vitrine: the token cannot be printed; tokens does not contain it\n" + lost));
   EXPECT_EQ(folder_.Read("tokens"), "# callers\n");
 }
 
@@ -278,8 +278,8 @@ TEST_F(VitrineProgram, DescribesInvalidAddressesImagesAndPorts) {
               HasSubstr("may be that of vitrine-server --admin or --health-listen: give the host:port of --listen"));
 }
 
-// Runs against a server whose policy allows the token only to classify.
-TEST(VitrineProgramOfACaller, ACallerWhoMayOnlyClassifyCanClassify) {
+// The server's policy allows callers with this token only to classify.
+TEST(VitrineProgramWithPolicy, ACallerWithOnlyClassifyRightsCanClassify) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));
   folder.Write("tokens", "app sha256:" + Sha256Hex(std::string(48, 'a')) + "\n");

@@ -40,7 +40,7 @@ TEST(ChosenPath, AnUnknownNameIsRefusedWithTheKnownNames) {
   }
 }
 
-TEST(ChosenPath, APathThatTheCpuCannotRunIsRefusedWithThosePossible) {
+TEST(ChosenPath, AnUnsupportedPathIsRefusedWithTheSupportedNames) {
   const absl::Status status = ChoosePath("avx512", kOld).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(status.message(), "VITRINE_ISA is avx512, which this CPU cannot run; it can run portable, avx2");

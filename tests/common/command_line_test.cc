@@ -36,7 +36,7 @@ std::string Said(std::vector<std::string> flags) {
   return ::testing::internal::GetCapturedStderr();
 }
 
-TEST(ParseCommandLine, SaysWhatAValueMustBe) {
+TEST(ParseCommandLine, ErrorsStateTheRequirementOnAValue) {
   EXPECT_THAT(Said({"--bytes", "256MiB"}), HasSubstr("--bytes = 256MiB; write a whole number of bytes\n"));
   EXPECT_THAT(Said({"--fraction", "half"}), HasSubstr("--fraction = half; write a number\n"));
   EXPECT_THAT(Said({"--page=maybe"}), HasSubstr("write true or false\n"));

@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-TEST(NumberCheck, RejectsWhatIsNoNumberOfTheRange) {
+TEST(NumberCheck, RejectsInvalidAndOutOfRangeNumbers) {
   for (const char* text : {"nan", "-nan", "NAN", "inf", "-1", "x", ""}) {
     EXPECT_EQ(NumberFrom(0, 0.5)(std::string(text)), "\"" + std::string(text) + "\" is not a number from 0 to 0.5");
     EXPECT_EQ(PositiveNumber()(std::string(text)), "\"" + std::string(text) + "\" is not a number above 0");

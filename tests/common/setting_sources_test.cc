@@ -123,7 +123,7 @@ TEST(SettingSources, AnInvalidLineIsRefusedAndHidesNoOtherLine) {
   }
 }
 
-TEST(SettingSources, FlagsThatAreNoSettingsCannotBeInAFileOrVariable) {
+TEST(SettingSources, OnlySettingsCanBeInAFileOrVariable) {
   for (const std::string key : {"check", "help", "config"}) {
     EXPECT_THAT(Fault(key + " = true"), HasSubstr("there is no setting " + key)) << key;
   }

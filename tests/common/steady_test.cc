@@ -27,7 +27,7 @@ TEST(UntilSteady, ContinuesWhileTimesDecrease) {
   EXPECT_TRUE(rounds.steady);
 }
 
-TEST(UntilSteady, ReportsThatItGaveUp) {
+TEST(UntilSteady, StopsAtItsLimitOfRounds) {
   const Rounds rounds = Of({64, 32, 16, 8, 4, 2, 1}, 5);
   EXPECT_EQ(rounds.done, 5);
   EXPECT_FALSE(rounds.steady);

@@ -54,7 +54,7 @@ class Promtool(unittest.TestCase):
         done = promtool("check", "rules", "--lint=all", "--lint-fatal", *queries.RULES)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
-    def test_unit_tests_pass(self):
+    def test_promtool_unit_tests_pass(self):
         for path in CASES:
             with self.subTest(path.name):
                 done = promtool("test", "rules", path)
@@ -62,7 +62,7 @@ class Promtool(unittest.TestCase):
 
 
 class Rules(unittest.TestCase):
-    def test_every_alert_says_what_and_how_bad_and_where_to_read_on(self):
+    def test_every_alert_has_severity_description_and_runbook(self):
         for rule in rules("alert"):
             with self.subTest(rule["alert"]):
                 self.assertTrue(rule["alert"].startswith("Vitrine"))
@@ -71,7 +71,7 @@ class Rules(unittest.TestCase):
                 self.assertTrue(rule["annotations"]["description"].endswith("."))
                 self.assertEqual(rule["annotations"]["runbook_url"], f"{BASE}/{rule['alert']}.md")
 
-    def test_budgets_have_an_alert_each(self):
+    def test_each_budget_has_one_alert(self):
         """The alerts for all windows of a budget share one name and one runbook, since the steps do not depend on how
         fast the budget burns."""
         found = {}
@@ -81,7 +81,7 @@ class Rules(unittest.TestCase):
         windows = [("1h", "page"), ("6h", "ticket"), ("3d", "ticket")]
         self.assertEqual(found, {"VitrineErrorBudgetBurn": windows, "VitrineLatencyBudgetBurn": windows})
 
-    def test_every_alert_is_seen_to_fire_and_to_be_silent(self):
+    def test_every_alert_is_tested_firing_and_silent(self):
         fires, silent = set(), set()
         for path in CASES:
             for test in yaml.safe_load(path.read_text())["tests"]:
@@ -120,7 +120,7 @@ class SetRunbooks(unittest.TestCase):
     def run_with(self, *arguments):
         return subprocess.run([self.tree / "script/dev/set-runbooks", *arguments], text=True, capture_output=True, check=False)
 
-    def test_every_address_follows(self):
+    def test_every_runbook_address_can_be_changed(self):
         done = self.run_with("https://wiki.example/vitrine/pages/")
         self.assertEqual(done.returncode, 0, done.stderr)
         left, moved = [], set()
@@ -134,13 +134,13 @@ class SetRunbooks(unittest.TestCase):
 
 
 class Runbooks(unittest.TestCase):
-    def test_alerts_and_runbooks_are_one_to_one(self):
+    def test_each_alert_has_one_runbook(self):
         alerts = {rule["alert"] for rule in rules("alert")}
         self.assertEqual({path.stem for path in RUNBOOKS}, alerts)
         table = (queries.ROOT / "docs/operations/monitoring.md").read_text()
         self.assertEqual(set(re.findall(r"^\| \[(Vitrine\w+)\]", table, re.M)), alerts)
 
-    def test_every_runbook_answers_the_three_questions(self):
+    def test_every_runbook_has_the_three_sections(self):
         for path in RUNBOOKS:
             with self.subTest(path.name):
                 text = path.read_text()
@@ -148,7 +148,7 @@ class Runbooks(unittest.TestCase):
                 self.assertEqual(re.findall(r"^## .*", text, re.M), HEADINGS)
                 self.assertIn("```", text, "a runbook has something to type")
 
-    def test_every_runbook_can_be_followed_under_kubernetes(self):
+    def test_every_runbook_has_kubernetes_instructions(self):
         """Under Kubernetes there is no --admin, and every port must be forwarded."""
         for path in RUNBOOKS:
             with self.subTest(path.name):
@@ -159,7 +159,7 @@ class Runbooks(unittest.TestCase):
                     if "--admin" in step:
                         self.assertIn("Kubernetes:", step)
 
-    def test_logs_of_several_pods_are_whole(self):
+    def test_logs_of_several_pods_are_complete(self):
         """With a selector, kubectl shows only the last ten lines of each pod, even with --since."""
         for path in [*RUNBOOKS, REACHING]:
             for line in commands(path.read_text()):
@@ -167,7 +167,7 @@ class Runbooks(unittest.TestCase):
                     self.assertIn("--tail=-1", line, path.name)
 
     @unittest.skipUnless(PROGRAMS and pathlib.Path(PROGRAMS, "vitrine").is_file(), "VITRINE_BIN names no programs")
-    def test_commands_exist(self):
+    def test_commands_and_flags_exist(self):
         """Every command and flag of our programs in a runbook is in the programs' help."""
         helps = {}
 

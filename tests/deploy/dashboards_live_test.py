@@ -66,7 +66,7 @@ class Live(unittest.TestCase):
         return [(name, panel) for name, dashboard in queries.load_dashboards().items()
                 for panel in queries.panels(dashboard)]
 
-    def test_no_panel_is_empty(self):
+    def test_every_panel_has_data(self):
         for name, panel in self.panels():
             for target in panel["targets"]:
                 if OF_A_GPU.search(target["expr"]):
@@ -80,7 +80,7 @@ class Live(unittest.TestCase):
                         self.assertTrue(any(label in series["metric"] for series in found),
                                         f"the legend names {label}, which no series has: {expression}")
 
-    def test_no_recording_rule_is_empty_and_every_rule_can_be_evaluated(self):
+    def test_every_rule_can_be_evaluated(self):
         for group in self.scene.ask("rules")["groups"]:
             for rule in group["rules"]:
                 with self.subTest(rule["name"]):
@@ -88,7 +88,7 @@ class Live(unittest.TestCase):
                     if rule["type"] == "recording":
                         self.assertTrue(self.evaluate(rule["name"], instant=False))
 
-    def test_rules_ask_for_series_that_exist(self):
+    def test_rules_use_existing_series(self):
         """An alert with a misspelled metric or label would never fire."""
         for path in queries.RULES:
             for group in yaml.safe_load(path.read_text())["groups"]:
@@ -107,7 +107,7 @@ class Live(unittest.TestCase):
                     series = self.scene.ask("series", **{"match[]": queries.substitute(metric)})
                     self.assertTrue([one for one in series if label in one])
 
-    def test_what_was_done_to_the_server_shows(self):
+    def test_metrics_show_the_actions_on_the_server(self):
         for expression in ("sum(vitrine_requests_shed_total)", "sum(vitrine_requests_cancelled_total)",
                            'sum(vitrine_requests_total{model="unknown", code!="OK"})',
                            'sum(vitrine_requests_total{code="INVALID_ARGUMENT"})',
@@ -122,7 +122,7 @@ class Live(unittest.TestCase):
             with self.subTest(expression):
                 self.assertTrue(self.evaluate(f"{expression} > 0", instant=True))
 
-    def test_the_damaged_version_is_about_to_raise_its_alert(self):
+    def test_the_damaged_version_has_a_pending_alert(self):
         alerts = self.scene.ask("alerts")["alerts"]
         failing = [alert for alert in alerts if alert["labels"]["alertname"] == "VitrineLoadFailing"]
         self.assertEqual([alert["labels"]["version"] for alert in failing], ["3"])

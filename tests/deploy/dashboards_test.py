@@ -31,17 +31,17 @@ class Dashboards(unittest.TestCase):
         return [(dashboard, panel, f"{name}: {panel['title']}") for name, dashboard in self.dashboards.items()
                 for panel in queries.panels(dashboard)]
 
-    def test_the_five_of_them(self):
+    def test_there_are_five_dashboards(self):
         self.assertEqual(set(self.dashboards), {"overview", "batching", "models", "executors", "training"})
         self.assertEqual(len({dashboard["uid"] for dashboard in self.dashboards.values()}), 5)
         self.assertEqual(len({dashboard["title"] for dashboard in self.dashboards.values()}), 5)
 
-    def test_files_are_what_the_generator_makes(self):
+    def test_files_equal_the_generators_output(self):
         done = subprocess.run([sys.executable, queries.ROOT / "deploy/grafana/generate.py", "--check"], text=True,
                               capture_output=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-2000:] + done.stderr)
 
-    def test_a_reader_is_told_what_a_panel_shows(self):
+    def test_every_panel_has_description_and_unit(self):
         for _, panel, where in self.each_panel():
             with self.subTest(where):
                 self.assertIn(panel["type"], KINDS)
@@ -49,7 +49,7 @@ class Dashboards(unittest.TestCase):
                 self.assertTrue(panel["description"].endswith("."))
                 self.assertIn(panel["fieldConfig"]["defaults"]["unit"], UNITS)
 
-    def test_thresholds_rise_from_nothing(self):
+    def test_thresholds_are_increasing(self):
         for _, panel, where in self.each_panel():
             with self.subTest(where):
                 steps = panel["fieldConfig"]["defaults"].get("thresholds", {}).get("steps", [])
@@ -89,7 +89,7 @@ class Dashboards(unittest.TestCase):
                     for metric, _ in queries.selectors(expression):
                         self.assertTrue(metric in known or queries.family(metric) in known, metric)
 
-    def test_metrics_that_other_programs_have_too_name_the_job(self):
+    def test_shared_metrics_select_the_job(self):
         """Series of others may occur several times for an instance (Kubernetes' kubelet), which a join refuses."""
         for _, panel, where in self.each_panel():
             for target in panel["targets"]:
@@ -111,7 +111,7 @@ class Provisioning(unittest.TestCase):
         providers = yaml.safe_load((folder / "dashboards/vitrine.yaml").read_text())
         self.assertEqual([provider["type"] for provider in providers["providers"]], ["file"])
 
-    def test_the_data_source_knows_how_often_prometheus_scrapes(self):
+    def test_the_data_source_has_the_scrape_interval(self):
         sources = yaml.safe_load((queries.ROOT / "deploy/grafana/provisioning/datasources/vitrine.yaml").read_text())
         prometheus = yaml.safe_load((queries.ROOT / "deploy/prometheus/prometheus.yml").read_text())
         self.assertEqual(sources["datasources"][0]["jsonData"]["timeInterval"], prometheus["global"]["scrape_interval"])

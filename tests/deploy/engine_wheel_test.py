@@ -44,7 +44,7 @@ class EngineWheel(unittest.TestCase):
         self.assertLess(self.wheel.stat().st_size, 15_000_000)
         self.assertEqual(self.wheel.read_bytes(), make(self.folder / "two", 0o077).read_bytes())
 
-    def test_names_what_it_bundles_with_its_licence(self) -> None:
+    def test_lists_bundled_libraries_with_licences(self) -> None:
         with zipfile.ZipFile(self.wheel) as archive:
             names = archive.namelist()
             (bill,) = (json.loads(archive.read(name)) for name in names if name.endswith(".cdx.json"))

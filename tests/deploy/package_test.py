@@ -36,15 +36,17 @@ class Packages(unittest.TestCase):
         lines = subprocess.run(["dpkg-deb", "-c", self.packages[name]], check=True, capture_output=True, text=True).stdout.splitlines()
         return {line.split(maxsplit=5)[5].removeprefix("."): " ".join(line.split()[:2]) for line in lines}
 
-    def test_there_is_one_for_each_use(self) -> None:
+    def test_each_package_has_its_metadata(self) -> None:
         self.assertEqual(sorted(self.packages), ["vitrine-client", "vitrine-models", "vitrine-server"])
         version = (SOURCE / "VERSION").read_text().strip()
         for name, package in self.packages.items():
             self.assertTrue(field(package, "Version").startswith(f"{version}-1~deb"), field(package, "Version"))
             self.assertNotIn("\n\n", field(package, "Description"))
             self.assertIn(f"/usr/share/doc/{name}/copyright", self.listing(name))
+            if name != "vitrine-models":
+                self.assertIn(f"/usr/share/doc/{name}/copyright.fonts-dejavu-core", self.listing(name))
 
-    def test_programs_come_with_pages_and_completions(self) -> None:
+    def test_programs_have_manual_pages_and_completions(self) -> None:
         for name, programs in (("vitrine-server", ("vitrine-server", "vitrine-repo")), ("vitrine-client", ("vitrine",))):
             files = self.listing(name)
             for program in programs:
@@ -65,7 +67,7 @@ class Packages(unittest.TestCase):
     def control(self, file: str) -> str:
         return subprocess.run(["dpkg-deb", "-I", self.packages["vitrine-server"], file], check=True, capture_output=True, text=True).stdout
 
-    def test_libraries_are_debians(self) -> None:
+    def test_dependencies_are_debian_libraries(self) -> None:
         for name in ("vitrine-server", "vitrine-client"):
             needed = field(self.packages[name], "Depends")
             self.assertRegex(needed, r"libc6 \(>= [0-9.]+\)")
@@ -75,7 +77,7 @@ class Packages(unittest.TestCase):
         self.assertEqual(field(self.packages["vitrine-models"], "Architecture"), "all")
         self.assertEqual(field(self.packages["vitrine-models"], "Depends"), "")
 
-    def test_packing_again_gives_the_same_bytes(self) -> None:
+    def test_packages_are_reproducible(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, again in pack(folder).items():
                 digests = {hashlib.sha256(file.read_bytes()).hexdigest() for file in (self.packages[name], again)}

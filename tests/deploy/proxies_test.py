@@ -72,8 +72,8 @@ class Server:
         self.process.wait(60)
 
 
-class Behind:
-    """Tests for both proxies. All tests of a class share one proxy."""
+class ProxyCase:
+    """Tests that run behind nginx and behind HAProxy. All tests of a class share one proxy."""
 
     @classmethod
     def setUpClass(cls):
@@ -133,7 +133,7 @@ class Behind:
     def logs(self):
         return "".join(server.log.read_text() for server in self.servers)
 
-    def test_http_of_either_version(self):
+    def test_both_http_versions_are_proxied(self):
         for version in ("--http1.1", "--http2"):
             with self.subTest(version):
                 code, body = self.curl(f"/v1/models/{MODEL}:classify", version, "--data-binary", f"@{PICTURE}",
@@ -145,14 +145,14 @@ class Behind:
                 self.assertEqual(self.curl("/page/main.js", version, "--compressed")[0], "200")
                 self.assertEqual(self.curl(f"/v1/models/{MODEL}:classify", version, "-X", "PUT", "-d", "x")[0], "405")
 
-    def test_what_is_too_large(self):
+    def test_a_too_large_body_is_refused(self):
         """Over HTTP/2, curl 7.88 loses a response that arrives before curl has sent the whole request."""
         too_large = self.folder / "large"
         too_large.write_bytes(b"\xff\xd8\xff" + bytes(17 << 20))
         code, body = self.curl(f"/v1/models/{MODEL}:classify", "--http1.1", "--data-binary", f"@{too_large}")
         self.assertEqual(code, "413", body)
 
-    def test_grpc(self):
+    def test_grpc_is_proxied(self):
         said = self.classify()
         self.assertEqual(said.returncode, 0, said.stderr)
         # Many pictures go over ClassifyStream.
@@ -161,7 +161,7 @@ class Behind:
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertNotEqual(self.classify("--model", "nobody").returncode, 0)
 
-    def test_a_server_that_ends_loses_nothing(self):
+    def test_a_draining_server_loses_no_request(self):
         codes, stop = [], threading.Event()
 
         def ask_http():
@@ -198,7 +198,7 @@ class Behind:
 
 
 @unittest.skipUnless(NGINX, "nginx is not installed (nginx-light)")
-class Nginx(Behind, unittest.TestCase):
+class Nginx(ProxyCase, unittest.TestCase):
     @classmethod
     def start_proxy(cls):
         file = cls.example("nginx.conf")
@@ -208,7 +208,7 @@ class Nginx(Behind, unittest.TestCase):
 
 
 @unittest.skipUnless(HAPROXY, "HAProxy is not installed (haproxy)")
-class Haproxy(Behind, unittest.TestCase):
+class Haproxy(ProxyCase, unittest.TestCase):
     @classmethod
     def start_proxy(cls):
         cls.run_proxy(HAPROXY, "-W", "-f", cls.example("haproxy.cfg"))

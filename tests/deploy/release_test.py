@@ -59,7 +59,7 @@ def deb(folder: pathlib.Path, name: str, fields: str = "", text: str = "x\n", si
 
 
 class Case(unittest.TestCase):
-    """A release of stand-in packages, made in a repository with this checkout's pins."""
+    """A release of fake packages, made in a repository with this checkout's pins."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -98,7 +98,7 @@ class Bill(Case):
     def make(self) -> dict:
         return bill.make(self.folder, "abc", Debian(), self.root)
 
-    def test_names_what_the_engine_wheel_bundles(self) -> None:
+    def test_lists_the_libraries_of_the_engine_wheel(self) -> None:
         self.fill()
         name = "vitrine_engine-1.2.3-py3-none-manylinux_2_36_x86_64.whl"
         with zipfile.ZipFile(self.folder / name, "w") as archive:
@@ -108,7 +108,7 @@ class Bill(Case):
         needs = {one["ref"]: [part.split("@")[0] for part in one["dependsOn"]] for one in self.make()["dependencies"]}
         self.assertEqual(needs[name], ["pkg:deb/debian/libheader-dev", "pkg:deb/debian/libshared", "vitrine-1.2.3-py3-none-any.whl"])
 
-    def test_names_what_each_file_needs(self) -> None:
+    def test_lists_the_dependencies_of_each_file(self) -> None:
         self.fill()
         made = self.make()
         needs = {one["ref"]: [name.split("@")[0] for name in one["dependsOn"]] for one in made["dependencies"]}
@@ -126,7 +126,7 @@ class Bill(Case):
         needs = next(one["dependsOn"] for one in self.make()["dependencies"] if one["ref"].startswith("vitrine-server"))
         self.assertRegex(" ".join(needs), r"^pkg:deb/debian/(mawk|gawk|original-awk)@\S+$")
 
-    def test_says_what_only_builds(self) -> None:
+    def test_marks_build_dependencies_as_excluded(self) -> None:
         self.fill()
         found = {one["bom-ref"]: one for one in self.make()["components"]}
         excluded = {reference.split("@")[0] for reference, one in found.items() if one.get("scope") == "excluded"}
@@ -140,7 +140,7 @@ class Provenance(Case):
     def make(self, *images: str) -> dict:
         return provenance.make(self.folder, "cuda", "git+https://git.example/vitrine", list(images), self.root)
 
-    def test_names_files_and_materials(self) -> None:
+    def test_lists_files_and_materials(self) -> None:
         self.fill()
         (self.folder / "SHA256SUMS").write_text("x")
         made = self.make()
@@ -159,7 +159,7 @@ class Provenance(Case):
         self.assertIn("script/release", parts)
         self.assertEqual(made, self.make())
 
-    def test_of_images_names_what_they_are_built_of(self) -> None:
+    def test_lists_the_materials_of_images(self) -> None:
         shutil.copy(SOURCE / "Dockerfile", self.root)
         made = self.make(f"r.example/vitrine:1.2.3@{DIGEST}")
         self.assertEqual(made["subject"], [{"name": "r.example/vitrine:1.2.3", "digest": {"sha256": DIGEST.removeprefix("sha256:")}}])
@@ -187,7 +187,7 @@ class Images(Case):
     def images(self, *arguments: str) -> subprocess.CompletedProcess:
         return run(self.root / "deploy/release/images.py", *arguments, env={"PATH": str(self.tools)})
 
-    def test_are_built_and_pushed_by_name(self) -> None:
+    def test_images_are_built_and_pushed_by_name(self) -> None:
         self.builder()
         made = self.images("r.example:5000/vision", "1.2.3", "abc", "--push")
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -214,7 +214,7 @@ class Release(Case):
         self.commit()
 
     def script(self, name: str, text: str) -> None:
-        """Puts a stand-in for a script into the repository."""
+        """Puts a fake script into the repository."""
         path = self.root / "script" / name
         path.write_text(f"#!/bin/sh\n{text}\n")
         path.chmod(0o755)
@@ -235,7 +235,7 @@ class Release(Case):
         self.assertLessEqual({"vitrine-chart-1.2.3.tgz", "vitrine-1.2.3.cdx.json", "vitrine-1.2.3.provenance.json", "RELEASE_NOTES.md"}, listed)
         self.assertEqual(run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=folder).returncode, 0)
 
-    def test_is_refused_before_anything_is_built(self) -> None:
+    def test_invalid_releases_are_refused_before_the_build(self) -> None:
         self.assertIn("VITRINE_BUILDER=no-such-builder does not run here", self.release("--registry", "r.example/x").stderr)
         self.assertIn("--push needs --registry", self.release("--push").stderr)
         (self.root / "CHANGELOG.md").write_text("# Changes\n\n## [1.2.2] - 2026-01-02\n\n- Text.\n")
@@ -244,14 +244,14 @@ class Release(Case):
         self.assertIn("CHANGELOG.md needs a section \"## [1.2.3] - YYYY-MM-DD\"", self.release().stderr)
         self.assertFalse((self.root / "build-cuda").exists())
 
-    def test_is_refused_with_pending_fixes_unless_they_are_allowed(self) -> None:
+    def test_pending_fixes_need_a_flag(self) -> None:
         (self.root.parent / "pending").touch()
         self.assertIn("--allow-pending", self.release().stderr)
         made = self.release("--allow-pending")
         self.assertEqual(made.returncode, 0, made.stderr)
 
 
-class Same(Case):
+class Reproducibility(Case):
     """Tests that two builds give the same bytes."""
 
     def twice(self, text: str, size: int) -> "list[pathlib.Path]":

@@ -39,27 +39,27 @@ class Unit(unittest.TestCase):
             shutil.copy(f"{folder}/vitrine@.service", f"{folder}/vitrine@0.service")
             return subprocess.run(["systemd-analyze", *words, f"{folder}/{unit}"], capture_output=True, text=True, timeout=PATIENCE)
 
-    def test_systemd_accepts_them(self) -> None:
+    def test_units_are_valid(self) -> None:
         for unit in ("vitrine.service", "vitrine@0.service"):
             said = self.analyze(unit, "verify", "--man=no")
             self.assertEqual((said.returncode, said.stderr), (0, ""), unit)
 
-    def test_they_are_hardened(self) -> None:
+    def test_units_are_hardened(self) -> None:
         for unit, exposure in (("vitrine.service", 20), ("vitrine@0.service", 30)):
             said = self.analyze(unit, "security", "--offline=yes", f"--threshold={exposure}", "--no-pager")
             self.assertEqual(said.returncode, 0, said.stdout[-200:])
 
-    def test_each_card_has_a_server_and_ports(self) -> None:
+    def test_each_gpu_has_its_own_server_and_ports(self) -> None:
         ports = [int(environment(card)[f"VITRINE_SERVER_{name}"].rpartition(":")[2]) for card in range(10)
                  for name in ("LISTEN", "METRICS", "HEALTH_LISTEN")]
         self.assertEqual(len(set(ports)), 30)
         self.assertEqual((ports[0], environment(1)["VITRINE_SERVER_DEVICE"]), (8500, "cuda:1"))
 
-    def test_no_unit_of_a_card_hides_its_devices(self) -> None:
+    def test_units_of_gpus_can_access_devices(self) -> None:
         for name in ("PrivateDevices", "ProtectClock", "DevicePolicy", "DeviceAllow", "MemoryDenyWriteExecute"):
             self.assertEqual(settings("vitrine@.service", name), [], name)
 
-    def test_a_lost_device_restarts_and_a_wrong_configuration_does_not(self) -> None:
+    def test_restarts_on_failure_unless_misconfigured(self) -> None:
         self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
         self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
         # With a limit, the service would stay down if a device is unavailable for minutes.
@@ -69,7 +69,7 @@ class Unit(unittest.TestCase):
 
 
 class Upgrade(unittest.TestCase):
-    """Tests the package's postinst, with stand-ins for systemd and the server."""
+    """Tests the package's postinst, with fakes of systemd and the server."""
 
     def run_it(self, version: str, checked: int) -> "tuple[str, str]":
         """Returns the systemctl commands of the script, and its errors. The check of the settings ends with the code
@@ -144,7 +144,7 @@ class Notifications(unittest.TestCase):
             if line in lines:
                 return lines
 
-    def test_ready_watchdog_and_end(self) -> None:
+    def test_notifies_readiness_watchdog_and_shutdown(self) -> None:
         server = self.start("--drain-deadline=20s")
         self.assertIn("STATUS=ready", self.await_line("READY=1"))
         for _ in range(3):
@@ -156,13 +156,13 @@ class Notifications(unittest.TestCase):
         self.assertIn(f"EXTEND_TIMEOUT_USEC={seconds}000000", self.await_line("STOPPING=1"))
         self.assertEqual(server.wait(PATIENCE), 0)
 
-    def test_ready_without_models_where_they_may_come_later(self) -> None:
+    def test_is_ready_without_models_if_allowed(self) -> None:
         with tempfile.TemporaryDirectory() as empty:
             self.variables["VITRINE_SERVER_REPOSITORY"] = empty
             self.start()
             self.await_line("READY=1")
 
-    def test_wrong_settings_end_it_with_the_code_that_is_not_restarted(self) -> None:
+    def test_wrong_settings_exit_without_restart(self) -> None:
         for words in (["--check"], []):
             self.variables["VITRINE_SERVER_EXECUTOR"] = "1"
             self.assertEqual(self.start(*words).wait(PATIENCE), 2)

@@ -87,9 +87,9 @@ struct TestCaller {
   bool known = false;
 };
 
-class Table : public ::testing::Test {
+class AuthorizationTable : public ::testing::Test {
  protected:
-  Table() {
+  AuthorizationTable() {
     PublishModel(folder_.path() / "repository", "eit-mixed", MixedConfig());
     PublishModel(folder_.path() / "repository", kOther, MixedConfig());
     authority_.Issue("server", "DNS:vitrine.test", "serverAuth");
@@ -253,7 +253,7 @@ class Markdown {
   std::string text_;
 };
 
-TEST_F(Table, EveryMethodAnswersEveryCredentialAsThePolicySays) {
+TEST_F(AuthorizationTable, EveryMethodFollowsThePolicyForEveryCredential) {
   const std::vector<std::string> methods = RegisteredMethods();
   const std::vector<TestCaller> callers = Callers();
   std::map<std::pair<std::string, std::string>, std::shared_ptr<grpc::Channel>> channels;
@@ -282,14 +282,14 @@ TEST_F(Table, EveryMethodAnswersEveryCredentialAsThePolicySays) {
   markdown.Write();
 }
 
-TEST_F(Table, EveryRowIsAMethodOfARegisteredService) {
+TEST_F(AuthorizationTable, EveryRowIsAMethodOfARegisteredService) {
   const std::vector<std::string> methods = RegisteredMethods();
   for (const MethodPolicy& row : kMethodPolicies) {
     EXPECT_THAT(methods, ::testing::Contains(std::string(row.method))) << "a row for nothing";
   }
 }
 
-TEST_F(Table, CertificatesThatTheAuthorityDoesNotVouchForGetNoConnection) {
+TEST_F(AuthorizationTable, UntrustedCertificatesGetNoConnection) {
   for (const char* certificate : {"stranger", "expired"}) {
     for (const char* method : {"/grpc.health.v1.Health/Check", "/vitrine.v1.Admin/LoadModel"}) {
       const CallEnd end = CallGeneric(Channel(AddressOf(method), certificate), method, *RequestOf(method, kAbsent));
@@ -298,7 +298,7 @@ TEST_F(Table, CertificatesThatTheAuthorityDoesNotVouchForGetNoConnection) {
   }
 }
 
-TEST_F(Table, PlaintextGetsNothing) {
+TEST_F(AuthorizationTable, PlaintextConnectionsAreRefused) {
   for (const std::string& address : {server_->address(), server_->admin_address()}) {
     const auto channel = grpc::CreateChannel(address, grpc::InsecureChannelCredentials());
     const CallEnd end = CallGeneric(channel, "/grpc.health.v1.Health/Check",
@@ -307,7 +307,7 @@ TEST_F(Table, PlaintextGetsNothing) {
   }
 }
 
-TEST_F(Table, AdminAndReflectionAreNotOnTheListenerOfTheCallers) {
+TEST_F(AuthorizationTable, AdminAndReflectionAreOnlyOnTheAdminListener) {
   const auto channel = Channel(server_->address(), "operator");
   for (const char* method : {"LoadModel", "UnloadModel", "GetServing"}) {
     const std::string name = absl::StrCat("/vitrine.v1.Admin/", method);
@@ -344,7 +344,7 @@ std::vector<std::string> AdminMethods() {
 }
 
 // The calls name a served model, so a missing check would change something.
-TEST_F(Table, AnAdminCallWithoutTheRightCredentialChangesNothing) {
+TEST_F(AuthorizationTable, AnUnauthorizedAdminCallChangesNothing) {
   const std::vector<std::string> methods = AdminMethods();
   EXPECT_THAT(methods,
               IsSupersetOf({"/vitrine.v1.Admin/LoadModel", "/inference.GRPCInferenceService/RepositoryModelLoad",
@@ -373,7 +373,7 @@ TEST_F(Table, AnAdminCallWithoutTheRightCredentialChangesNothing) {
   EXPECT_EQ(traced, refused) << folder_.Read("audit").substr(0, 1000);
 }
 
-TEST_F(Table, ListsShowOnlyWhatTheCallerMaySee) {
+TEST_F(AuthorizationTable, ListsHaveOnlyModelsThatTheCallerMaySee) {
   const auto channel = Channel(server_->address(), "");
   const auto stub = v1::Registry::NewStub(channel);
   grpc::ClientContext context;

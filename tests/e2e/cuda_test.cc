@@ -107,7 +107,7 @@ std::vector<float> MapOf(const v1::ClassifyResponse& response) {
   return values;
 }
 
-TEST_F(CudaServer, GivesTheCpusAnswersForMixedSizesAndAttention) {
+TEST_F(CudaServer, AgreesWithTheCpuForMixedSizesAndAttention) {
   const auto cuda = Start("cuda:0"), cpu = Start("cpu");
   const auto on_cuda = Connect(cuda->AwaitReady(absl::Minutes(1))), on_cpu = Connect(cpu->AwaitReady());
   std::vector<v1::ClassifyRequest> requests;
@@ -183,7 +183,7 @@ TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
   EXPECT_EQ(refused, 4);
 }
 
-TEST_F(CudaServer, JoinsTheImagesOfManyCallers) {
+TEST_F(CudaServer, BatchesTheImagesOfManyCallers) {
   const auto server = Start("cuda:0", "kernel_us=500", {"--executors", "8"});
   const std::string address = server->AwaitReady(absl::Minutes(1));
   const std::string image = NoiseJpeg(16, 16, 1);
@@ -217,7 +217,7 @@ TEST_F(CudaServer, JoinsTheImagesOfManyCallers) {
   EXPECT_THAT(Get(*server, "/statusz"), AllOf(HasSubstr("\"gpu\": {"), HasSubstr("\"memory_used_bytes\": ")));
 }
 
-TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
+TEST_F(CudaServer, ALostDeviceEndsTheServerWithItsCode) {
   const auto server = Start("cuda:0", "lost=200");
   const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
   const std::string image = NoiseJpeg(16, 16, 1);
@@ -232,7 +232,7 @@ TEST_F(CudaServer, EndsWithItsCodeOnceTheDeviceIsLost) {
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
-TEST_F(CudaServer, EndsWithItsCodeIfTheDeviceIsLostDuringTheFirstLoad) {
+TEST_F(CudaServer, ADeviceLostDuringTheFirstLoadEndsTheServer) {
   const auto server = Start("cuda:0", "lost=1");
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
 }

@@ -96,7 +96,7 @@ class EvalProgram : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
+TEST_F(EvalProgram, ARunKilledFiveTimesEqualsAnUninterruptedRun) {
   RunWell(Arguments("whole"));
   const std::filesystem::path journal = folder_.path() / "killed" / "journal";
   for (int i = 0; i < 5; ++i) {
@@ -114,7 +114,7 @@ TEST_F(EvalProgram, KilledFiveTimesItEqualsARunThatWasNot) {
   EXPECT_EQ(LinesOf(journal), 1 + 6 + kImages);
 }
 
-TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
+TEST_F(EvalProgram, AServerRestartDoesNotChangeTheResult) {
   RunWell(Arguments("whole"));
   ChildProgram child("vitrine", Arguments("out", {"--max-in-flight", "2"}), folder_.path() / "away.output");
   ASSERT_TRUE(Eventually([&] { return child.Ended() || LinesOf(folder_.path() / "out" / "journal") > 30; }));
@@ -126,7 +126,7 @@ TEST_F(EvalProgram, AServerThatIsKilledAndComesBackCostsNothing) {
   ExpectEqualRuns("out", "whole");
 }
 
-TEST_F(EvalProgram, PredictsWhatTheTrainerPredicts) {
+TEST_F(EvalProgram, AgreesWithTheTrainersPredictions) {
   const std::string bundled = absl::StrCat(VITRINE_SOURCE, "/models/bundled");
   const std::vector<std::string> classes = {"airplane", "automobile", "bird",  "cat",  "deer",
                                             "dog",      "frog",       "horse", "ship", "truck"};

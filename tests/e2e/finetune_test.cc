@@ -73,7 +73,7 @@ v1::Manifest Bundled(const std::string& model, int64_t version) {
   return *ReadManifest(kBundled, {model, version});
 }
 
-TEST_F(FineTune, OneCommandMakesAVersionOfANewTask) {
+TEST_F(FineTune, OneCommandPublishesAVersionForANewTask) {
   WriteImageFolder(ColouredSquares(24, 1), data_);
   const StoredVersion version = Run("eit-mini-cifar10", "--no-report");
   const v1::Manifest start = Bundled("eit-mini-cifar10", 2);
@@ -94,7 +94,7 @@ TEST_F(FineTune, OneCommandMakesAVersionOfANewTask) {
 }
 
 // The two classes are dogs and other objects, with at most eight photographs each. The photographs differ in size.
-TEST_F(FineTune, LearnsFromAHandfulOfPhotographs) {
+TEST_F(FineTune, LearnsFromFewPhotographs) {
   const char* const given = std::getenv("VITRINE_DATA");
   const fs::path samples = fs::path(given == nullptr ? "" : given) / "imagenet-samples";
   if (!fs::is_directory(samples)) GTEST_SKIP() << "VITRINE_DATA is not set to a folder with imagenet-samples/";

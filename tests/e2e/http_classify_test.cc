@@ -75,7 +75,7 @@ class HttpClassify : public ::testing::Test {
   const std::string image_ = NoiseJpeg(40, 24, 1);
 };
 
-TEST_F(HttpClassify, AnswersAsGrpcDoes) {
+TEST_F(HttpClassify, AgreesWithGrpc) {
   const v1::ClassifyResponse expected = OverGrpc(ImageRequest("mixed", image_));
   for (const char* type : {"", "Content-Type: image/jpeg\r\n", "Content-Type: application/x-www-form-urlencoded\r\n"}) {
     const std::string answer = PostImage(*running_, "/v1/models/mixed:classify?request_id=a%20b", image_, type);
@@ -119,7 +119,7 @@ TEST(HttpHangUp, CancelsTheRequest) {
   EXPECT_TRUE(Eventually([&] { return running.Metric("vitrine_in_flight ") == 0; }));
 }
 
-TEST(HttpClassifyAccess, IsThatOfTheCallsOverGrpc) {
+TEST(HttpClassifyAccess, EqualsTheAccessOverGrpc) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   PublishModel(folder.path() / "repository", "hidden", MixedConfig());

@@ -38,7 +38,7 @@ std::map<std::string, double> Parse(const std::string& page) {
   return samples;
 }
 
-TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
+TEST(Metrics, AScrapeHasTheCountsOfTheClient) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -88,7 +88,7 @@ TEST(Metrics, AScrapeParsesAndItsCountsAreThoseOfTheClient) {
   EXPECT_GT(running.Metric("vitrine_cpu_limit_cores "), 0);
 }
 
-TEST(Metrics, ConnectionsAndStreamsComeAndGo) {
+TEST(Metrics, ConnectionsAndStreamsAreCounted) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   RunningServer running(folder.path());
@@ -123,7 +123,7 @@ nlohmann::json LineOf(const std::string& log, const std::string& request_id) {
   return nullptr;
 }
 
-TEST(RequestLog, CarriesTheCallersIdsAndForgesNothing) {
+TEST(RequestLog, HasTheCallersIdsAndEscapesThem) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());

@@ -34,9 +34,9 @@ nlohmann::json LineWith(const std::string& log, const std::string& words) {
   return {};
 }
 
-class Programs : public ::testing::Test {
+class IdentityPrograms : public ::testing::Test {
  protected:
-  Programs() {
+  IdentityPrograms() {
     std::filesystem::create_directory(folder_.path() / "repository");
     authority_.Issue("server", "DNS:vitrine.test", "serverAuth");
   }
@@ -77,7 +77,7 @@ class Programs : public ::testing::Test {
   std::string err_;
 };
 
-TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
+TEST_F(IdentityPrograms, ATokenAuthenticatesAndAppearsInNoLog) {
   PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
   ASSERT_EQ(Vitrine(absl::StrCat("token new ci --out ", folder_.Path("tokens"))), 0) << err_;
   const std::string token(absl::StripAsciiWhitespace(out_));
@@ -114,7 +114,7 @@ TEST_F(Programs, FromATokenToAnAnswerWithoutTheTokenInAnyLog) {
   EXPECT_EQ(Vitrine(absl::StrCat("health --connect-timeout 1s --server ", AddressOf("health"))), 1);
 }
 
-TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
+TEST_F(IdentityPrograms, EveryLineOfTheJsonLogIsAnObject) {
   PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
   std::vector<std::string> flags = Tls();
   flags.insert(flags.end(), {"--log-format", "json"});
@@ -133,7 +133,7 @@ TEST_F(Programs, EveryLineOfTheJsonLogIsAnObjectWhoeverConnects) {
   }
 }
 
-TEST_F(Programs, AdminCallsLeaveATraceWhateverTheLogLevel) {
+TEST_F(IdentityPrograms, AdminCallsAreAuditedAtEveryLogLevel) {
   const std::string socket = "unix://" + folder_.Path("admin.sock");
   for (const std::vector<std::string>& flags :
        std::vector<std::vector<std::string>>{{}, {"--audit-log", folder_.Path("audit/log")}}) {

@@ -129,7 +129,7 @@ class IdentityServer : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot) {
+TEST_F(IdentityServer, ARotatedCertificateIsUsedForNewConnections) {
   WithTls();
   Start();
   const std::string first = authority_->Read("server.pem");
@@ -152,9 +152,9 @@ TEST_F(IdentityServer, ARotatedCertificateServesNewConnectionsAndABadOneDoesNot)
   }
 }
 
-TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
+TEST_F(IdentityServer, MutualTlsRequiresAClientCertificate) {
   WithTls("clients.pem");
-  authority_->IssueAuthority("old", -1);  // expired; must be ignored beside the valid one
+  authority_->IssueAuthority("old", -1);  // expired; must be ignored, because "ca" is valid
   authority_->Write("clients.pem", authority_->Read("old.pem") + authority_->Read("ca.pem"));
   Start();
   EXPECT_EQ(Ask(Secure("client"), kList), grpc::StatusCode::OK);
@@ -163,7 +163,7 @@ TEST_F(IdentityServer, WithMutualTlsWhoeverHasNoCertificateGetsNoConnection) {
 }
 
 // --connection-age-grace, five minutes by default, does not apply.
-TEST_F(IdentityServer, AStreamEndsSoonAfterItsClientsAuthorityIsRemoved) {
+TEST_F(IdentityServer, AStreamEndsAfterItsAuthorityIsRemoved) {
   WithTls("clients.pem");
   authority_->Write("clients.pem", authority_->Read("ca.pem"));
   Start();
@@ -177,7 +177,7 @@ TEST_F(IdentityServer, AStreamEndsSoonAfterItsClientsAuthorityIsRemoved) {
   EXPECT_EQ(watch->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
+TEST_F(IdentityServer, ThePlaintextListenerServesOnlyProbes) {
   WithTls("ca.pem");
   options_.health_listen = "127.0.0.1:0";
   options_.allow_empty = true;
@@ -199,7 +199,7 @@ TEST_F(IdentityServer, ProbesHaveAPlaintextListenerWithNothingElseOnIt) {
 }
 
 // Without a limit on names, clients without a credential could make the server store megabytes.
-TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
+TEST_F(IdentityServer, TooLongNamesAreRefusedWithoutBeingStored) {
   Start();
   const auto channel = Plain(server_->address());
   HealthCheckRequest known, longest, longer;
@@ -221,7 +221,7 @@ TEST_F(IdentityServer, LongNamesAreRefusedBeforeAnyoneKeepsThem) {
   }
 }
 
-TEST_F(IdentityServer, EachCallWithAWrongTokenHasOneLine) {
+TEST_F(IdentityServer, EachCallWithAWrongTokenHasOneLogLine) {
   NewToken("ci");
   options_.request_log.requests = "failures";
   Start();
@@ -237,7 +237,7 @@ TEST_F(IdentityServer, EachCallWithAWrongTokenHasOneLine) {
   }
 }
 
-TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
+TEST_F(IdentityServer, EachRequestOfAStreamIsAuthorizedForItsModel) {
   const std::string token = NewToken("ci");
   options_.identity.policy = folder_.Write("policy", R"(
     roles { name: "r" methods: "/vitrine.v1.Classifier/*" models: "mine" } callers { token: "ci" roles: "r" })");
@@ -262,7 +262,7 @@ TEST_F(IdentityServer, EachRequestOfAStreamIsHeldAgainstTheModelsOfItsCaller) {
 }
 
 // Tries every method that looks a model up, on both listeners.
-TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
+TEST_F(IdentityServer, ErrorsDoNotNameForbiddenModels) {
   const std::string token = NewToken("ci");
   std::string methods;
   for (const MethodPolicy& row : kMethodPolicies) {
@@ -294,7 +294,7 @@ TEST_F(IdentityServer, NoRefusalNamesAModelThatTheCallerMayNotUse) {
       << "what the caller may use helps";
 }
 
-TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
+TEST_F(IdentityServer, TheAdminSocketIsOnlyForItsUser) {
   NewToken("ci");
   const std::string path = folder_.Path("admin.sock");
   options_.admin = {.listen = "unix://" + path, .audit_log = folder_.Path("audit")};
@@ -320,7 +320,7 @@ TEST_F(IdentityServer, TheAdminSocketIsForItsUserAlone) {
   EXPECT_NE(lstat(path.c_str(), &file), 0) << "it is gone with its server";
 }
 
-TEST_F(IdentityServer, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
+TEST_F(IdentityServer, AStaleSocketIsReplacedAndAFileIsNot) {
   const std::string path = folder_.Path("admin.sock");
   sockaddr_un where = {};
   where.sun_family = AF_UNIX;
@@ -337,7 +337,7 @@ TEST_F(IdentityServer, ASocketThatWasLeftBehindIsReplacedAndAFileIsNot) {
   EXPECT_EQ(folder_.Read("admin.sock"), "precious");
 }
 
-TEST_F(IdentityServer, TheSocketOfASuccessorIsLeftAlone) {
+TEST_F(IdentityServer, TheSocketOfASuccessorIsNotRemoved) {
   const std::string path = folder_.Path("admin.sock");
   options_.admin.listen = "unix:" + path;
   Start();
@@ -348,7 +348,7 @@ TEST_F(IdentityServer, TheSocketOfASuccessorIsLeftAlone) {
   EXPECT_EQ(Ask(Plain("unix:" + path), "/vitrine.v1.Admin/GetServing"), grpc::StatusCode::OK);
 }
 
-TEST_F(IdentityServer, AConnectionThatNeverShakesHandsIsDropped) {
+TEST_F(IdentityServer, AConnectionWithoutAHandshakeIsClosed) {
   WithTls();
   options_.rpc.handshake_timeout = absl::Milliseconds(300);
   Start();

@@ -76,7 +76,7 @@ class IdleHttp : public ::testing::Test {
   std::unique_ptr<RunningServer> running_;
 };
 
-TEST_F(IdleHttp, SilentConnectionsAndHalfHeadsDelayNoProbe) {
+TEST_F(IdleHttp, SilentConnectionsAndPartialHeadersDelayNoProbe) {
   for (const char* bytes : {"", "GET /v2/health/ready HTTP/1.1\r\nHo"}) {
     const Crowd probes(metrics(), bytes);
     EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));
@@ -88,7 +88,7 @@ TEST_F(IdleHttp, SilentConnectionsAndHalfHeadsDelayNoProbe) {
 }
 
 // Each of these requests occupies a worker thread, but some threads are reserved for requests without a body.
-TEST_F(IdleHttp, BodiesThatDoNotComeDelayNoProbe) {
+TEST_F(IdleHttp, MissingBodiesDelayNoProbe) {
   const Crowd posts(metrics(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
   EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));
   const Crowd callers(http(), "POST /v2/models/mixed/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
@@ -97,7 +97,7 @@ TEST_F(IdleHttp, BodiesThatDoNotComeDelayNoProbe) {
 }
 
 // The responses are larger than the system's socket buffers.
-TEST_F(IdleHttp, AnswersThatNobodyReadsDelayNoProbe) {
+TEST_F(IdleHttp, UnreadAnswersDelayNoProbe) {
   std::string scrapes;
   for (int i = 0; i < 400; ++i) scrapes += "GET /v2/models/mixed HTTP/1.1\r\nHost: x\r\n\r\n";
   const Crowd callers(http(), scrapes);

@@ -43,7 +43,7 @@ std::vector<std::string> LargeVariants() {
 
 class LargeModel : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(LargeModel, IsServedWithEverythingItOffers) {
+TEST_P(LargeModel, IsServedWithAllItsFeatures) {
   const ScratchFolder repository;
   const std::string command = std::string(VITRINE_BIN) + "/vitrine-repo create " + repository.path().string() + " " +
                               GetParam() + " --variant " + GetParam() + " --storage bf16";

@@ -104,7 +104,7 @@ void ExpectAnswer(const Sent& sent, const v1::ClassifyResponse& response) {
   ExpectFloats(response.features(0).values(), sent.feature);
 }
 
-TEST(MixedGrids, HundredsOfImagesAtOnceGetTheAnswersTheyGetAlone) {
+TEST(MixedGrids, ConcurrentImagesGetTheSameAnswersAsAlone) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   const std::vector<Sent> sent = MakeImages(HashedModel(MixedConfig()));

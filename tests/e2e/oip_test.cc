@@ -29,7 +29,7 @@ inference::ModelInferRequest PixelsRequest(int images) {
 }
 
 // A load balancer that polls this service instead of the health service must also stop sending requests.
-TEST(OipReady, NothingIsReadyWhileTheServerDrains) {
+TEST(OipReady, ServerAndModelsAreNotReadyDuringADrain) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -92,7 +92,7 @@ double Refusals(const RunningServer& running, const std::string& code) {
   return running.Metric(absl::StrCat("vitrine_authorization_refusals_total{code=\"", code, "\"}"));
 }
 
-TEST_F(OipStreams, ARefusalToOpenOneIsCounted) {
+TEST_F(OipStreams, RefusedStreamsAreCounted) {
   options_.identity.policy = folder_.Write("policy", R"(
     roles { name: "looks" methods: "/vitrine.v1.Registry/*" } callers { token: "ci" roles: "looks" })");
   RunningServer running(options_);
@@ -111,7 +111,7 @@ TEST_F(OipStreams, ARefusalToOpenOneIsCounted) {
   EXPECT_EQ(Refusals(running, "UNAUTHENTICATED"), 2);
 }
 
-TEST_F(OipStreams, EachRefusedRequestOfAnOpenOneIsCounted) {
+TEST_F(OipStreams, RefusedRequestsOfAStreamAreCounted) {
   RunningServer running(options_);
   const auto oip = inference::GRPCInferenceService::NewStub(running.channel());
   grpc::ClientContext infer_context, classify_context;

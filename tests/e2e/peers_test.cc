@@ -53,7 +53,7 @@ grpc::Status Ask(v1::Classifier::Stub& stub, v1::Priority priority) {
   return stub.Classify(&context, request, &response);
 }
 
-TEST(Peers, ALoopAtHighPriorityStarvesNobodyAtAnotherAddress) {
+TEST(Peers, AHighPriorityLoopDoesNotStarveOtherAddresses) {
   constexpr int kLoops = 8, kAsked = 3;  // below a limit of 8 requests, one caller may use the whole limit
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());

@@ -66,7 +66,7 @@ void SendUntilRefused(const std::string& address, const std::string& image, Tall
   }
 }
 
-TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
+TEST(ServerProgram, SigtermUnderLoadLosesNoRequest) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   ChildServer server(folder.path(), Flags(folder.path() / "repository"));
@@ -90,7 +90,7 @@ TEST(Program, SigtermUnderLoadLosesNothingAndExitsWithZero) {
 
 // Images are computed one at a time. Together they take far longer than the lame-duck time and the quiet period after
 // it. The last callers arrive during the lame-duck time.
-TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
+TEST(ServerProgram, QueuedRequestsAreAnsweredAfterSigterm) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");
@@ -123,7 +123,7 @@ TEST(Program, WhatIsQueuedAtSigtermIsAnswered) {
   EXPECT_THAT(server.Output(), HasSubstr("stopped accepted=24 answered=24"));
 }
 
-TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
+TEST(ServerProgram, ASecondSigtermEndsTheLameDuck) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");
@@ -143,7 +143,7 @@ TEST(Program, ASecondSigtermCutsTheLameDuckShort) {
 }
 
 // SIGHUP must not end the server: operators send it to reload files, and the kernel sends it if the terminal is lost.
-TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
+TEST(ServerProgram, SighupReloadsFilesAndDoesNotEndTheServer) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "mixed", MixedConfig());
   const std::filesystem::path policy = folder.path() / "policy.textproto";
@@ -176,7 +176,7 @@ TEST(Program, SighupReadsAgainWhatIsReadAgainAndNothingEndsTheServerButTheEnd) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-TEST(Program, TimeInWhichItWasStoppedIsNoHang) {
+TEST(ServerProgram, TimeStoppedBySigstopIsNoHang) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", SlowConfig());
   std::vector<std::string> flags = Flags(folder.path() / "repository");
@@ -203,7 +203,7 @@ TEST(Program, TimeInWhichItWasStoppedIsNoHang) {
   EXPECT_EQ(server.Wait(), 0) << server.Output();
 }
 
-TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
+TEST(ServerProgram, CheckReportsARepositoryWithoutModels) {
   const ScratchFolder folder;
   std::vector<std::string> flags = Flags(folder.path() / "repository");
   flags.emplace_back("--check");
@@ -217,7 +217,7 @@ TEST(Program, CheckNamesARepositoryInWhichThereIsNothingToServe) {
 }
 
 // Files that root creates would prevent a later start as another user.
-TEST(Program, CheckLeavesNoFiles) {
+TEST(ServerProgram, CheckLeavesNoFiles) {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder.path() / "repository");
   std::filesystem::create_directory(folder.path() / "state");
@@ -229,7 +229,7 @@ TEST(Program, CheckLeavesNoFiles) {
   EXPECT_TRUE(std::filesystem::is_empty(folder.path() / "state"));
 }
 
-TEST(Program, TheHealthCheckNeedsAHostAndAPort) {
+TEST(ServerProgram, TheHealthCheckNeedsHostAndPort) {
   for (const char* address : {"127.0.0.1", "21597", "http://127.0.0.1:21597"}) {
     const ScratchFolder folder;
     ChildServer check(folder.path(), {"--health-check", address});
@@ -238,7 +238,7 @@ TEST(Program, TheHealthCheckNeedsAHostAndAPort) {
   }
 }
 
-TEST(Program, TooLittleVirtualMemoryIsRefusedWithASentence) {
+TEST(ServerProgram, TooLittleVirtualMemoryGivesAClearError) {
   const ScratchFolder folder;
   const std::string output = folder.Path("output");
   const int status =
@@ -270,7 +270,7 @@ std::vector<int> CoresOf(pid_t pid, const std::string& name, size_t most) {
   return cores;
 }
 
-TEST(Program, EachPinnedExecutorHasACoreOfItsOwn) {
+TEST(ServerProgram, EachPinnedExecutorHasItsOwnCore) {
   const unsigned machine = std::thread::hardware_concurrency();
   if (machine < 2) GTEST_SKIP() << "with one core there is nothing to see";
   const ScratchFolder folder;

@@ -100,7 +100,7 @@ class ScoreProgram : public ::testing::Test {
   std::string address_;
 };
 
-TEST_F(ScoreProgram, KilledSixTimesEachImageHasOneRow) {
+TEST_F(ScoreProgram, ARunKilledSixTimesHasOneRowPerImage) {
   const std::vector<std::string> vectors = {"--embeddings", "class"};
   RunWell(Arguments("whole", vectors));
   std::map<std::string, fs::file_time_type> times;
@@ -126,7 +126,7 @@ TEST_F(ScoreProgram, KilledSixTimesEachImageHasOneRow) {
   }
 }
 
-TEST_F(ScoreProgram, AModelInTheProcessContinuesAndWritesTheFilesOfAServer) {
+TEST_F(ScoreProgram, ALocalModelResumesAndWritesTheSameFilesAsAServer) {
   RunWell(Arguments("served", {"--embeddings", "class"}));
   const std::vector<std::string> arguments = {"score",        folder_.Path("data"),
                                               "--repository", folder_.Path("repository"),
@@ -149,7 +149,7 @@ TEST_F(ScoreProgram, AModelInTheProcessContinuesAndWritesTheFilesOfAServer) {
   }
 }
 
-TEST_F(ScoreProgram, AModelInTheProcessWritesWhyAnImageHasNoPredictions) {
+TEST_F(ScoreProgram, ALocalModelWritesTheErrorsOfImages) {
   folder_.Write("some/a.jpg", NoiseJpeg(20, 20, 1));
   folder_.Write("some/b.jpg", "no image");
   const std::string whole = NoiseJpeg(20, 20, 2);
@@ -165,7 +165,7 @@ TEST_F(ScoreProgram, AModelInTheProcessWritesWhyAnImageHasNoPredictions) {
   EXPECT_TRUE(rows[2].contains("error"));
 }
 
-TEST_F(ScoreProgram, InterruptedBeforeAServerAnswersItExitsAsASignalDoes) {
+TEST_F(ScoreProgram, AnInterruptWhileConnectingExitsWith130) {
   ChildProgram child("vitrine",
                      {"score", folder_.Path("data"), "--server", "127.0.0.1:1", "--connect-timeout", "50s", "--out",
                       folder_.Path("out")},
@@ -175,7 +175,7 @@ TEST_F(ScoreProgram, InterruptedBeforeAServerAnswersItExitsAsASignalDoes) {
   EXPECT_EQ(child.Wait(), 130) << child.Output();
 }
 
-TEST_F(ScoreProgram, AVersionThatIsReplacedMidwayIsNamedAndMixesNoRows) {
+TEST_F(ScoreProgram, AReplacedVersionIsNamedAndItsRowsAreNotMixed) {
   ChildProgram child("vitrine", Arguments("out", {"--max-in-flight", "1", "--patience", "1s"}),
                      folder_.path() / "out.output");
   ASSERT_TRUE(Eventually([&] { return child.Ended() || !ChunkTimes("out").empty(); })) << child.Output();

@@ -24,9 +24,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-class CallersSocket : public ::testing::Test {
+class ClientSocket : public ::testing::Test {
  protected:
-  CallersSocket() : options_(TestOptions(folder_.path() / "repository")) {
+  ClientSocket() : options_(TestOptions(folder_.path() / "repository")) {
     PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
     options_.rpc.socket = "unix://" + path_;
   }
@@ -54,7 +54,7 @@ class CallersSocket : public ::testing::Test {
   ServerOptions options_;
 };
 
-TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
+TEST_F(ClientSocket, AcceptsCallsBesideThePortAndIsRemovedAtTheEnd) {
   RunningServer running(options_);
   EXPECT_EQ(running.server().socket_address(), "unix://" + path_);
   EXPECT_TRUE(IsSocketOfMineAlone());
@@ -74,7 +74,7 @@ TEST_F(CallersSocket, TakesCallsBesideThePortAndGoesWithTheServer) {
 }
 
 // A Unix socket needs no TLS, since its traffic stays on the machine. Authentication is the same as on the port.
-TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
+TEST_F(ClientSocket, UsesNoTlsAndRequiresTokens) {
   Authority authority;
   authority.Issue("server", "DNS:vitrine.test", "serverAuth");
   options_.identity.tls = {.certificate = authority.Path("server.pem"), .key = authority.Path("server.key")};
@@ -89,7 +89,7 @@ TEST_F(CallersSocket, SpeaksNoTlsAndAsksForTokens) {
   EXPECT_EQ(Classify((*server)->address()).error_code(), grpc::StatusCode::UNAVAILABLE) << "the port speaks TLS";
 }
 
-TEST_F(CallersSocket, TheProgramOfCallersTakesIt) {
+TEST_F(ClientSocket, TheClientProgramCanUseIt) {
   RunningServer running(options_);
   folder_.Write("picture.jpg", NoiseJpeg(24, 24, 1));
   const std::string command = absl::StrCat(VITRINE_BIN, "/vitrine classify ", folder_.Path("picture.jpg"),

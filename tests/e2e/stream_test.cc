@@ -21,7 +21,7 @@ v1::ClassifyRequest Named(const std::string& id, const std::string& model, const
 }
 
 // Admission counts the expected size of the answers, not the limit in the request.
-TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
+TEST(Streams, ALargeAnswerLimitDoesNotPreventBatching) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -49,7 +49,7 @@ TEST(Streams, AGenerousAllowanceDoesNotKeepRequestsApart) {
 }
 
 // For a client that writes but does not read, the server must hold one answer of ten megabytes, not sixty-four.
-TEST(Streams, AnswersThatNobodyReadsAreBoundedInBytes) {
+TEST(Streams, UnreadAnswersAreBoundedInBytes) {
   const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();
   config.mutable_kv()->set_patch(1);  // 784 tokens

@@ -75,7 +75,7 @@ void Send(const std::string& address, const std::string& image, const std::map<i
   }
 }
 
-TEST(TrainAndServe, APublishedVersionServesAndNoRequestIsLost) {
+TEST(TrainAndServe, APublishedVersionServesWithoutALostRequest) {
   const ScratchFolder folder;
   const std::filesystem::path repository = folder.path() / "repository";
   WriteImageFolder(ColouredSquares(48, 1), folder.path() / "data" / "train");

@@ -28,13 +28,13 @@ namespace {
 constexpr int kCallers = 4;
 constexpr size_t kStreamed = 100;
 
-class TwoCards : public ::testing::Test {
+class TwoGpus : public ::testing::Test {
  protected:
-  TwoCards() {
+  TwoGpus() {
     setenv("LD_LIBRARY_PATH", VITRINE_TESTS "/cuda", 1);
     PublishModel(folder_.path() / "repository", "mixed", MixedConfig());
   }
-  ~TwoCards() override {
+  ~TwoGpus() override {
     unsetenv("LD_LIBRARY_PATH");
     unsetenv("VITRINE_FAKE_GPU");
   }
@@ -108,7 +108,7 @@ class Load {
   std::vector<std::jthread> threads_;  // last member, because the threads use the counters
 };
 
-TEST_F(TwoCards, OneLostUnderLoadCostsNoAnswerAndComesBack) {
+TEST_F(TwoGpus, LosingOneUnderLoadLosesNoAnswer) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
   // This server starts last, because its goldens and probes also count as launches.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Publishes every classification variant of the zoo of up to 12 M parameters with random weights, serves it, and
-// requests predictions, each of its kinds of attention and each of its features over gRPC. Larger variants run the same
-// code at other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M here, and larger ones in
+// Publishes every classification variant of the zoo up to 12 M parameters with random weights, and serves it. Requests
+// predictions, each of its kinds of attention and each of its features over gRPC. Larger variants run the same code at
+// other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M here, and larger ones in
 // large_models_test.cc.
 #include "models/zoo.h"
 
@@ -45,7 +45,7 @@ std::vector<Group> Groups() {
 
 class ZooGroup : public ::testing::TestWithParam<Group> {};
 
-TEST_P(ZooGroup, IsServedWithEverythingItOffers) {
+TEST_P(ZooGroup, IsServedWithAllItsFeatures) {
   const ScratchFolder repository;
   for (const ZooRow* row : GetParam()) PublishModel(repository.path(), std::string(row->name), row->config);
   RunningServer server(repository.path());

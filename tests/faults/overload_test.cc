@@ -58,7 +58,7 @@ Outcome Burst(RunningServer& running, const v1::ClassifyRequest& request, int ca
   return outcome;
 }
 
-TEST(Overload, TheQueueHasALimitOfRequestsAndEveryRejectionHasItsCode) {
+TEST(Overload, TheQueueIsLimitedAndRejectionsHaveTheirCode) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
   ServerOptions options = TestOptions(folder.path());
@@ -76,7 +76,7 @@ TEST(Overload, TheQueueHasALimitOfRequestsAndEveryRejectionHasItsCode) {
 // Does not check the share of answers in time, which depends on the machine.
 // tests/server/serve/scheduling/overload_test.cc checks it with a simulated clock, and `script/prove overload` checks
 // it on an idle machine.
-TEST(Overload, WithDeadlinesEveryCallIsAnsweredRefusedOrLateAndCountersAgree) {
+TEST(Overload, CountersAgreeWithTheOutcomesOfCalls) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());

@@ -104,13 +104,13 @@ void ExpectServes(const Shell& shell) {
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(Classify(address).ok());
 }
 
-class Start : public ::testing::Test {
+class ServerStart : public ::testing::Test {
  protected:
-  Start() { PublishModel(folder_.path() / "repository", "mixed", MixedConfig()); }
+  ServerStart() { PublishModel(folder_.path() / "repository", "mixed", MixedConfig()); }
   ScratchFolder folder_;
 };
 
-TEST_F(Start, ServesWithEveryStandardFileClosed) {
+TEST_F(ServerStart, ServesWithEveryStandardFileClosed) {
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all <&- >&- 2>&-");
   ExpectServes(shell);
   // The server must have opened these descriptors again. Otherwise log lines would be written to the next opened file,
@@ -120,7 +120,7 @@ TEST_F(Start, ServesWithEveryStandardFileClosed) {
   EXPECT_EQ(shell.Wait(), 0);
 }
 
-TEST_F(Start, ServesIfTheDiskOfTheLogIsFull) {
+TEST_F(ServerStart, ServesIfTheDiskOfTheLogIsFull) {
   if (access("/dev/full", W_OK) != 0) GTEST_SKIP() << "this machine has no /dev/full";
   Shell shell(folder_.path(), "exec $SERVER --log-level debug --log-requests all >/dev/full 2>&1");
   ExpectServes(shell);
@@ -134,7 +134,7 @@ TEST_F(Start, ServesIfTheDiskOfTheLogIsFull) {
   EXPECT_EQ(shell.Wait(), 0);
 }
 
-TEST_F(Start, CheckAcceptsAValidConfigurationAndDoesNotServe) {
+TEST_F(ServerStart, CheckAcceptsAValidConfigurationAndDoesNotServe) {
   Shell shell(folder_.path(), "$SERVER --check --http 127.0.0.1:0 --health-listen 127.0.0.1:0 --admin unix://" +
                                   folder_.path().string() + "/admin");
   EXPECT_EQ(shell.Wait(), 0) << shell.Output();
@@ -144,7 +144,7 @@ TEST_F(Start, CheckAcceptsAValidConfigurationAndDoesNotServe) {
 }
 
 // Both the configuration check and the start name every unavailable port and the unavailable device.
-TEST_F(Start, EveryUnavailablePortAndDeviceIsNamedAtOnce) {
+TEST_F(ServerStart, EveryUnavailablePortAndDeviceIsNamedAtOnce) {
   ServerOptions options = TestOptions(folder_.path() / "repository");
   options.http = options.health_listen = options.rpc.listen;
   options.admin.listen = absl::StrCat("unix://", folder_.path().string(), "/admin");
@@ -164,7 +164,7 @@ TEST_F(Start, EveryUnavailablePortAndDeviceIsNamedAtOnce) {
   }
 }
 
-TEST_F(Start, UsesOnlyTheCoresThatTasksetAllows) {
+TEST_F(ServerStart, UsesOnlyTheCoresThatTasksetAllows) {
   if (std::system("taskset -c 0 true 2>/dev/null") != 0)
     GTEST_SKIP() << "taskset is not installed, or this process may not use core 0";
   Shell shell(folder_.path(), "exec taskset -c 0 $SERVER");
@@ -172,7 +172,7 @@ TEST_F(Start, UsesOnlyTheCoresThatTasksetAllows) {
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=0 cpus=(1|0\\.[0-9]+) .*executors=1 pinned=no"));
 }
 
-TEST_F(Start, RespectsTheQuotaOfARealControlGroup) {
+TEST_F(ServerStart, RespectsTheQuotaOfARealControlGroup) {
   const QuotaGroup group;
   if (group.empty()) GTEST_SKIP() << "no control group with a quota can be made here";
   Shell shell(folder_.path(), group.Join() + "exec $SERVER");
@@ -180,7 +180,7 @@ TEST_F(Start, RespectsTheQuotaOfARealControlGroup) {
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=(1(\\.5)?|0\\.[0-9]+) .*executors=1 "));
 }
 
-TEST_F(Start, ACrashPrintsAStackWithNamesAndEndsWithTheSignal) {
+TEST_F(ServerStart, ACrashPrintsAStackWithNamesAndEndsWithTheSignal) {
   for (const int signal : {SIGSEGV, SIGABRT}) {
     Shell shell(folder_.path(), "ulimit -c 0; exec $SERVER");
     ExpectServes(shell);
@@ -193,7 +193,7 @@ TEST_F(Start, ACrashPrintsAStackWithNamesAndEndsWithTheSignal) {
   }
 }
 
-TEST_F(Start, SigtermWhileModelsAreLoadedEndsIt) {
+TEST_F(ServerStart, SigtermDuringALoadEndsTheServer) {
   for (int i = 0; i < 30; ++i) {
     PublishModel(folder_.path() / "repository", absl::StrCat("slow-", i), SlowConfig());
   }

@@ -103,7 +103,7 @@ class GetData(unittest.TestCase):
 
 
 class Fetching(GetData):
-    def test_a_fresh_download(self):
+    def test_a_fresh_download_is_verified(self):
         good = Mirror(IDX)
         server = self.serve(good=good)
         ran = self.run_it([server.url("good")], "idx")
@@ -137,7 +137,7 @@ class Fetching(GetData):
         self.assertEqual(good.sent, sum(map(len, IDX.values())) - kept)
         self.assertIn("pictures.gz: continued after 524.3 kB", ran.stdout)
 
-    def test_a_server_without_ranges(self):
+    def test_a_server_without_ranges_restarts_the_download(self):
         server = self.serve(plain=Mirror(IDX, ranges=False), lengthless=Mirror(IDX, lengths=False))
         for mirror in ("plain", "lengthless"):
             self.folder.mkdir()
@@ -145,7 +145,7 @@ class Fetching(GetData):
             self.assert_complete(self.run_it([server.url(mirror)], "idx"))
             shutil.rmtree(self.folder)
 
-    def test_killed_while_unpacking(self):
+    def test_a_kill_while_unpacking_is_recovered(self):
         (self.folder / "batches").mkdir(parents=True)
         (self.folder / "records.tar.gz").write_bytes(ARCHIVE["records.tar.gz"])
         (self.folder / "batches/first.bin").write_bytes(RECORDS["batches/first.bin"])
@@ -157,7 +157,7 @@ class Fetching(GetData):
         self.assert_complete(self.run_it([server.url("good")], "records"), RECORDS)
         self.assertEqual(good.asked, [])
 
-    def test_killed_before_the_new_name(self):
+    def test_a_kill_before_the_rename_is_recovered(self):
         self.folder.mkdir()
         for name, content in IDX.items():
             (self.folder / f"{name}.part").write_bytes(content)
@@ -182,19 +182,19 @@ class Fetching(GetData):
 
 
 class Refusing(GetData):
-    def test_a_wrong_digest(self):
+    def test_a_wrong_digest_is_refused(self):
         wrong = RANDOM.randbytes(len(IDX["pictures.gz"]))
         server = self.serve(wrong=Mirror(IDX | {"pictures.gz": wrong}))
         for name in ("idx", "strict"):
             self.assert_fails(self.run_it([server.url("wrong")], name), sha256(wrong), sha256(IDX["pictures.gz"]), "--from URL")
             self.assertEqual(self.names(), [])
 
-    def test_a_wrong_member(self):
+    def test_a_wrong_archive_member_is_refused(self):
         server = self.serve(good=Mirror(ARCHIVE))
         self.assert_fails(self.run_it([server.url("good")], "misprint"), sha256(RECORDS["batches/first.bin"]), sha256(b""))
         self.assertEqual(self.names(), ["records.tar.gz"])
 
-    def test_a_part_of_another_file(self):
+    def test_a_partial_file_of_another_download_is_discarded(self):
         server = self.serve(good=Mirror(IDX))
         for length in (5000, len(IDX["pictures.gz"]), len(IDX["pictures.gz"]) + 5):
             self.folder.mkdir()
@@ -210,7 +210,7 @@ class Refusing(GetData):
         shutil.rmtree(self.folder)
         self.assert_fails(self.run_it([server.url("anew")], "strict"), sha256(IDX["pictures.gz"]))
 
-    def test_a_truncated_body(self):
+    def test_a_truncated_body_is_refused(self):
         cut = Mirror(IDX, cut=300_000)
         server = self.serve(cut=cut, stubborn=Mirror(IDX, cut=300_000, ranges=False))
         ran = self.run_it([server.url("stubborn")], "idx")
@@ -220,19 +220,19 @@ class Refusing(GetData):
         self.assertEqual([asked for name, asked in cut.asked if name == "pictures.gz"],
                          ["bytes=300000-", "bytes=600000-", "bytes=900000-"])
 
-    def test_the_second_mirror(self):
+    def test_the_second_mirror_is_tried(self):
         server = self.serve(gone=Mirror(IDX, status=404), good=Mirror(IDX))
         ran = self.run_it([server.url("gone"), server.url("good")], "idx")
         self.assert_complete(ran)
         self.assertIn(f"{server.url('gone')}/pictures.gz answered 404 Not Found", ran.stdout)
 
-    def test_a_custom_address(self):
+    def test_a_custom_address_replaces_the_mirrors(self):
         never, good = Mirror(IDX), Mirror(IDX)
         server = self.serve(never=never, good=good)
         self.assert_complete(self.run_it([server.url("never")], "idx", "--from", server.url("good") + "/"))
         self.assertEqual(never.asked, [])
 
-    def test_no_network(self):
+    def test_a_missing_network_is_reported(self):
         with socket.socket() as bound:  # bound but not listening, so connections are refused
             bound.bind(("127.0.0.1", 0))
             url = f"http://127.0.0.1:{bound.getsockname()[1]}"
@@ -240,19 +240,19 @@ class Refusing(GetData):
         self.assert_fails(ran, f"{url}/pictures.gz could not be reached", "Connection refused", "Check the network", "--from URL")
         self.assertEqual(self.names(), [])
 
-    def test_a_full_disk(self):
+    def test_a_full_disk_is_reported(self):
         self.folder.mkdir()
         (self.folder / "pictures.gz.part").symlink_to("/dev/full")
         server = self.serve(good=Mirror(IDX))
         self.assert_fails(self.run_it([server.url("good")], "idx"), f"the disk of {self.folder} is full", "--into")
         self.assertFalse((self.folder / "pictures.gz").exists())
 
-    def test_too_little_free_space(self):
+    def test_too_little_free_space_is_reported(self):
         good = Mirror(IDX)
         self.assert_fails(self.run_it([self.serve(good=good).url("good")], "huge"), "are needed: make room")
         self.assertEqual(good.asked, [])
 
-    def test_two_downloads_at_once(self):
+    def test_a_concurrent_download_is_refused(self):
         held = Mirror(IDX, hold=1 << 18)
         command = self.command([self.serve(held=held).url("held")], "idx")
         with subprocess.Popen(**command, stdout=subprocess.DEVNULL) as first:
@@ -262,7 +262,7 @@ class Refusing(GetData):
             held.go_on.set()
             self.assertEqual(first.wait(60), 0)
 
-    def test_usage(self):
+    def test_usage_errors_are_reported(self):
         for words in (["imagenet"], [], ["idx", "--from", "ftp://x"]):
             ran = self.run_it([], *words)
             self.assertEqual(ran.returncode, 2, ran.stderr)

@@ -59,7 +59,7 @@ def go(scratch):
     root = pathlib.Path(os.environ.get("INTEROP_DEBIAN_ROOT", "/"))
     goroot = root / "usr/lib/go-1.19"
     if not (goroot / "bin/go").exists() or not (root / "usr/share/gocode/src/google.golang.org/grpc").exists():
-        raise Absent("of Debian's packages some are not installed: " + " ".join(GO_PACKAGES))
+        raise Absent("some Debian packages are not installed: " + " ".join(GO_PACKAGES))
     if root != pathlib.Path("/"):  # symbolic links of the package point to /usr/share
         made = scratch / "goroot"
         made.mkdir()
@@ -94,7 +94,7 @@ def java(scratch):
              "perfmark-impl", "protobuf", "netty-buffer", "netty-codec", "netty-codec-http", "netty-codec-http2", "netty-codec-socks", "netty-common", "netty-handler",
              "netty-handler-proxy", "netty-resolver", "netty-transport", "netty-transport-native-epoll", "netty-transport-native-unix-common")]
     if not found or not all(each.exists() for each in jars):
-        raise Absent("of Debian's packages some are not installed: " + " ".join(JAVA_PACKAGES))
+        raise Absent("some Debian packages are not installed: " + " ".join(JAVA_PACKAGES))
     path = ":".join(map(str, jars))
     source, made = scratch / "java", scratch / "classes"
     source.mkdir()

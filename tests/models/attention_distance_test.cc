@@ -28,8 +28,8 @@ double Distance(const Weights& weights, Grid grid, int prefix, int cell, bool ke
   return AttentionDistance(weights.values, grid, prefix, cell, keep_class_mass);
 }
 
-// The expected distances are the specification's values for uniform attention, in pixels.
-TEST(AttentionDistance, OfUniformAttentionIsTheGridsMean) {
+// The expected distances are those of uniform attention, in pixels.
+TEST(AttentionDistance, EqualsTheGridsMeanForUniformAttention) {
   const struct {
     int side, cell;
     double pixels;
@@ -42,13 +42,13 @@ TEST(AttentionDistance, OfUniformAttentionIsTheGridsMean) {
   }
 }
 
-TEST(AttentionDistance, OfIdentityIsZero) {
+TEST(AttentionDistance, IsZeroForIdentityAttention) {
   EXPECT_EQ(Distance(Weights::Identity(17), {4, 4}, 1, 4), 0);
 }
 
 // Every patch attends to its right neighbour, and patches at the right edge to themselves. For patches of p pixels in g
 // columns, the mean distance is p (g - 1) / g.
-TEST(AttentionDistance, OfTheRightNeighbour) {
+TEST(AttentionDistance, IsOneCellForTheRightNeighbour) {
   constexpr int kSide = 8;
   Weights weights(kSide * kSide);
   for (int i = 0; i < kSide * kSide; ++i) weights.at(i, i % kSide == kSide - 1 ? i : i + 1) = 1;
@@ -64,7 +64,7 @@ TEST(AttentionDistance, IsLargestBetweenCorners) {
 }
 
 // Expects the mean attention distance for an inner query with equal weights on the 3x3 cells around it: 1.072984 cells.
-TEST(AttentionDistance, OfAThreeByThreeWindow) {
+TEST(AttentionDistance, IsCorrectForAThreeByThreeWindow) {
   Weights weights = Weights::Identity(25);
   for (const int key : {6, 7, 8, 11, 12, 13, 16, 17, 18}) weights.at(12, key) = 1;
   EXPECT_NEAR(Distance(weights, {5, 5}, 0, 1) * 25, 1.072984, 1e-6);
@@ -78,7 +78,7 @@ TEST(AttentionDistance, CountsCellsNotTokens) {
 }
 
 // A softmax may give all weight to the class token. A map without softmax may be all zero.
-TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
+TEST(AttentionDistance, SkipsQueriesWithoutWeightOnCells) {
   Weights weights = Weights::Identity(5);
   EXPECT_EQ(Distance(weights, {2, 2}, 1, 4), 0);
   weights.at(1, 1) = 0;
@@ -92,7 +92,7 @@ TEST(AttentionDistance, LeavesOutQueriesWithoutMass) {
 }
 
 // For scores far below the largest, kernels return e^-87 instead of 0. These weights must not count.
-TEST(AttentionDistance, WhatKernelsGiveInPlaceOfZeroIsNoMass) {
+TEST(AttentionDistance, IgnoresTinyWeightsOfKernels) {
   Weights weights(17, 1.6e-38F);
   for (int query = 1; query < 17; ++query) weights.at(query, 0) = 1;
   EXPECT_EQ(Distance(weights, {4, 4}, 1, 16), 0) << "not the distance of uniform attention";
@@ -103,7 +103,7 @@ TEST(AttentionDistance, WhatKernelsGiveInPlaceOfZeroIsNoMass) {
 }
 
 // Signed values count by magnitude.
-TEST(AttentionDistance, OfASignedMapIsThatOfItsMagnitude) {
+TEST(AttentionDistance, UsesMagnitudesOfSignedMaps) {
   Weights weights = Weights::Identity(4, 3);
   for (int i = 0; i < 4; ++i) weights.at(i, i ^ 1) = -1;
   EXPECT_NEAR(Distance(weights, {2, 2}, 0, 8), 2, 1e-12);

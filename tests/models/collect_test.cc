@@ -59,7 +59,7 @@ AttentionAbility Ability(v1::AttentionKind kind, AttentionSource source, int pre
 }
 
 // Computes rollout with whole matrices, as in the paper.
-TEST(CollectAttention, RolloutIsTheClassRowOfTheProductOfWholeMatrices) {
+TEST(CollectAttention, RolloutEqualsTheClassRowOfTheMatrixProduct) {
   constexpr int kTokens = 7;  // a class token and 2x3 cells
   AttentionTap tap;
   double product[kTokens][kTokens];
@@ -88,7 +88,7 @@ TEST(CollectAttention, RolloutIsTheClassRowOfTheProductOfWholeMatrices) {
   EXPECT_THAT(maps[0].values, Pointwise(FloatNear(1e-6F), std::vector<double>(product[0] + 1, product[0] + kTokens)));
 }
 
-TEST(CollectAttention, ScoresAndWeightsAreToldApart) {
+TEST(CollectAttention, DistinguishesScoresAndWeights) {
   const FloatArray scores = Uneven({2, 4, 4}), weights = Uneven({2, 4, 4}, 2);
   AttentionTap tap;
   tap.Put(0, AttentionSource::kTokens, 0, {.scores = scores, .weights = weights, .queries = {}, .keys = {}});
@@ -105,7 +105,7 @@ TEST(CollectAttention, ScoresAndWeightsAreToldApart) {
 }
 
 // The keys of the class query are the class token and then the grid, although earlier blocks have no class token.
-TEST(CollectAttention, AClassQuerySeesTheGridBehindTheClassToken) {
+TEST(CollectAttention, ClassQueryKeysAreClassTokenAndGrid) {
   AttentionTap tap;
   const FloatArray weights{{2, 1, 4}, {0.1F, 0.2F, 0.3F, 0.4F, 0.7F, 0.1F, 0, 0.2F}};
   tap.Put(0, AttentionSource::kClassQuery, 0, {.scores = {}, .weights = weights, .queries = {}, .keys = {}});
@@ -133,7 +133,7 @@ TEST(CollectAttention, HeadsOfFactorsAreScaledBeforeTheirMean) {
   EXPECT_THAT(mean.at(0).values, Pointwise(FloatNear(1e-6F), {(1 + 0.25) / 2, (-2 / 3.0 - 1) / 2, 0.25, 0.0}));
 }
 
-TEST(CollectAttention, ChannelsHaveRowsAndColumnsOfTheirOwn) {
+TEST(CollectAttention, ChannelMapsAreChannelsByChannels) {
   AttentionTap tap;
   const FloatArray weights = Uneven({2, 3, 3});
   tap.Put(0, AttentionSource::kChannels, 0, {.scores = {}, .weights = weights, .queries = {}, .keys = {}});
@@ -144,7 +144,7 @@ TEST(CollectAttention, ChannelsHaveRowsAndColumnsOfTheirOwn) {
   EXPECT_THAT(maps.at(0).values, ElementsAreArray(weights[1]));
 }
 
-TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
+TEST(CollectAttention, DistanceOfFactorsEqualsDistanceOfTheirProduct) {
   AttentionTap tap;
   const FloatArray queries = Uneven({2, 6, 3}), keys = Uneven({2, 6, 3}, 2);
   tap.Put(0, AttentionSource::kTokens, 1, {.scores = {}, .weights = {}, .queries = queries, .keys = keys});
@@ -163,7 +163,7 @@ TEST(CollectAttention, DistanceOfFactorsIsThatOfTheirProduct) {
 }
 
 // The images have 1x2 and 2x1 cells after a class token. A value encodes its token and channel.
-TEST(CollectFeature, TakesTheTokensOfItsImage) {
+TEST(CollectFeature, ReturnsTheTokensOfItsImage) {
   TokenTap tap;
   tap.Put(TokenTap::kFinal,
           {{{6, 2}, {0, 1, 10, 11, 20, 21, 30, 31, 40, 41, 50, 51}}, TokenLayout::Make({{1, 2}, {2, 1}}, 1)});

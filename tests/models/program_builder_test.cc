@@ -37,7 +37,7 @@ Value Tokens(Builder& b, int64_t width) {
   return Tokens(b, width, b.Linear("patches", b.Patchify(2), width));
 }
 
-TEST(Builder, AScopesOwnWeightsAreListedBeforeThoseBelow) {
+TEST(Builder, WeightsOfAScopeAreListedBeforeNestedOnes) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   const Value y = b.Within("block", [&] {
@@ -51,7 +51,7 @@ TEST(Builder, AScopesOwnWeightsAreListedBeforeThoseBelow) {
   EXPECT_FALSE(program.weights().back().trained);
 }
 
-TEST(Builder, ATableOfPositionsHasARowForTheClassTokenWhereThereIsOne) {
+TEST(Builder, APositionTableHasARowForTheClassToken) {
   for (const bool tokens : {true, false}) {
     Builder b(3);
     const Value cells = b.Linear("patches", b.Patchify(2), 4);
@@ -62,7 +62,7 @@ TEST(Builder, ATableOfPositionsHasARowForTheClassTokenWhereThereIsOne) {
   }
 }
 
-TEST(Builder, WeightsAreDrawnAsTheyWereAddedOrAsAsked) {
+TEST(Builder, WeightsAreDrawnInAddedOrRequestedOrder) {
   Builder b(3);
   b.DrawsFirst({"head", "blocks"});
   const Value x = Tokens(b, 4);
@@ -72,7 +72,7 @@ TEST(Builder, WeightsAreDrawnAsTheyWereAddedOrAsAsked) {
                                                                    "patches.weight", "patches.bias", "class_token"));
 }
 
-TEST(Builder, ListsFirstTheScopesThatAreAnnounced) {
+TEST(Builder, ListsAnnouncedScopesFirst) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   b.ListsFirst({"late"});
@@ -82,7 +82,7 @@ TEST(Builder, ListsFirstTheScopesThatAreAnnounced) {
               ElementsAre("class_token", "patches.weight", "patches.bias", "late.weight", "early.weight"));
 }
 
-TEST(Builder, ANameThatIsUsedTwiceIsOneWeight) {
+TEST(Builder, ASharedNameIsOneWeight) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   const Value y = b.SharedLinear("shared", "two", b.SharedLinear("shared", "one", x, 4), 4);
@@ -92,7 +92,7 @@ TEST(Builder, ANameThatIsUsedTwiceIsOneWeight) {
   EXPECT_EQ(operators[operators.size() - 2].weights, operators[operators.size() - 3].weights);
 }
 
-TEST(Builder, BlocksHavePlacesForDropoutOfTheirOwnAndAreStages) {
+TEST(Builder, BlocksHaveTheirOwnDropoutSitesAndStages) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   std::vector<int> sites;
@@ -108,7 +108,7 @@ TEST(Builder, BlocksHavePlacesForDropoutOfTheirOwnAndAreStages) {
   EXPECT_EQ(program.stages()[1], last);
 }
 
-TEST(Builder, LayersAreCountedByWhatAttends) {
+TEST(Builder, LayersAreCountedPerAttentionSource) {
   Builder b(3);
   const Value x = b.Linear("qkv", Tokens(b, 4), 12);
   const Value one = b.Attend("one", {x}, {.heads = 2});
@@ -124,9 +124,9 @@ TEST(Builder, LayersAreCountedByWhatAttends) {
   EXPECT_EQ(program.info(rows).columns, 4);
 }
 
-using BuilderDeath = ::testing::Test;
+using BuilderDeathTest = ::testing::Test;
 
-TEST(BuilderDeath, AFamilyThatAddsDifferentKindsIsStopped) {
+TEST(BuilderDeathTest, InvalidProgramsAbort) {
   Builder b(3);
   const Value x = Tokens(b, 4);
   EXPECT_DEATH(b.Residual("wrong", x, b.TakeClass(x), -1), "program: wrong: adds values of different kinds");

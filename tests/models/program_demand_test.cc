@@ -32,7 +32,7 @@ Demand OnOperator(const Program& program, const std::string& name, const std::ve
   return DemandOf(program, results)[static_cast<size_t>(Named(program, name).output.id)];
 }
 
-TEST(DemandOf, AfterTheLastAttentionOnlyClassTokensAreRead) {
+TEST(DemandOf, OnlyClassTokensAreReadAfterTheLastAttention) {
   const Program program = Of("vit");
   const std::vector<Value> logits = {program.logits()};
   EXPECT_EQ(OnOperator(program, "blocks.0.feed_forward.fc2", logits), Demand::kAll);
@@ -50,14 +50,14 @@ TEST(DemandOf, TwoHeadsReadTwoTokens) {
   EXPECT_EQ(OnOperator(program, "norm", logits), Demand::kHeads);
 }
 
-TEST(DemandOf, TokensThatAreAskedForAreAllComputed) {
+TEST(DemandOf, RequestedTokensAreAllComputed) {
   const Program program = Of("vit");
   const std::vector<Value> both = {program.logits(), program.final_tokens()};
   EXPECT_EQ(OnOperator(program, "blocks.1.feed_forward.fc2", both), Demand::kAll);
   EXPECT_EQ(OnOperator(program, "norm", both), Demand::kAll);
 }
 
-TEST(DemandOf, NobodyReadsThePatchesOfTheLastClassBlock) {
+TEST(DemandOf, PatchesOfTheLastClassBlockAreNotRead) {
   for (const char* form : {"xcit", "xcit_tokens_norm"}) {
     const Program program = Of(form);
     const std::vector<Value> logits = {program.logits()};
@@ -73,7 +73,7 @@ TEST(DemandOf, NobodyReadsThePatchesOfTheLastClassBlock) {
 }
 
 // Attention maps have a row for every query, even if only the class token's result is read.
-TEST(DemandOf, QueriesOfTheirOwnAreAllComputed) {
+TEST(DemandOf, SeparateQueriesAreAllComputed) {
   Builder b(3);
   const Value x = b.JoinClass("join", b.ClassToken("class_token", 4, {}), b.Linear("patches", b.Patchify(2), 4));
   const std::vector<Value> qkv = {b.Linear("q", x, 4), b.Linear("k", x, 4), b.Linear("v", x, 4)};
@@ -82,20 +82,20 @@ TEST(DemandOf, QueriesOfTheirOwnAreAllComputed) {
   EXPECT_EQ(OnOperator(program, "attend", {program.logits()}), Demand::kClass);
 }
 
-TEST(DemandOf, ChannelsMixOverAllCells) {
+TEST(DemandOf, ChannelAttentionReadsAllCells) {
   const Program program = Of("xcit_sne");
   for (const char* name : {"blocks.1.attention.qkv.q.2", "blocks.1.local.convolutions.1", "stem.norms.3"}) {
     EXPECT_EQ(OnOperator(program, name, {program.logits()}), Demand::kAll) << name;
   }
 }
 
-TEST(DemandOf, AConvolutionBesideTheLastAttentionIsForPatchesAlone) {
+TEST(DemandOf, AConvolutionBesideTheLastAttentionIsNotRead) {
   const Program program = Of("baseline_lsra");
   EXPECT_EQ(OnOperator(program, "blocks.0.convolution.linear", {program.logits()}), Demand::kAll);
   EXPECT_EQ(OnOperator(program, "blocks.1.convolution.linear", {program.logits()}), Demand::kNone);
 }
 
-TEST(MapSizesOf, FollowConvolutionsAndPools) {
+TEST(MapSizesOf, FollowsConvolutionsAndPools) {
   const Program stem = Of("xcit");
   const std::vector<MapSize> sizes = MapSizesOf(stem, {.height = 50, .width = 66});
   const MapSize last = sizes[static_cast<size_t>(Named(stem, "stem.norms.3").output.id)];

@@ -56,7 +56,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
 }
 
 // Dropout acts once after the positions and in every block, as in the papers.
-TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
+TEST(ProgramDropout, EveryFormHasDropoutAfterPositionsAndInBlocks) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());
     EXPECT_EQ(drops[Place::kPositions], 1) << form.name;
@@ -67,7 +67,7 @@ TEST(Drop, EveryFormDropsOnceAfterItsPositionsAndInEveryBlock) {
   EXPECT_EQ(DropsOf(Kv("attention: KV"))[Place::kPositions], 1);
 }
 
-TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
+TEST(AttentionOf, ScoresReplaceRolloutWithoutSoftmax) {
   EXPECT_THAT(KindsOf(Kv("attention: KV")), UnorderedElementsAre(v1::CLASS_TOKEN_ROW, v1::MEAN_OVER_QUERIES,
                                                                  v1::QUERY_ROW, v1::WEIGHTS, v1::DISTANCE, v1::SCORES));
   for (const SmallForm& form : SmallForms()) {
@@ -80,7 +80,7 @@ TEST(AttentionOf, ScoresAreOfferedInPlaceOfRollout) {
 
 // The small forms use every value of every enum in a family's config, so that tests over all forms omit none. Value 0
 // (unspecified) and value 1 (the usual default) are left out.
-TEST(SmallForms, TakeEveryChoiceOfEveryFamily) {
+TEST(SmallForms, UseEveryEnumValueOfEveryFamily) {
   std::set<std::string> left;
   for (const std::vector<SmallForm>& forms : {SmallForms(), SmallPrefixForms(), SmallKvForms()}) {
     for (const SmallForm& form : forms) {

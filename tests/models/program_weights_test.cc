@@ -11,7 +11,7 @@ namespace {
 
 using program::Program;
 
-TEST(ProgramWeights, AreThoseOfTheRecordingForTheWholeZoo) {
+TEST(ProgramWeights, EqualTheRecordedOnesForTheWholeZoo) {
   for (const testing::RecordedWeights& recorded : testing::ReadRecordedWeights()) {
     const absl::StatusOr<Program> program = ProgramOf(recorded.config);
     ASSERT_TRUE(program.ok()) << recorded.name << ": " << program.status();
@@ -31,7 +31,7 @@ int WidthOf(const v1::ModelConfig& config) {
                                      : config.xvit().width();
 }
 
-TEST(Programs, EndInTokensOfTheConfigsWidthWithAClassToken) {
+TEST(Programs, HaveTheOutputShapesOfTheirConfig) {
   for (const testing::RecordedWeights& recorded : testing::ReadRecordedWeights()) {
     if (recorded.config.has_null()) continue;
     const Program program = ProgramOf(recorded.config).value();

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(ProgramOf, RefusalsNameTheField) {
+TEST(ProgramOf, ErrorsNameTheField) {
   const std::string fixed = "classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } ";
   const std::string native = "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 9 } } ";
   const std::string large = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 9 } } ";
@@ -76,7 +76,7 @@ TEST(ProgramOf, RefusalsNameTheField) {
   }
 }
 
-TEST(ProgramOf, TheLargestEpsilonIsTaken) {
+TEST(ProgramOf, AcceptsTheLargestEpsilon) {
   EXPECT_TRUE(ProgramOf(testing::Config("classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } "
                                         "vit { patch: 4 width: 8 depth: 1 heads: 2 mlp_width: 8 grid_rows: 2 "
                                         "grid_columns: 2 norm_epsilon: 0.1 }"))
@@ -100,7 +100,7 @@ std::string SaidOf(v1::ModelConfig config, const std::string& family, const std:
   return std::string(ProgramOf(config).status().message());
 }
 
-TEST(ProgramOf, SizesOutOfTheirRangeAreRefusedWithIt) {
+TEST(ProgramOf, ErrorsForSizesGiveTheirRange) {
   const std::string fixed = "classes: 5 preprocessing { channels: 3 fixed { height: 8 width: 8 } } ";
   const std::string native = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 9 } } ";
   const std::string sizes = "width: 8 depth: 1 heads: 2 mlp_width: 8 grid_rows: 2 grid_columns: 2 } ";

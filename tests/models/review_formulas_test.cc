@@ -45,7 +45,7 @@ double ValueOf(std::string_view formula, const Letters& letters) {
   return slash == std::string_view::npos ? above : above / sum(std::string(formula.substr(slash + 1)));
 }
 
-TEST(Review, NumbersAreWhatTheirFormulasSay) {
+TEST(Review, NumbersEqualTheirFormulas) {
   const Letters letters = {{'N', 5}, {'b', 3}, {'d', 7}, {'a', 2}, {'V', 11}};
   int numbers = 0;
   for (const ReviewOperator& row : ReviewTables({.batch = 3, .tokens = 5, .width = 7, .heads = 2, .classes = 11})) {

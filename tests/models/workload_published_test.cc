@@ -26,7 +26,7 @@ Costs CostsOf(const Workload& workload) {
   return {Parameters(workload), Macs(workload), bytes, Flops001(workload), Flops003(workload)};
 }
 
-TEST(PublishedForm, CostsAreEqualToTheDigitForEveryRow) {
+TEST(PublishedForm, CostsEqualTheRecordedOnesForEveryVariant) {
   std::ifstream file(VITRINE_SOURCE "/tests/models/published_costs.txt");
   ASSERT_TRUE(file.is_open());
   std::set<std::string> counted;

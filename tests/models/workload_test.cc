@@ -42,7 +42,7 @@ TEST(XcitWorkload, TheExecutedFormIsFactored) {
 
 // The costs of the other parts must equal the formulas of their papers, for N = 196 and n = 197 tokens, d = 192, e = 96
 // and d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
-TEST(XVitWorkload, MultiplyAddsOfOtherParts) {
+TEST(XVitWorkload, MultiplyAddsEqualThePapersFormulas) {
   const auto macs = [](const char* name) { return Macs(Published(FindVariant(name)->config, 224)); };
   const int64_t whole = macs("xvit-t");
   const int64_t linear_class = 2 * (197 * 96 * 24 + 96 * 24), softmax_class = 2 * (2 * 197 * 96 + 196 * 192 * 96);
@@ -57,7 +57,7 @@ TEST(XVitWorkload, MultiplyAddsOfOtherParts) {
 
 // --- paper 003
 
-TEST(Review, CorrectedTablesOfVitBase) {
+TEST(Review, CorrectedTablesOfVitBaseAreReproduced) {
   struct Row {
     const char* name;
     int64_t flops, bytes;
@@ -98,7 +98,7 @@ TEST(Review, CorrectedTablesOfVitBase) {
 
 // A row of the review's tables must state errors if and only if the printed and the corrected formula differ. The test
 // uses sizes that reveal a missing factor. A corrected intensity is FLOPs / bytes.
-TEST(Review, ErrorsAreWherePrintAndCorrectionDiffer) {
+TEST(Review, ErrorsAreListedWherePrintAndCorrectionDiffer) {
   for (const ReviewOperator& row : ReviewTables({.batch = 8, .tokens = 197})) {
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * b; };
     EXPECT_TRUE(same(row.corrected.flops / row.corrected.bytes, row.corrected.intensity)) << row.name;
@@ -108,7 +108,7 @@ TEST(Review, ErrorsAreWherePrintAndCorrectionDiffer) {
   }
 }
 
-TEST(Review, ThePublishedListGivesTheSameTotalsWithTheClassToken) {
+TEST(Review, ThePublishedOperatorsGiveTheCorrectedTotals) {
   const Workload workload = Published(FindVariant("vit-b16")->config, 224);
   EXPECT_EQ(Flops003(workload), 35'182'690'368);
   Workload layer;
@@ -120,7 +120,7 @@ TEST(Review, ThePublishedListGivesTheSameTotalsWithTheClassToken) {
 
 // --- all
 
-TEST(Workload, ParametersOfTheWholeZoo) {
+TEST(Workload, ParametersEqualThoseOfTheWholeZoo) {
   for (const ZooRow& row : Zoo()) {
     const WorkloadInput input = DefaultInput(row.config);
     for (const Form form : {Form::kPublished, Form::kExecuted}) {
@@ -168,7 +168,7 @@ TEST(Workload, AttentionReadsQueriesKeysAndValues) {
   EXPECT_EQ(attentions, 12);
 }
 
-TEST(Workload, NoNameIsGivenTwice) {
+TEST(Workload, OperatorNamesAreUnique) {
   for (const SmallForm& form : SmallForms()) {
     for (const Form of : {Form::kPublished, Form::kExecuted}) {
       std::set<std::string> names;
@@ -180,7 +180,7 @@ TEST(Workload, NoNameIsGivenTwice) {
   }
 }
 
-TEST(Workload, RefusesWhatHasNoCost) {
+TEST(Workload, RefusesConfigsWithoutACost) {
   EXPECT_THAT(WorkloadOf({}, {224, 224}).status().ToString(), HasSubstr("names no family"));
   EXPECT_THAT(WorkloadOf(FindVariant("vit-ti16")->config, {8, 224}).status().ToString(), HasSubstr("8x224"));
 }

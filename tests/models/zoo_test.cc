@@ -37,7 +37,7 @@ TEST(Zoo, NamesAreUniqueAndFitForFiles) {
   }
 }
 
-TEST(Zoo, EveryFamilyHasARow) {
+TEST(Zoo, EveryFamilyHasAVariant) {
   std::set<int> families;
   for (const ZooRow& row : Zoo()) families.insert(row.config.family_case());
   for (const Family& family : Families()) EXPECT_TRUE(families.contains(family.which)) << family.name;
@@ -50,7 +50,7 @@ int ImageSide(std::string_view data) {
   return data == "Tiny-ImageNet" ? 64 : 0;
 }
 
-TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
+TEST(Zoo, PublishedVariantsHaveThePublishedGrid) {
   int published = 0;
   for (const ZooRow& row : Zoo()) {
     const std::optional<Published> print = FindPublished(row.name);
@@ -70,13 +70,13 @@ TEST(Zoo, PublishedVariantsSeeTheGridThatIsPublished) {
 }
 
 // Tests the class counts of the EIT paper's other data sets.
-TEST(Zoo, OtherClassCountsOfEitMini) {
+TEST(Zoo, EitMiniHasThePublishedSizesForOtherClassCounts) {
   v1::ModelConfig config = FindVariant("eit34-mini-cifar10")->config;
   config.set_classes(200);
   EXPECT_EQ(ProgramOf(config)->parameters(), 3'813'450);
 }
 
-TEST(FindVariant, NamesTheNearest) {
+TEST(FindVariant, ErrorNamesTheNearestVariants) {
   EXPECT_EQ(FindVariant("vit-b16")->parameters, 86'567'656);
   const absl::Status status = FindVariant("eit34-mini-cifar").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Zoo, EveryNameMeansWhatIsStored) {
+TEST(Zoo, EveryVariantEqualsItsStoredConfig) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
   std::string zoo;

@@ -37,7 +37,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address) {
   return StartHttpEndpoint(address, {.metrics = &none, .not_ready = [] { return std::string(); }});
 }
 
-TEST(HttpEndpoint, IPv6WorksOrIsNamedAsTheCause) {
+TEST(HttpEndpoint, ListensOnIPv6OrNamesIPv6AsTheCause) {
   const auto endpoint = Start("[::1]:0");
   if (endpoint.ok()) {
     EXPECT_THAT((*endpoint)->address(), StartsWith("[::1]:"));
@@ -47,7 +47,7 @@ TEST(HttpEndpoint, IPv6WorksOrIsNamedAsTheCause) {
   }
 }
 
-TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
+TEST(HttpEndpoint, TheErrorForATakenPortNamesTheAddress) {
   const auto first = Start("127.0.0.1:0");
   ASSERT_TRUE(first.ok()) << first.status();
   const auto second = Start((*first)->address());
@@ -56,7 +56,7 @@ TEST(HttpEndpoint, ATakenPortIsRefusedInTheServersOwnWords) {
               AllOf(HasSubstr((*first)->address()), HasSubstr("in use"), Not(HasSubstr("null context"))));
 }
 
-TEST(HttpEndpoint, AScraperWithoutPauseIsGivenTheLastText) {
+TEST(HttpEndpoint, FrequentScrapesGetTheCachedText) {
   const NoMetrics metrics;
   const auto endpoint = StartHttpEndpoint(
       "127.0.0.1:0", {.metrics = &metrics, .scrape_period = absl::Hours(1), .not_ready = [] { return std::string(); }});

@@ -36,7 +36,7 @@ std::string FaultsOf(const std::vector<std::string>& flags) {
   return std::string(Said(flags).Validate().message());
 }
 
-TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
+TEST(ServerOptions, DefaultsNeedOnlyARepository) {
   ServerOptions options;
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("--repository is missing"));
   options.repository = "/";
@@ -52,7 +52,7 @@ TEST(ServerOptions, DefaultsAreValidOnceARepositoryIsNamed) {
 }
 
 // Every flag has a value that differs from its default, and each of these values must take effect.
-TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
+TEST(ServerOptions, EveryFlagTakesEffect) {
   const std::map<std::string, std::string> kSaid = {{"--listen", "a:1"},
                                                     {"--repository-cache", "/r"},
                                                     {"--repository-cache-bytes", "2"},
@@ -146,7 +146,7 @@ TEST(ServerOptions, EveryFlagIsInForceAsItWasSaid) {
   EXPECT_FALSE(Said({"--tls-client-cert=required"}).identity.tls.client_certificate_optional);
 }
 
-TEST(ServerOptions, EveryRangeEndsWhereItSays) {
+TEST(ServerOptions, EveryRangeHasItsDocumentedLimits) {
   const struct {
     std::string flag, fault, first, last, before, behind;  // empty value: the range has no such end
   } kRanges[] = {
@@ -192,7 +192,7 @@ TEST(ServerOptions, EveryRangeEndsWhereItSays) {
   }
 }
 
-TEST(ServerOptions, BatchesOfADeviceNeedOne) {
+TEST(ServerOptions, DeviceBatchFlagsNeedADevice) {
   for (const std::string flag : {"--device-batch-images", "--device-batch-tokens"}) {
     EXPECT_EQ(FaultsOf({flag, "7"}), flag + " needs --device cuda:N");
     EXPECT_EQ(FaultsOf({flag, "7", "--device", "cuda:0"}), "");
@@ -200,7 +200,7 @@ TEST(ServerOptions, BatchesOfADeviceNeedOne) {
   }
 }
 
-TEST(ServerOptions, AddressesAreAHostAndAPort) {
+TEST(ServerOptions, AddressesAreHostAndPort) {
   for (const std::string flag : {"--listen", "--metrics", "--http", "--admin", "--health-listen"}) {
     const std::string fault = flag + " is \"";
     for (const char* good : {"a:0", "127.0.0.1:65535", "[::1]:80"}) {
@@ -218,7 +218,7 @@ TEST(ServerOptions, AddressesAreAHostAndAPort) {
   EXPECT_EQ(FaultsOf({"--audit-log=/l"}), "--audit-log needs --admin");
 }
 
-TEST(ServerOptions, ThePageIsWhereHttpIs) {
+TEST(ServerOptions, ThePageNeedsAnHttpListener) {
   for (const std::string flag : {"--page", "--http-cors-origin=https://a"}) {
     EXPECT_EQ(FaultsOf({flag}), "");
     EXPECT_THAT(FaultsOf({flag, "--listen-grpc-only"}), HasSubstr("but --listen-grpc-only turns it off on --listen"));
@@ -228,7 +228,7 @@ TEST(ServerOptions, ThePageIsWhereHttpIs) {
   EXPECT_EQ(FaultsOf({"--page", "--page-samples=/p"}), "");
 }
 
-TEST(ServerOptions, OneFlagSetsWhatConnectionsMayAskBesideRequests) {
+TEST(ServerOptions, ResetLimitScalesAllAbuseLimits) {
   const HttpAbuseLimits defaults, limits = Said({"--reset-limit=500"}).abuse;
   EXPECT_EQ(limits.connection_rate, 500);
   for (const auto field :
@@ -246,19 +246,19 @@ TEST(ServerOptions, TrustedProxiesAreNetworks) {
   }
 }
 
-TEST(ServerOptions, RefusedLicencesAreAListOfPatterns) {
+TEST(ServerOptions, RefuseLicenceTakesAListOfPatterns) {
   EXPECT_THAT(Said({"--refuse-licence=cc-by-nc*,gpl*", "--refuse-licence=none"}).registry.refused_licences,
               ::testing::ElementsAre("cc-by-nc*", "gpl*", "none"));
   EXPECT_THAT(FaultsOf({"--refuse-licence= "}), HasSubstr("--refuse-licence has an empty pattern"));
 }
 
-TEST(ServerOptions, AnEmptyFileOfCredentialsIsRefused) {
+TEST(ServerOptions, AnEmptyNameOfACredentialFileIsRefused) {
   for (const char* flag : {"--tokens", "--policy", "--tls-cert", "--tls-key", "--tls-client-ca"}) {
     EXPECT_THROW(testing::Parse({flag, ""}), CLI::ValidationError) << flag;
   }
 }
 
-TEST(ServerOptions, TokensDoNotTravelInTheOpen) {
+TEST(ServerOptions, TokensOnPlaintextNetworksAreRefused) {
   const std::string http = "--http=0.0.0.0:80", local = "--listen=127.0.0.1:1", tokens = "--tokens=/t";
   EXPECT_THAT(FaultsOf({local, http, tokens}),
               HasSubstr("--http is 0.0.0.0:80, where tokens would cross the network unencrypted"));
@@ -277,7 +277,7 @@ TEST(ServerOptions, FlagsWithoutEffectAreRefused) {
               HasSubstr("--log-slow-requests has no effect"));
 }
 
-TEST(ServerOptions, WordsAreThoseOfTheirLists) {
+TEST(ServerOptions, FlagsWithFixedChoicesRefuseOtherWords) {
   for (const char* good : {"--log-level=trace", "--log-level=off", "--log-format=text", "--log-format=json",
                            "--pin=auto", "--pin=on", "--pin=off", "--precision=fp32", "--precision=int8"}) {
     EXPECT_EQ(FaultsOf({good}), "") << good;
@@ -292,7 +292,7 @@ TEST(ServerOptions, ADurationWithoutAUnitIsRefused) {
   EXPECT_THROW(Parse({"--lame-duck", "5"}), CLI::ValidationError);
 }
 
-TEST(ServerOptions, UrlsAreRefusedAndTheWildcardIsWrittenOut) {
+TEST(ServerOptions, UrlsAndTheStarWildcardAreRefused) {
   EXPECT_THAT(
       FaultsOf({"--http", "http://127.0.0.1:8000/v1"}),
       HasSubstr("--http is \"http://127.0.0.1:8000/v1\", a URL; give only its host and port, as in 127.0.0.1:8000"));
@@ -304,7 +304,7 @@ TEST(ServerOptions, UrlsAreRefusedAndTheWildcardIsWrittenOut) {
   EXPECT_THAT(std::string(options.Validate().message()), HasSubstr("write 0.0.0.0"));
 }
 
-TEST(ServerOptions, EveryFaultIsNamedAtOnce) {
+TEST(ServerOptions, AllFaultsAreNamedAtOnce) {
   ServerOptions options;
   options.repository = "/nowhere";
   options.rpc.listen = "localhost";
@@ -335,7 +335,7 @@ void ParseFile(const std::string& lines, const std::function<void(CLI::App&, con
   then(app, options);
 }
 
-TEST(ServerOptions, EveryFlagMayStandInAFileOrAVariable) {
+TEST(ServerOptions, EveryFlagCanBeSetByFileOrVariable) {
   for (const auto& [flag, value] : FlagsInForce(ServerOptions())) {
     const std::string key = flag.substr(2), given = value.empty() ? "1" : value;
     ParseFile(absl::StrCat(key, " = \"", given, "\""),
@@ -348,7 +348,7 @@ TEST(ServerOptions, EveryFlagMayStandInAFileOrAVariable) {
   }
 }
 
-TEST(ServerOptions, TheInstalledFileIsValidAndItsCommentsAreTheDefaults) {
+TEST(ServerOptions, TheInstalledFileIsValidAndShowsTheDefaults) {
   const ServerOptions defaults;
   const auto flags = FlagsInForce(defaults);
   const std::regex comment(R"re(#([a-z-]+) = "?([^"#]*)"?)re");

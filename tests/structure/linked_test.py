@@ -78,7 +78,7 @@ class CudaLibrary(unittest.TestCase):
     def test_exports_only_its_entry_point(self) -> None:
         self.assertEqual(symbols(self.library, "--defined-only"), ["vitrine_cuda_library"])
 
-    def test_takes_only_abseil_from_the_server(self) -> None:
+    def test_uses_only_abseil_of_the_server(self) -> None:
         borrowed = {name for name in symbols(self.library, "--undefined-only") if "@" not in name}
         borrowed -= {"__gmon_start__", "_ITM_deregisterTMCloneTable", "_ITM_registerTMCloneTable"}
         self.assertTrue(borrowed)

@@ -60,12 +60,12 @@ class Digest(unittest.TestCase):
                         str(SOURCE / "cmake/write_program_digest.cmake")], check=True)
         return re.fullmatch(r'#define VITRINE_PROGRAM_DIGEST "([0-9a-f]{64})"\n', (self.root / "out.h").read_text())[1]
 
-    def test_comments_and_layout_do_not_change_it(self) -> None:
+    def test_comments_and_layout_do_not_change_the_digest(self) -> None:
         before = self.digest()
         self.write("a.cc", "// Returns the next number;\n// see b.h.\n\nint f(int x) {\n    // Adds one.\n    return x + 1;\n}\n")
         self.assertEqual(self.digest(), before)
 
-    def test_code_file_names_and_the_list_of_files_change_it(self) -> None:
+    def test_code_file_names_and_the_file_list_change_the_digest(self) -> None:
         digests = [self.digest(), self.digest("a.cc\n")]
         self.write("a.cc", "// Adds.\nint f(int x) {\n  return x + 2;\n}\n")
         digests.append(self.digest())

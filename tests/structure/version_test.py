@@ -21,20 +21,20 @@ def copies(root: Path) -> "list[str]":
 
 
 class Version(unittest.TestCase):
-    def test_is_a_number_of_three_parts(self) -> None:
+    def test_the_version_has_three_parts(self) -> None:
         self.assertRegex(VERSION, r"^\d+\.\d+\.\d+$")
 
-    def test_manifests_chart_and_dockerfile_have_it(self) -> None:
+    def test_manifests_chart_and_dockerfile_have_the_version(self) -> None:
         self.assertGreaterEqual(len(copies(SOURCE)), 12)
         self.assertEqual(set(copies(SOURCE)), {VERSION})
 
-    def test_is_typed_nowhere_else(self) -> None:
+    def test_the_version_is_written_nowhere_else(self) -> None:
         number = re.compile(rf"(?<![\w.]){re.escape(VERSION)}(?![\w.]*\d)")
         strays = [str(path) for path in files()
                   if not MAY_NAME.fullmatch(str(path)) and number.search(COPIES.sub("", text(path)))]
         self.assertEqual(strays, [], "use CMake's PROJECT_VERSION or script/set-version for these files")
 
-    def test_the_newest_entry_of_the_changelog_has_it(self) -> None:
+    def test_the_newest_changelog_entry_has_the_version(self) -> None:
         self.assertEqual(re.findall(r"(?m)^## \[([^]]+)\]", text(Path("CHANGELOG.md")))[0], VERSION)
 
 

@@ -12,9 +12,9 @@
 namespace vitrine {
 namespace {
 
-// Statistics belong to the weights that produced them. Averaged weights with the statistics of the last weights would
-// be a model that was never trained.
-TEST(WeightAverage, AveragesTheStatisticsOfBatchNormToo) {
+// BatchNorm's statistics belong to the weights that produced them. Averaged weights with the statistics of the last
+// weights would be a model that was never trained.
+TEST(WeightAverage, AlsoAveragesBatchNormStatistics) {
   const at::AutoGradMode no_grad(false);
   const v1::ModelConfig config = FindVariant("eit34-mini-bn-relu-cifar10")->config;
   const std::unique_ptr<Model> model = *MakeModel(config, 1);

@@ -32,7 +32,7 @@ absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessi
                     .values = Preprocess(image, preprocessing, geometry)};
 }
 
-TEST(Bundled, EveryVersionReproducesItsGoldensAndHasACard) {
+TEST(BundledModels, EveryVersionReproducesItsGoldensAndHasACard) {
   const auto versions = ListVersions(kBundled);
   ASSERT_TRUE(versions.ok()) << versions.status();
   std::vector<std::string> models;
@@ -82,7 +82,7 @@ void ExpectAccuracy(const std::string& name, const std::string& data, std::optio
   EXPECT_NEAR(accuracy->top1(), whole ? claimed : *of_a_tenth, whole ? 0.001 : 0.002);
 }
 
-TEST(Bundled, KvPosReadsDigitsAsWellAsThePaper) {
+TEST(BundledModels, KvPosReachesThePublishedAccuracy) {
   const char* folder = std::getenv("VITRINE_DATA");
   if (folder == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so MNIST's test split was not measured";
   ExpectAccuracy("kv-pos-mnist", std::string("mnist:") + folder + "/mnist", std::nullopt, 0.982);
@@ -97,7 +97,7 @@ std::string Printed(const char* command) {
   return line;
 }
 
-TEST(Bundled, EitAndXcitRecogniseCifar) {
+TEST(BundledModels, EitAndXcitReachTheirAccuracyOnCifar) {
   if (std::getenv("VITRINE_DATA") == nullptr) GTEST_SKIP() << "VITRINE_DATA is not set, so CIFAR-10 was not measured";
   const std::string images = "imagefolder:" + Printed(VITRINE_SOURCE "/script/dev/cifar10-test-split");
   ExpectAccuracy("eit-mini-cifar10", images, Size{32, 32}, 0.785, 0.797);

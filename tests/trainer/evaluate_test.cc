@@ -27,7 +27,7 @@ TEST(PlanEvaluation, CoversTheSizeAndCropsCentrally) {
   EXPECT_EQ(larger->top, 4);
 }
 
-TEST(PlanEvaluation, ACropCutsOffAShareOfTheBorder) {
+TEST(PlanEvaluation, ACropRemovesAShareOfTheBorder) {
   const v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
   const auto geometry = PlanEvaluation(preprocessing, {300, 400}, Size{224, 224}, 0.875);
   ASSERT_TRUE(geometry.ok());
@@ -36,7 +36,7 @@ TEST(PlanEvaluation, ACropCutsOffAShareOfTheBorder) {
   EXPECT_EQ(geometry->input, (Size{224, 224}));
 }
 
-TEST(ReadForEvaluation, DecodesAsTheModelIsServedItsImages) {
+TEST(ReadForEvaluation, DecodesLikeTheServer) {
   v1::Preprocessing preprocessing = ConfigOf(SmallRecipe())->preprocessing();
   const ColouredSquares data(3, 2);
   const Image whole = *data.image(1);
@@ -62,7 +62,7 @@ TEST(Evaluate, DoesNotDependOnBatchesAndThreads) {
   EXPECT_NEAR(one->loss, many->loss, 1e-5);
 }
 
-TEST(Evaluate, TakesTheFeaturesThatTheHeadReads) {
+TEST(Evaluate, CollectsTheFeaturesThatTheHeadReads) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const ColouredSquares data(20, 2);
   at::Tensor features, alone;
@@ -83,7 +83,7 @@ TEST(Evaluate, TakesTheFeaturesThatTheHeadReads) {
   for (int64_t i = 0; i < data.size(); ++i) EXPECT_EQ(classes[i].item<int64_t>(), predicted[i]) << i;
 }
 
-TEST(Evaluate, TakesTheProjectionOfAModelThatHasOne) {
+TEST(Evaluate, CollectsTheProjectionOfTheModel) {
   v1::ModelConfig config = *ConfigOf(SmallRecipe());
   v1::VitConfig& vit = *config.mutable_vit();
   vit.set_patch(4);
@@ -112,13 +112,13 @@ TEST(Evaluate, TakesTheProjectionOfAModelThatHasOne) {
   for (int64_t i = 0; i < data.size(); ++i) EXPECT_EQ(classes[i].item<int64_t>(), predicted[i]) << i;
 }
 
-TEST(Evaluate, RefusesASizeThatTheModelCannotTake) {
+TEST(Evaluate, RefusesASizeThatTheModelDoesNotAccept) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const auto accuracy = Evaluate(*model, ColouredSquares(9, 2), Size{3, 3}, {.batch = 3, .threads = 2});
   EXPECT_EQ(accuracy.status().code(), absl::StatusCode::kInvalidArgument) << accuracy.status();
 }
 
-TEST(Evaluate, EndsWhenAsked) {
+TEST(Evaluate, EndsWhenItIsStopped) {
   const std::unique_ptr<Model> model = *MakeModel(*ConfigOf(SmallRecipe()), 3);
   const std::atomic<bool> stop = true;
   EXPECT_EQ(Evaluate(*model, ColouredSquares(9, 2), std::nullopt, {.stop = &stop}).status().code(),

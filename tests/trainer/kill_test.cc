@@ -25,9 +25,9 @@ namespace {
 
 constexpr int kKills = 10;
 
-class Killed : public ::testing::Test {
+class KilledTraining : public ::testing::Test {
  protected:
-  Killed() {
+  KilledTraining() {
     WriteImageFolder(ColouredSquares(48, 1), folder_.path() / "data" / "train");
     WriteImageFolder(ColouredSquares(9, 2), folder_.path() / "data" / "test");
     v1::Recipe recipe = SmallRecipe();
@@ -75,13 +75,13 @@ class Killed : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Killed, AtTenRandomMomentsItLosesNothing) {
+TEST_F(KilledTraining, LosesNothingAfterTenRandomKills) {
   const auto begin = std::chrono::steady_clock::now();
   ASSERT_TRUE(EndsWithin(Start("whole"), 60'000));
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 
-  // The kills come at any moment from the program's start to well into its steps, so that there is some progress
-  // between kills.
+  // Each kill comes at a random moment: at the program's start, or up to well into its steps. So some calls make
+  // progress before they are killed.
   CounterRandom random(static_cast<uint64_t>(getpid()), 0, 0);
   int kills = 0, ends = 0;
   int64_t most = whole.count();  // ms; reduced if the program is now faster than in its first run

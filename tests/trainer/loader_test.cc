@@ -27,7 +27,7 @@ void ExpectEqual(const TrainingBatch& a, const TrainingBatch& b) {
   for (size_t i = 0; i < a.images.size(); ++i) EXPECT_TRUE(at::equal(a.images[i], b.images[i])) << "image " << i;
 }
 
-TEST(BatchLoader, BatchesDependNeitherOnThreadsNorOnWhereTheyStart) {
+TEST(BatchLoader, BatchesDoNotDependOnThreadsOrTheFirstStep) {
   Fixture f;
   BatchLoader one(*f.task, f.plan, 0, {.threads = 1, .ahead = 1});
   BatchLoader many(*f.task, f.plan, 0, {.threads = 4, .ahead = 6});
@@ -44,7 +44,7 @@ TEST(BatchLoader, BatchesDependNeitherOnThreadsNorOnWhereTheyStart) {
   EXPECT_EQ(one.Next().status().code(), absl::StatusCode::kOutOfRange);
 }
 
-TEST(BatchLoader, AnAbandonedLoaderEnds) {
+TEST(BatchLoader, ALoaderCanBeDestroyedEarly) {
   Fixture f;
   f.recipe.set_epochs(1000);
   BatchLoader loader(*f.task, *PlanSteps(f.recipe, 50), 0, {.threads = 3, .ahead = 2});

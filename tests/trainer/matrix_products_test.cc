@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// libblas of OpenCV exports the same symbols as LibTorch, and the first library in the link order is used. The
+// Debian's libblas exports the same symbols as LibTorch, and the first library in the link order is used. The
 // reference BLAS is twenty times slower. This program is linked with LibTorch in the same way as the trainer.
 TEST(MatrixProducts, ComeFromLibTorch) {
   void* const sgemm = dlsym(RTLD_DEFAULT, "sgemm_");
@@ -28,8 +28,8 @@ TEST(MatrixProducts, ComeFromLibTorch) {
   EXPECT_THAT(info.dli_fname, HasSubstr("libtorch_cpu"));
 }
 
-// OpenCV's BLAS is already loaded when libvitrine_torch.so is loaded.
-TEST(MatrixProducts, ComeFromLibTorchAlsoIfItIsLoadedLater) {
+// libvitrine_torch.so must not use a BLAS that the program has already loaded.
+TEST(MatrixProducts, ComeFromLibTorchEvenIfItIsLoadedLater) {
   const ScratchFolder folder;
   const std::string path = folder.path().string();
   ASSERT_EQ(std::system(absl::StrCat("LD_DEBUG=bindings LD_DEBUG_OUTPUT=", path,

@@ -58,7 +58,7 @@ TEST(Optimizer, AdamWFollowsItsFormula) {
   }
 }
 
-TEST(BlockNorms, AreOfAllParametersOfABlock) {
+TEST(BlockNorms, CoverAllParametersOfABlock) {
   const at::Tensor without = at::full({3}, 1.0, at::kFloat);
   const std::vector<NamedTensor> parameters = {
       {"patches.weight", Parameter({1}, 0, 100)}, {"blocks.0.fc.weight", Parameter({3, 3}, 0, 1)},
@@ -102,7 +102,7 @@ TEST(Optimizer, EachParameterHasItsOwnRate) {
   }
 }
 
-TEST(Optimizer, ParametersWithoutGradientStay) {
+TEST(Optimizer, ParametersWithoutGradientDoNotChange) {
   const at::Tensor with = Parameter({2, 2}, 1, 0.1), without = Parameter({2, 2}, 1, 0.1);
   without.mutable_grad().reset();
   for (const auto kind : {v1::Optimizer::ADAMW, v1::Optimizer::SGD}) {
@@ -128,8 +128,8 @@ std::set<std::string> DecayedBy(const v1::Optimizer& settings, const Model& mode
   return {names.begin(), names.end()};
 }
 
-// tests/oracle/decayed.py records the names by the rule of the programs of XCiT and DeiT.
-TEST(Optimizer, DecaysWhatTimmDecays) {
+// tests/oracle/decayed.py records which parameters are decayed by the rule in the programs of XCiT and DeiT.
+TEST(Optimizer, DecaysTheSameParametersAsTimm) {
   std::ifstream file(VITRINE_SOURCE "/tests/golden/decayed.txt");
   std::map<std::string, std::set<std::string>> expected;
   for (std::string arch, name; file >> arch >> name;) expected[arch].insert(name);
@@ -163,7 +163,7 @@ TEST(Optimizer, DecaysAllOnRequest) {
   EXPECT_EQ(DecayedBy(settings, *model).size(), model->Parameters().size());
 }
 
-TEST(Optimizer, AScheduleMayReplaceBeta1) {
+TEST(Optimizer, AScheduleCanReplaceBeta1) {
   const at::Tensor weight = Parameter({1, 1}, 2.0, 0.1);
   v1::Optimizer settings = Settings(v1::Optimizer::ADAMW);
   settings.set_weight_decay(0);

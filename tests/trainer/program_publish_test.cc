@@ -43,7 +43,7 @@ class PublishProgram : public TrainProgram {
   std::string Card(int version) const { return Text(absl::StrCat("repository/small/", version, "/model_card.md")); }
 };
 
-TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
+TEST_F(PublishProgram, CardAndManifestHaveTheGivenInformation) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_data()->set_name("ImageNet-1k");
   recipe.mutable_data()->set_published("72.2 % in print");
@@ -64,7 +64,7 @@ TEST_F(PublishProgram, CardAndManifestSayWhatWasGiven) {
 }
 
 // The published version is the newest one, but the resumed run still starts from the version before it.
-TEST_F(PublishProgram, AResumedRunKeepsTheVersionItStartedFrom) {
+TEST_F(PublishProgram, AResumedRunKeepsItsStartVersion) {
   ASSERT_EQ(Publish("").exit_code, 0);
   flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");
   const std::string start = "--start " + repository_ + "/small";
@@ -76,7 +76,7 @@ TEST_F(PublishProgram, AResumedRunKeepsTheVersionItStartedFrom) {
 
 // The printed line, the history, the result, the report and the manifest must not name a test split. Otherwise the
 // figure would look like a score on unseen images.
-TEST_F(PublishProgram, WithoutATestSplitNoScoreIsCalledTest) {
+TEST_F(PublishProgram, ScoresAreNotNamedTestWithoutATestSplit) {
   flags_ = absl::StrCat(" --data imagefolder:", data_, "/train --work ", work_, " ");
   const Outcome run =
       Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --set evaluate_every=1 --publish ", repository_));
@@ -98,7 +98,7 @@ TEST_F(PublishProgram, LargeImagesArePublished) {
 }
 
 // The model accepts the centres of these images, but none of its grids is as long and narrow as the images.
-TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
+TEST_F(PublishProgram, AnUnpublishableRunIsRefusedBeforeTheFirstStep) {
   ReplaceTestImages(2800, 40);
   const Outcome run = Publish("--set evaluation_sizes=16");
   EXPECT_EQ(run.exit_code, 1);
@@ -106,7 +106,7 @@ TEST_F(PublishProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstStep) {
   EXPECT_FALSE(std::filesystem::exists(work_ + "/steps.csv")) << run.output;
 }
 
-TEST_F(PublishProgram, SyntheticGoldensHoldNoImageOfTheData) {
+TEST_F(PublishProgram, SyntheticGoldensContainNoImageOfTheData) {
   ASSERT_EQ(Publish("").exit_code, 0);
   flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");
   const Outcome run = Publish("--golden synthetic");

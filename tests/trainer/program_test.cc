@@ -21,9 +21,9 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-using Program = TrainProgram;
+using TrainerProgram = TrainProgram;
 
-TEST_F(Program, TrainsPublishesOnceAndMeasures) {
+TEST_F(TrainerProgram, TrainsPublishesOnceAndEvaluates) {
   const std::string repository = folder_.path() / "repository";
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 2 --publish ", repository));
   ASSERT_EQ(run.exit_code, 0) << run.output;
@@ -47,7 +47,7 @@ TEST_F(Program, TrainsPublishesOnceAndMeasures) {
   EXPECT_THAT(printed, HasSubstr(revision)) << "the revision is that of the program";
 }
 
-TEST_F(Program, AShortFlagAndASetThatDifferAreRefused) {
+TEST_F(TrainerProgram, ContradictoryFlagAndSetAreRefused) {
   for (const char* both : {"--epochs 1 --set epochs=0", "--set epochs=0 --epochs 1"}) {
     const Outcome differ = Trainer(absl::StrCat("run ", recipe_, flags_, both));
     EXPECT_EQ(differ.exit_code, 2) << differ.output;
@@ -57,7 +57,7 @@ TEST_F(Program, AShortFlagAndASetThatDifferAreRefused) {
   EXPECT_EQ(equal.exit_code, 0) << equal.output;
 }
 
-TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
+TEST_F(TrainerProgram, EvaluateReportsMappedLabelsAndBadImages) {
   ASSERT_EQ(Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1 --no-report --publish ", repository_)).exit_code,
             0);
   const std::string numbered = folder_.path() / "numbered";
@@ -83,7 +83,7 @@ TEST_F(Program, EvaluateSaysWhatItTakesLabelsForAndWhichImagesAreBad) {
   EXPECT_THAT(bad.output, Not(HasSubstr("corrupt_limit")));
 }
 
-TEST_F(Program, EvaluateRefusesAModelWithoutClasses) {
+TEST_F(TrainerProgram, EvaluateRefusesAModelWithoutClasses) {
   v1::ModelConfig config;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
       R"pb(
@@ -104,7 +104,7 @@ TEST_F(Program, EvaluateRefusesAModelWithoutClasses) {
   EXPECT_THAT(refused.output, HasSubstr("source has no classes to evaluate; make a head for it with `vitrine-repo"));
 }
 
-TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {
+TEST_F(TrainerProgram, ATestSplitWithTrainingImagesIsReported) {
   std::filesystem::remove_all(data_ + "/test");
   std::filesystem::copy(data_ + "/train", data_ + "/test", std::filesystem::copy_options::recursive);
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
@@ -117,7 +117,7 @@ TEST_F(Program, ATestSplitOfTheSameImagesIsSaid) {
   EXPECT_THAT(renamed.output, HasSubstr(" test images are also in the training split"));
 }
 
-TEST_F(Program, BadImagesAreAllListedBeforeTheFirstStep) {
+TEST_F(TrainerProgram, AllBadImagesAreListedBeforeTheFirstStep) {
   const std::string flat = data_ + "/train";
   const std::string one_class = std::filesystem::directory_iterator(flat)->path();
   for (const char* name : {"bad1.jpg", "bad2.png"}) std::ofstream(one_class + "/" + name) << "GIF89a";
@@ -143,7 +143,7 @@ TEST_F(Program, BadImagesAreAllListedBeforeTheFirstStep) {
   }
 }
 
-TEST_F(Program, AClassThatIsNoUtf8IsRefusedBeforeTheFirstStep) {
+TEST_F(TrainerProgram, AnInvalidUtf8ClassIsRefusedBeforeTheFirstStep) {
   std::filesystem::copy(std::filesystem::directory_iterator(data_ + "/train")->path(), data_ + "/train/caf\xE9",
                         std::filesystem::copy_options::recursive);
   const Outcome run = Trainer(absl::StrCat("run ", recipe_, flags_, "--epochs 1"));
@@ -152,7 +152,7 @@ TEST_F(Program, AClassThatIsNoUtf8IsRefusedBeforeTheFirstStep) {
   EXPECT_THAT(run.output, Not(HasSubstr("images to train on")));
 }
 
-TEST_F(Program, OtherEpochsOfAContinuedRunAreSaidOrRefused) {
+TEST_F(TrainerProgram, ChangedEpochsOfAResumedRunAreReportedOrRefused) {
   const std::string run = absl::StrCat("run ", recipe_, flags_, "--no-report --epochs ");
   ASSERT_EQ(Trainer(run + "1").exit_code, 0);
   const Outcome longer = Trainer(run + "2 --resume");
@@ -167,7 +167,7 @@ TEST_F(Program, OtherEpochsOfAContinuedRunAreSaidOrRefused) {
   EXPECT_THAT(again.output, Not(HasSubstr("->")));
 }
 
-TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
+TEST_F(TrainerProgram, ADivergedRunPublishesNothing) {
   const std::string run =
       absl::StrCat("run ", recipe_, " --data imagefolder:", data_,
                    " --no-report --set optimizer.kind=SGD --set clip_norm=0 --set bf16=false --publish ", repository_,
@@ -178,7 +178,7 @@ TEST_F(Program, ARunThatHasDivergedPublishesNothing) {
   EXPECT_FALSE(std::filesystem::exists(repository_ + "/small/1"));
 }
 
-TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
+TEST_F(TrainerProgram, SigtermWritesTheStateAndPrintsTheResumeCommand) {
   const std::string set = R"( --set "optimizer.rate_by_pattern=[{pattern: '*.bias' multiplier: 1}]")";
   RunningTrainer run(absl::StrCat("run ", recipe_, flags_, "--epochs 5000 --revision 'a b'", set));
   // At the end of the first epoch, the training is under way.
@@ -192,7 +192,7 @@ TEST_F(Program, SigtermWritesTheStateAndSaysHowToGoOn) {
   EXPECT_TRUE(std::filesystem::exists(folder_.path() / "work" / "state.safetensors"));
 }
 
-TEST_F(Program, RefusesWithASentence) {
+TEST_F(TrainerProgram, InvalidCommandsGiveAClearError) {
   const Outcome unknown = Trainer("run no-such-recipe --data mnist:/nowhere --work " + folder_.path().string());
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.output, HasSubstr("kv-pos-mnist"));
@@ -225,7 +225,7 @@ TEST_F(Program, RefusesWithASentence) {
   EXPECT_EQ(Trainer("run --help").exit_code, 0);
 }
 
-TEST_F(Program, ListsAndPrints) {
+TEST_F(TrainerProgram, ListsAndPrintsRecipes) {
   const Outcome list = Trainer("list");
   EXPECT_EQ(list.exit_code, 0);
   EXPECT_THAT(list.output, HasSubstr("eit-mini-cifar10"));

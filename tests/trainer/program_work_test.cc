@@ -21,7 +21,7 @@ using ::testing::Not;
 
 using WorkFolder = TrainProgram;
 
-TEST_F(WorkFolder, ASecondTrainingIsRefusedAndTheHolderNamed) {
+TEST_F(WorkFolder, ASecondTrainingIsRefusedAndNamesTheFirst) {
   RunningTrainer first(absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 5000"));
   ASSERT_TRUE(first.WaitFor("train acc")) << first.said();
   for (const char* more : {"--resume", ""}) {
@@ -35,8 +35,8 @@ TEST_F(WorkFolder, ASecondTrainingIsRefusedAndTheHolderNamed) {
   EXPECT_THAT(after.output, Not(HasSubstr("another training runs"))) << "the lock of a killed process is gone";
 }
 
-// evaluate_every 0 measures at the end only, 1 after each of the two epochs. In both cases the end must be on the
-// curve.
+// evaluate_every 0 measures at the end only, 1 after each of the two epochs. In both cases the curve must contain the
+// last step.
 TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
   for (const char* every : {"0", "1"}) {
     const std::string work = absl::StrCat(work_, "-", every);
@@ -62,7 +62,7 @@ TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
 }
 
 // The result also has the scores by other papers' protocols: averaged and raw weights, last and best on the test split.
-TEST_F(WorkFolder, OtherProtocolsAreBesideTheResult) {
+TEST_F(WorkFolder, TheResultAlsoHasScoresOfOtherProtocols) {
   const Outcome run = Trainer(
       absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 3 --set ema_decay=0.9 ", "--set evaluate_every=1"));
   ASSERT_EQ(run.exit_code, 0) << run.output;

@@ -23,28 +23,28 @@ const ProgressState kState = {.step = 25,
                               .remaining = absl::Seconds(750.7),
                               .samples_in_words = "images"};
 
-TEST(ProgressLine, SaysWhatAPersonAsks) {
+TEST(ProgressLine, HasEpochLossSpeedAndRemainingTime) {
   EXPECT_EQ(ProgressLine(kState), "epoch 3/8  31 %  loss 1.234  acc 55.1 %  132 images/s  12m30s left  data wait 1 %");
   ProgressState last = kState;
   last.step = 80;
   EXPECT_THAT(ProgressLine(last), HasSubstr("epoch 8/8  100 %"));
 }
 
-TEST(ProgressLine, LeavesOutAnAccuracyThatNobodyCounts) {
+TEST(ProgressLine, OmitsAMissingAccuracy) {
   ProgressState state = kState;
   state.accuracy = std::numeric_limits<double>::quiet_NaN();
   state.samples_in_words = "sentences";
   EXPECT_EQ(ProgressLine(state), "epoch 3/8  31 %  loss 1.234  132 sentences/s  12m30s left  data wait 1 %");
 }
 
-TEST(MeasuringLine, SaysHowFarAndHowLong) {
+TEST(MeasuringLine, HasProgressAndRemainingTime) {
   EXPECT_EQ(MeasuringLine("test 24x24", "images", 2500, 10000, absl::Seconds(4)),
             "measuring test 24x24  25 %  2,500 of 10,000 images  12s left");
   EXPECT_EQ(MeasuringLine("test", "images", 0, 10, absl::ZeroDuration()),
             "measuring test  0 %  0 of 10 images  0 left");
 }
 
-TEST(Progress, PlainLinesComeAtIntervals) {
+TEST(Progress, PlainLinesArePrintedAtIntervals) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
   const absl::Time start = absl::FromUnixSeconds(1000);
@@ -55,12 +55,12 @@ TEST(Progress, PlainLinesComeAtIntervals) {
   EXPECT_THAT(text, Not(HasSubstr("\r")));
 }
 
-TEST(Progress, TheBarIsRedrawnAndLinesStayAboveIt) {
+TEST(Progress, TheBarIsRedrawnBelowOtherLines) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/true);
   const absl::Time start = absl::FromUnixSeconds(1000);
   progress.Update(kState, start);
-  progress.Update(kState, start + absl::Milliseconds(100));  // too soon
+  progress.Update(kState, start + absl::Milliseconds(100));  // too soon after the last: not drawn
   const std::string bar = out.str();
   EXPECT_THAT(bar, HasSubstr("[========                ]"));
   EXPECT_EQ(std::count(bar.begin(), bar.end(), '\r'), 1);

@@ -38,7 +38,7 @@ absl::StatusOr<FloatArray> ToInput(std::string_view bytes, const v1::Preprocessi
                     .values = Preprocess(image, preprocessing, geometry)};
 }
 
-class Published : public ::testing::Test {
+class PublishedVersion : public ::testing::Test {
  protected:
   void SetUp() override {
     TrainOptions options;
@@ -66,7 +66,7 @@ class Published : public ::testing::Test {
   std::unique_ptr<Module> trained_;
 };
 
-TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
+TEST_F(PublishedVersion, StoredWeightsReproduceTheGoldens) {
   const auto model = BuildModel(version_);
   ASSERT_TRUE(model.ok()) << model.status();
   const absl::Status status = CheckGolden(version_, **model, ForwardOf(**model), ToInput, "cpu", "fp32");
@@ -82,7 +82,7 @@ TEST_F(Published, GoldensReproduceFromTheStoredWeights) {
   EXPECT_EQ(images, 2);
 }
 
-TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
+TEST_F(PublishedVersion, ManifestHasTheProvenanceOfTheWeights) {
   const v1::Provenance& provenance = version_.manifest.provenance();
   EXPECT_EQ(provenance.recipe(), "small --set epochs=1");
   EXPECT_EQ(provenance.data(), "coloured squares");
@@ -101,7 +101,7 @@ TEST_F(Published, ManifestSaysWhereTheWeightsComeFrom) {
   EXPECT_EQ(version_.labels, kTrainSquares.labels());
 }
 
-TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
+TEST_F(PublishedVersion, HasAModelCardAndTheRecipe) {
   const std::filesystem::path version = repository_ / "squares" / "1";
   const std::string card = ReadFile(version / "model_card.md");
   EXPECT_THAT(card, HasSubstr("On coloured squares"));
@@ -114,7 +114,7 @@ TEST_F(Published, CardAndRecipeLieBesideTheWeights) {
   EXPECT_TRUE(std::filesystem::exists(version / "recipe.textproto"));
 }
 
-TEST(ModelCard, UnknownDataAreWhatWasGiven) {
+TEST(ModelCard, NamesUnknownDataAsGiven) {
   v1::Recipe recipe = PublishedRecipe();
   recipe.mutable_data()->clear_digests();
   TrainResult result;
@@ -128,7 +128,7 @@ TEST(ModelCard, UnknownDataAreWhatWasGiven) {
                           HasSubstr("written for coloured squares")));
 }
 
-TEST(ModelCard, TellsTheBestStateFromTheWholeTraining) {
+TEST(ModelCard, DistinguishesTheBestStateFromTheWholeTraining) {
   TrainResult result;
   result.is_best = true;
   result.epochs = 1;
@@ -146,7 +146,7 @@ TEST(ModelCard, TellsTheBestStateFromTheWholeTraining) {
                     HasSubstr("| program | revision 0123456789ab, digest ")));
 }
 
-TEST_F(Published, AResultIsNotPublishedTwice) {
+TEST_F(PublishedVersion, IsNotPublishedTwice) {
   v1::Recipe recipe = PublishedRecipe();
   const auto task = ImageTask::Make(recipe, kTrainSquares, nullptr);
   const auto result = Train(recipe, **task, {.work_dir = folder_.path() / "work", .resume = true});
@@ -177,7 +177,7 @@ absl::StatusOr<StoredVersion> Further(const v1::Recipe& recipe, const std::files
   return ReadVersion(repository, *id);
 }
 
-TEST_F(Published, AncestorsAndAveragesAreNamed) {
+TEST_F(PublishedVersion, NamesAncestorsAndAverages) {
   v1::Recipe recipe = PublishedRecipe();
   recipe.set_ema_decay(0.9);
   recipe.mutable_start()->set_version((repository_ / "squares").string());
@@ -221,7 +221,7 @@ TEST_F(Published, AncestorsAndAveragesAreNamed) {
   EXPECT_EQ(transferred->manifest.provenance().epochs(), 1);
 }
 
-TEST_F(Published, VersionsThatAreNotThereAreNamed) {
+TEST_F(PublishedVersion, MissingStartVersionsAreNamed) {
   v1::Recipe recipe = PublishedRecipe();
   recipe.mutable_start()->set_version((repository_ / "circles").string());
   EXPECT_TRUE(absl::IsNotFound(PinVersions(recipe))) << PinVersions(recipe);
@@ -230,7 +230,7 @@ TEST_F(Published, VersionsThatAreNotThereAreNamed) {
   EXPECT_FALSE(without.has_start());
 }
 
-TEST(ModelCard, SaysHowManySamplesAStepReallyTook) {
+TEST(ModelCard, HasTheActualSamplesPerStep) {
   v1::Recipe recipe = PublishedRecipe();
   recipe.set_batch(128);
   recipe.set_accumulate(8);
@@ -238,14 +238,15 @@ TEST(ModelCard, SaysHowManySamplesAStepReallyTook) {
   recipe.mutable_optimizer()->set_per_512(true);
   TrainResult result;
   result.position.samples_per_step = 24;
-  EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result),
-              AllOf(HasSubstr("| step | 24 images, 8 batches of 3; the recipe asks for 1024, the data are too few |"),
-                    HasSubstr("learning rate 0.001 for 512 images a step, 4.69e-05 here")));
+  EXPECT_THAT(
+      ModelCard(recipe, v1::Manifest(), result),
+      AllOf(HasSubstr("| step | 24 images, 8 batches of 3; the recipe has 1024, but the data set is too small |"),
+            HasSubstr("learning rate 0.001 for 512 images a step, 4.69e-05 here")));
   result.position.samples_per_step = 1024;
   EXPECT_THAT(ModelCard(recipe, v1::Manifest(), result), HasSubstr("| step | 1024 images, 8 batches of 128 |"));
 }
 
-TEST(ModelCard, SaysThatARunWasCutShort) {
+TEST(ModelCard, ReportsAStoppedRun) {
   TrainResult result;
   EXPECT_THAT(ModelCard(PublishedRecipe(), v1::Manifest(), result), HasSubstr("stopped"));
   result.finished = true;

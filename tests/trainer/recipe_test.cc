@@ -21,7 +21,7 @@ std::string Message(const absl::Status& status) {
   return std::string(status.message());
 }
 
-TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
+TEST(BundledRecipes, AreValidAndTheirModelsCanBeMade) {
   ASSERT_FALSE(BundledRecipes().empty());
   for (const BundledRecipe& bundled : BundledRecipes()) {
     SCOPED_TRACE(std::string(bundled.name));
@@ -58,7 +58,7 @@ TEST(BundledRecipes, EachIsValidAndItsModelCanBeMade) {
   }
 }
 
-TEST(FindRecipe, ReadsFilesAndSaysWhereTheyAreWrong) {
+TEST(FindRecipe, ReadsFilesAndLocatesErrors) {
   ScratchFolder folder;
   const std::string file = folder.path() / "mine.textproto";
   std::ofstream(file) << PrintRecipe(SmallRecipe());
@@ -102,7 +102,7 @@ TEST(FindRecipe, CompletesARecipeFromItsBase) {
   EXPECT_THAT(recipe->data().digests(), ElementsAre("2"));
 }
 
-TEST(FindRecipe, RefusesBasesThatAreMissingOrGoRound) {
+TEST(FindRecipe, RefusesMissingAndCircularBases) {
   ScratchFolder folder;
   const std::string file = folder.path() / "mine.textproto";
   std::ofstream(file) << "name: \"mine\" base: \"no-such\"";
@@ -134,7 +134,7 @@ TEST(ApplyOverride, SetsScalarsEnumsStringsListsAndMessages) {
   EXPECT_EQ(recipe.schedule().warmup_steps(), 0) << "a message is replaced as a whole";
 }
 
-TEST(ApplyOverride, RefusalsNameThePart) {
+TEST(ApplyOverride, ErrorsNameTheInvalidPart) {
   v1::Recipe recipe = SmallRecipe();
   EXPECT_THAT(Message(ApplyOverride("optimizer.lr", recipe)), HasSubstr("path=value"));
   EXPECT_THAT(Message(ApplyOverride("optimizer.rate=1", recipe)), HasSubstr("weight_decay"));
@@ -156,7 +156,7 @@ TEST(ApplyOverride, RefusesAZeroThatTheModelWouldIgnore) {
   EXPECT_TRUE(ApplyOverride("model_overrides.kv.depth=0", recipe).ok()) << "takes the 3 back";
 }
 
-TEST(ApplyOverride, TakesCommasForEveryListOfPlainValues) {
+TEST(ApplyOverride, AcceptsCommasInEveryListOfPlainValues) {
   v1::Recipe recipe = SmallRecipe();
   ASSERT_TRUE(ApplyOverride("model_overrides.preprocessing.mean=0.485,0.25,0.5", recipe).ok());
   EXPECT_THAT(recipe.model_overrides().preprocessing().mean(), ElementsAre(0.485F, 0.25F, 0.5F));

@@ -51,7 +51,7 @@ Gradients GradientsWith(int replicas_count) {
   return gradients;
 }
 
-TEST(Replicas, GradientsAreThoseOfOneModel) {
+TEST(Replicas, GradientsEqualThoseOfOneModel) {
   const Gradients one = GradientsWith(1);
   for (const int count : {2, 3, 40}) {  // 40 is more than the images of the batch
     SCOPED_TRACE(count);
@@ -66,7 +66,7 @@ TEST(Replicas, GradientsAreThoseOfOneModel) {
   }
 }
 
-TEST(Replicas, AddWhatTheBatchWeighs) {
+TEST(Replicas, AddGradientsWithTheWeightOfTheBatch) {
   const ColouredSquares data(48, 1);
   const auto task = *ImageTask::Make(WithoutDropout(), data, nullptr);
   const std::unique_ptr<Module> model = *task->MakeModel();
@@ -80,7 +80,7 @@ TEST(Replicas, AddWhatTheBatchWeighs) {
   EXPECT_LE(gradient.sub(once.mul(1.5)).abs().max().item<double>(), 1e-6);
 }
 
-TEST(Replicas, SeeTheWeightsThatTheOptimizerWrites) {
+TEST(Replicas, ShareTheWeightsOfTheOptimizer) {
   const ColouredSquares data(48, 1);
   v1::Recipe recipe = WithoutDropout();
   recipe.set_label_smoothing(0);

@@ -36,7 +36,7 @@ TEST(Resume, InterruptedAndResumedEqualsUninterrupted) {
   ExpectSameWeights(*resumed->model, *uninterrupted->model);
 }
 
-TEST(Resume, SgdResumesToTheSameBitsToo) {
+TEST(Resume, SgdResumesToTheSameBits) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_optimizer()->set_kind(v1::Optimizer::SGD);
   recipe.mutable_optimizer()->set_momentum(0.9);
@@ -50,7 +50,7 @@ TEST(Resume, SgdResumesToTheSameBitsToo) {
   ExpectSameWeights(*resumed->model, *uninterrupted->model);
 }
 
-TEST(Resume, AStateIsNeitherOverwrittenNorMixedUp) {
+TEST(Resume, AStateOfAnotherRunIsNeitherOverwrittenNorUsed) {
   ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
@@ -69,7 +69,7 @@ TEST(Resume, AStateIsNeitherOverwrittenNorMixedUp) {
   EXPECT_TRUE(RunIn(folder, longer, {.resume = true}).ok()) << "the epochs of a run may change";
 }
 
-TEST(Resume, AStateIsNotContinuedWithOtherImagesOfTheSameNames) {
+TEST(Resume, OtherImagesWithTheSameNamesAreRefused) {
   ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
@@ -92,7 +92,7 @@ struct Said {
   TrainOptions options;
 };
 
-TEST(Resume, OtherThreadsCountOnlyIfAStepFollows) {
+TEST(Resume, OtherThreadCountsAreReportedOnlyIfAStepFollows) {
   ScratchFolder folder;
   StopAfter stop(2);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
@@ -106,7 +106,7 @@ TEST(Resume, OtherThreadsCountOnlyIfAStepFollows) {
   }
 }
 
-TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
+TEST(Resume, ADamagedOrMissingStateIsReplacedByThePrevious) {
   ScratchFolder whole;
   const auto uninterrupted = RunIn(whole, SmallRecipe());
   ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
@@ -128,7 +128,7 @@ TEST(Resume, TheStateBeforeADamagedOrMissingOneContinues) {
 }
 
 // If the run started, its first state would replace the unreadable state, which may be readable later.
-TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
+TEST(Resume, AnUnreadableStateIsRefusedAndKept) {
   ScratchFolder folder;
   StopAfter stop(13);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());
@@ -149,7 +149,7 @@ TEST(Resume, AStateThatMayNotBeReadIsRefusedAndKept) {
 }
 
 // If the run crashes while it writes its first new state, the two files must not both hold the damaged state.
-TEST(Resume, TheStateBeforeADamagedOneStaysUntilANewOneIsWritten) {
+TEST(Resume, ThePreviousStateIsKeptUntilANewOneIsWritten) {
   ScratchFolder folder;
   StopAfter stop(13);
   ASSERT_TRUE(RunIn(folder, SmallRecipe(), stop.options).ok());

@@ -34,7 +34,7 @@ nlohmann::json ResultOf(const v1::Recipe& recipe, int threads) {
   return nlohmann::json::parse(std::ifstream(folder.path() / "result.json"));
 }
 
-TEST(RunResult, NamesWhatDecidesItsScores) {
+TEST(RunResult, HasEverythingThatDeterminesItsScores) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(1);
   recipe.set_storage(v1::Recipe::BF16);
@@ -52,7 +52,7 @@ TEST(RunResult, NamesWhatDecidesItsScores) {
   EXPECT_EQ(json["revision"], "0123\uFFFD");  // invalid UTF-8 is replaced
 }
 
-TEST(RunResult, HasTheNormOfTheLastBlockByThatOfTheFirst) {
+TEST(RunResult, HasTheRatioOfLastToFirstBlockNorm) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(1);
   EXPECT_FALSE(ResultOf(recipe, 1)["scores"].contains("gradient/last-by-first"));
@@ -60,7 +60,7 @@ TEST(RunResult, HasTheNormOfTheLastBlockByThatOfTheFirst) {
   EXPECT_GT(ResultOf(recipe, 1)["scores"].at("gradient/last-by-first"), 0);
 }
 
-TEST(RunResult, SaysWhenTheBestModelWasReached) {
+TEST(RunResult, HasTheStepOfTheBestModel) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_validation_share(0.25);
   recipe.set_evaluate_every(1);

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-TEST(CounterRandom, IsAFunctionOfItsKeys) {
+TEST(CounterRandom, DependsOnlyOnItsKeys) {
   CounterRandom a(1, 2, 3), same(1, 2, 3), other_seed(2, 2, 3), other_epoch(1, 3, 3), other_sample(1, 2, 4);
   std::set<uint64_t> first = {other_seed.Next(), other_epoch.Next(), other_sample.Next()};
   const uint64_t value = a.Next();
@@ -20,7 +20,7 @@ TEST(CounterRandom, IsAFunctionOfItsKeys) {
   EXPECT_EQ(first.size(), 4u) << "two keys gave the same number";
 }
 
-TEST(CounterRandom, IsUniformOverSamplesAndWithinOne) {
+TEST(CounterRandom, IsUniformAcrossAndWithinSamples) {
   double over_samples = 0, within = 0, squares = 0;
   CounterRandom one(5, 0, 0);
   for (int i = 0; i < 100000; ++i) {
@@ -38,7 +38,7 @@ TEST(CounterRandom, IsUniformOverSamplesAndWithinOne) {
   EXPECT_NEAR(squares / 1e5, 1.0 / 3, 0.005);
 }
 
-TEST(CounterRandom, BelowReachesEveryValueAndNoOther) {
+TEST(CounterRandom, BelowReturnsEveryValueInItsRange) {
   CounterRandom random(1, 0, 0);
   std::vector<int> counts(7);
   for (int i = 0; i < 7000; ++i) ++counts.at(random.Below(7));

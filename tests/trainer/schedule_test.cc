@@ -23,14 +23,14 @@ v1::Recipe Recipe() {
   return recipe;
 }
 
-TEST(PlanSteps, LeavesOutTheRestOfAnEpoch) {
+TEST(PlanSteps, OmitsTheIncompleteStepOfAnEpoch) {
   const StepPlan plan = *PlanSteps(Recipe(), 109);
   EXPECT_EQ(plan.batch, 10);
   EXPECT_EQ(plan.steps_per_epoch, 10);
   EXPECT_EQ(plan.total_steps, 25);
 }
 
-TEST(PlanSteps, SmallSetIsOneBatch) {
+TEST(PlanSteps, ASmallDataSetIsOneBatch) {
   const StepPlan plan = *PlanSteps(Recipe(), 3);
   EXPECT_EQ(plan.batch, 3);
   EXPECT_EQ(plan.steps_per_epoch, 1);
@@ -51,7 +51,7 @@ TEST(LearningRate, RisesLinearlyThenFollowsTheCosine) {
   EXPECT_LT(LearningRate(Recipe(), plan, 24), 0.11);
 }
 
-TEST(LearningRate, WarmUpCountsEpochsToo) {
+TEST(LearningRate, WarmUpCanBeInEpochs) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_schedule()->set_warmup_epochs(1);
   EXPECT_DOUBLE_EQ(LearningRate(recipe, *PlanSteps(recipe, 100), 6), 0.5) << "4 steps and one epoch of 10";
@@ -66,7 +66,7 @@ TEST(PlanSteps, CountsEveryBatchOfAStep) {
   EXPECT_EQ(PlanSteps(recipe, 5, 2).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(PlanSteps, ASmallerStepIsSaid) {
+TEST(PlanSteps, ASmallerStepIsReported) {
   v1::Recipe recipe;
   recipe.set_batch(128);
   recipe.set_accumulate(8);
@@ -76,7 +76,7 @@ TEST(PlanSteps, ASmallerStepIsSaid) {
   EXPECT_EQ(SmallerStepWarning(recipe, *PlanSteps(recipe, 1024), 1024), "");
 }
 
-TEST(PlanSteps, SamplesThatAreLeftOutAreSaid) {
+TEST(PlanSteps, OmittedSamplesAreReported) {
   v1::Recipe recipe;
   recipe.set_batch(8);
   recipe.set_epochs(1);
@@ -94,7 +94,7 @@ TEST(LearningRate, ScalesWithTheSamplesOfAStep) {
   EXPECT_GT(LearningRate(recipe, plan, plan.total_steps - 1), 0.01) << "min_lr is not scaled";
 }
 
-TEST(LearningRate, WarmsUpFromARate) {
+TEST(LearningRate, WarmUpCanStartAtAGivenRate) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_schedule()->set_warmup_from(0.6);
   EXPECT_DOUBLE_EQ(LearningRate(recipe, *PlanSteps(recipe, 100), 0), 0.7);
@@ -122,7 +122,7 @@ const std::map<std::string, std::vector<double>>& Goldens() {
   return goldens;
 }
 
-// Compares the rates of the first and last of every `stride` steps with the golden, to a relative 1e-7.
+// Each golden rate holds for `stride` steps. Compares it with the first and the last of these, to a relative 1e-7.
 void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::string& golden, int64_t stride) {
   const std::vector<double>& rates = Goldens().at(golden);
   ASSERT_EQ(plan.total_steps, static_cast<int64_t>(rates.size()) * stride);
@@ -133,7 +133,7 @@ void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::stri
   }
 }
 
-TEST(LearningRate, IsThatOfEitsReleasedLog) {
+TEST(LearningRate, AgreesWithTheReleasedLogOfEit) {
   // The log is of a training on ImageNet with the rate 1e-3 per 512 images and steps of 1,024 images. It has one rate
   // per epoch, so this test compares one step per epoch.
   v1::Recipe recipe = *FindRecipe("xcit-imagenet");
@@ -144,12 +144,12 @@ TEST(LearningRate, IsThatOfEitsReleasedLog) {
   ExpectRates(recipe, *PlanSteps(recipe, 3 * 1024), "eit-log", 3);
 }
 
-TEST(LearningRate, OfXcitIsTimms) {
+TEST(LearningRate, AgreesWithTimmForXcit) {
   const v1::Recipe recipe = *FindRecipe("xcit-imagenet");
   ExpectRates(recipe, *PlanSteps(recipe, 2 * 4096), "timm", 2);
 }
 
-TEST(LearningRate, OfNumbersIsFastais) {
+TEST(LearningRate, AgreesWithFastaiForNumbers) {
   v1::Recipe recipe = *FindRecipe("numbers");
   const StepPlan plan = *PlanSteps(recipe, 4 * recipe.batch());
   ExpectRates(recipe, plan, "fastai", 1);
@@ -161,12 +161,12 @@ TEST(LearningRate, OfNumbersIsFastais) {
   EXPECT_EQ(CycledBeta1(recipe, plan, 0), std::nullopt);
 }
 
-TEST(LearningRate, OfDigitsIsTheAuthors) {
+TEST(LearningRate, AgreesWithTheAuthorsForDigits) {
   const v1::Recipe recipe = *FindRecipe("task-reverse");
   ExpectRates(recipe, *PlanSteps(recipe, 30 * recipe.batch()), "digits", 1);
 }
 
-TEST(LearningRate, OfASmallStepIsNotBelowItsEnds) {
+TEST(LearningRate, IsBelowTheMinimumForASmallStep) {
   v1::Recipe recipe = *FindRecipe("xcit-imagenet");
   recipe.set_accumulate(1);
   recipe.set_batch(1);
@@ -176,7 +176,7 @@ TEST(LearningRate, OfASmallStepIsNotBelowItsEnds) {
   }
 }
 
-TEST(LearningRate, FallsWithTheRootOfTheStep) {
+TEST(LearningRate, FallsWithTheInverseSquareRootOfTheStep) {
   v1::Recipe recipe = Recipe();
   recipe.mutable_schedule()->set_kind(v1::Schedule::INVERSE_SQUARE_ROOT);
   const StepPlan plan = *PlanSteps(recipe, 100);

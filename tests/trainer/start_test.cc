@@ -23,9 +23,9 @@ using ::testing::HasSubstr;
 const ColouredSquares kFewSquares(24, 1);
 
 // A version whose preprocessing differs from the zoo's and from SmallRecipe's, like that of an imported version.
-class Start : public ::testing::Test {
+class StartVersion : public ::testing::Test {
  protected:
-  Start() {
+  StartVersion() {
     v1::Preprocessing& own = *version_.mutable_preprocessing();
     own.clear_mean();
     own.clear_std();
@@ -55,13 +55,13 @@ class Start : public ::testing::Test {
   v1::ModelConfig version_ = *ConfigOf(recipe_);
 };
 
-TEST_F(Start, PreprocessingIsThatOfTheVersion) {
+TEST_F(StartVersion, PreprocessingComesFromTheVersion) {
   const auto trained = Trained();
   ASSERT_TRUE(trained.ok()) << trained.status();
   EXPECT_TRUE(MessageDifferencer::Equals(*trained, version_.preprocessing())) << trained->DebugString();
 }
 
-TEST_F(Start, ClassesInAnotherOrderKeepTheHead) {
+TEST_F(StartVersion, ClassesInAnotherOrderKeepTheHead) {
   const std::vector<std::string>& order = kFewSquares.labels();
   const std::vector<std::string> other = {order[2], order[0], order[1]};
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "other", version_, other));
@@ -76,14 +76,14 @@ TEST_F(Start, ClassesInAnotherOrderKeepTheHead) {
   EXPECT_THAT((*task)->StartInWords(), HasSubstr("head: the version's, 3 classes"));
 }
 
-TEST_F(Start, OtherClassesKeepTheirOrder) {
+TEST_F(StartVersion, OtherClassesKeepTheirOrder) {
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "other", version_, {"one", "red", "two"}));
   const auto data = OrderAsStart(recipe_, std::make_unique<ColouredSquares>(24, 1));
   ASSERT_TRUE(data.ok()) << data.status();
   EXPECT_EQ((*data)->labels(), kFewSquares.labels());
 }
 
-TEST_F(Start, AnotherPreprocessingIsRefusedUnlessItIsMeant) {
+TEST_F(StartVersion, AnotherPreprocessingIsRefusedWithoutItsFlag) {
   Set("model_overrides.preprocessing.mean=0.5,0.5,0.5");
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Trained().status().message()),
@@ -91,7 +91,7 @@ TEST_F(Start, AnotherPreprocessingIsRefusedUnlessItIsMeant) {
                     HasSubstr("--set start.replace_preprocessing=true")));
 }
 
-TEST_F(Start, TheRecipesPreprocessingCountsWhereItIsMeant) {
+TEST_F(StartVersion, TheFlagSelectsTheRecipesPreprocessing) {
   Set("model_overrides.preprocessing.mean=0.5,0.5,0.5");
   Set("start.replace_preprocessing=true");
   const auto trained = Trained();
@@ -99,7 +99,7 @@ TEST_F(Start, TheRecipesPreprocessingCountsWhereItIsMeant) {
   EXPECT_TRUE(MessageDifferencer::Equals(*trained, ConfigOf(recipe_)->preprocessing())) << trained->DebugString();
 }
 
-TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
+TEST_F(StartVersion, TheModelDefaultsToThatOfTheVersion) {
   const std::vector<std::string> labels = {"one", "two"};
   recipe_.mutable_start()->set_version(PublishUntrained(folder_.path() / "two", Config(2), labels));
   Set("model=");
@@ -114,7 +114,7 @@ TEST_F(Start, ARecipeWithoutAModelTakesThatOfTheVersionForTheClassesOfTheData) {
               HasSubstr("head: new random weights, 3 other classes"));
 }
 
-TEST_F(Start, AFrozenBodyStaysAsItWas) {
+TEST_F(StartVersion, AFrozenBodyDoesNotChange) {
   Set("model_overrides.eit.convolution=BN_RELU");  // BatchNorm has running statistics
   recipe_.mutable_start()->set_version(
       PublishUntrained(folder_.path() / "statistics", *ConfigOf(recipe_), kFewSquares.labels()));
@@ -139,7 +139,7 @@ TEST_F(Start, AFrozenBodyStaysAsItWas) {
   }
 }
 
-TEST_F(Start, AnotherFamilyIsRefusedWithTheWayOut) {
+TEST_F(StartVersion, AnotherFamilyIsRefusedWithTheRemedy) {
   Set("model=vit-ti16");
   Set("model_overrides={classes: 3}");
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kInvalidArgument);
@@ -148,7 +148,7 @@ TEST_F(Start, AnotherFamilyIsRefusedWithTheWayOut) {
                     HasSubstr("the recipe finetune")));
 }
 
-TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
+TEST_F(StartVersion, AVersionWithAFixedSizeIsTrainedAtThisSize) {
   version_.mutable_preprocessing()->clear_native();
   v1::FixedResolution& fixed = *version_.mutable_preprocessing()->mutable_fixed();
   fixed.set_height(16);
@@ -166,7 +166,7 @@ TEST_F(Start, AVersionOfOneSizeIsTrainedAtThat) {
   EXPECT_TRUE(Trained().ok()) << Trained().status();
 }
 
-TEST_F(Start, AVersionThatIsNotThereIsToldWithThoseThatAre) {
+TEST_F(StartVersion, TheErrorForAMissingVersionListsTheExisting) {
   recipe_.mutable_start()->set_version(folder_.Path("sauce"));
   EXPECT_EQ(Trained().status().code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Trained().status().message()), HasSubstr("no version of sauce; it has source/1"));
@@ -188,7 +188,7 @@ class OneClass final : public Dataset {
   absl::StatusOr<std::string> encoded(int64_t index) const override { return kFewSquares.encoded(index); }
 };
 
-TEST_F(Start, OneClassAloneIsRefused) {
+TEST_F(StartVersion, ASingleClassIsRefused) {
   Set("model_overrides.classes=1");
   Set("start.replace_head=true");
   const absl::Status status = ImageTask::Make(recipe_, OneClass(), nullptr).status();

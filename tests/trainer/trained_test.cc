@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 
 const ColouredSquares kSquares(24, 1);
 
-class Trained : public ::testing::Test {
+class TrainedParametersTest : public ::testing::Test {
  protected:
   void Rate(const std::string& pattern, double multiplier) {
     v1::RateByPattern& rate = *settings_.add_rate_by_pattern();
@@ -36,14 +36,14 @@ class Trained : public ::testing::Test {
   v1::Optimizer settings_;
 };
 
-TEST_F(Trained, WithoutPatternsEveryParameterHasTheRate) {
+TEST_F(TrainedParametersTest, HaveTheFullRateWithoutPatterns) {
   const auto parameters = *Parameters();
   EXPECT_EQ(parameters.size(), model_->Parameters().size());
   for (const NamedTensor& parameter : parameters) EXPECT_EQ(parameter.rate, 1) << parameter.name;
   EXPECT_EQ(FrozenInWords(*model_, parameters), "");
 }
 
-TEST_F(Trained, TheFirstPatternThatMatchesCounts) {
+TEST_F(TrainedParametersTest, UseTheFirstMatchingPattern) {
   Rate("blocks.[0-0].*", 0);
   Rate("*.bias", 0.5);
   Rate("blocks.*", 2);
@@ -56,7 +56,7 @@ TEST_F(Trained, TheFirstPatternThatMatchesCounts) {
   EXPECT_LT(parameters.size(), model_->Parameters().size());
 }
 
-TEST_F(Trained, FrozenParametersAreCounted) {
+TEST_F(TrainedParametersTest, CountFrozenParameters) {
   Rate("blocks.*", 0);
   int64_t in_blocks = 0, all = 0;
   for (const NamedTensor& parameter : model_->Parameters()) {
@@ -67,7 +67,7 @@ TEST_F(Trained, FrozenParametersAreCounted) {
               HasSubstr(absl::StrCat("frozen: ", in_blocks, " of ", all, " parameters")));
 }
 
-TEST_F(Trained, APatternThatDecidesNothingIsRefusedByName) {
+TEST_F(TrainedParametersTest, RefuseAPatternWithoutEffect) {
   Rate("bloks.*", 0);
   EXPECT_EQ(Parameters().status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Fault(), HasSubstr("optimizer.rate_by_pattern: \"bloks.*\" matches no parameter"));
@@ -77,12 +77,12 @@ TEST_F(Trained, APatternThatDecidesNothingIsRefusedByName) {
   EXPECT_THAT(Fault(), HasSubstr("\"blocks.0.*\" matches no parameter that no earlier pattern matches"));
 }
 
-TEST_F(Trained, FreezingEverythingIsRefused) {
+TEST_F(TrainedParametersTest, RefuseFreezingEverything) {
   Rate("*", 0);
   EXPECT_THAT(Fault(), HasSubstr("freezes every parameter"));
 }
 
-TEST_F(Trained, LayersAndPatternsMultiply) {
+TEST_F(TrainedParametersTest, MultiplyLayerDecayAndPatterns) {
   Rate("head.*", 3);
   settings_.set_layer_decay(0.5);
   const auto parameters = *Parameters();
@@ -95,7 +95,7 @@ TEST_F(Trained, LayersAndPatternsMultiply) {
 }
 
 // tests/oracle/layer_decay.py records timm's multipliers.
-TEST_F(Trained, LayersDecayAsInTimm) {
+TEST_F(TrainedParametersTest, UseTheLayerDecayOfTimm) {
   std::ifstream file(VITRINE_SOURCE "/tests/golden/layer_decay.txt");
   std::map<std::string, std::map<std::string, double>> expected;
   std::string arch, name;

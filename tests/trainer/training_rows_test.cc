@@ -84,7 +84,7 @@ void ExpectEveryField(v1::Recipe& recipe, Message& part, const std::set<std::str
   }
 }
 
-TEST(TrainingRows, EveryFieldThatChangesTheWeightsChangesThem) {
+TEST(TrainingRows, ShowEveryFieldThatChangesTheWeights) {
   v1::Recipe recipe = Full();
   ExpectEveryField(recipe, *recipe.mutable_schedule(), {"min_lr"});
   ExpectEveryField(recipe, *recipe.mutable_augmentation());
@@ -104,13 +104,13 @@ TEST(TrainingRows, EveryFieldThatChangesTheWeightsChangesThem) {
                     "block_norms"});
 }
 
-TEST(TrainingRows, ModelSettingsStandInOneLine) {
+TEST(TrainingRows, ShowModelSettingsInOneLine) {
   v1::Recipe recipe = Full();
   recipe.mutable_model_overrides()->set_classes(3);
   EXPECT_THAT(RowsOf(recipe), HasSubstr("| model settings | classes: 3 |\n"));
 }
 
-TEST(TrainingRows, WhatIsOffIsNotNamed) {
+TEST(TrainingRows, OmitDisabledSettings) {
   v1::Recipe recipe;
   recipe.set_batch(16);
   EXPECT_THAT(RowsOf(recipe),

@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(Train, ATestSplitWithAClassThatNothingWouldLearnIsRefused) {
+TEST(Train, AClassOnlyInTheTestSplitIsRefused) {
   ScratchFolder folder;
   WriteImageFolder(kTrainSquares, folder.path() / "train");
   WriteImageFolder(kTestSquares, folder.path() / "test");
@@ -49,7 +49,7 @@ TEST(Train, LearnsColours) {
   }
 }
 
-TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
+TEST(Train, OneSeedAlwaysGivesTheSameBits) {
   ScratchFolder first, second, third;
   const auto a = RunIn(first, SmallRecipe()), b = RunIn(second, SmallRecipe());
   ASSERT_TRUE(a.ok() && b.ok()) << a.status() << b.status();
@@ -61,7 +61,7 @@ TEST(Train, TwiceFromOneSeedGivesTheSameBits) {
   EXPECT_FALSE(at::equal(a->model->Parameters()[0].tensor, c->model->Parameters()[0].tensor));
 }
 
-TEST(Train, RefusesWhatDoesNotFit) {
+TEST(Train, RefusesUnsuitableClassesSizesAndModels) {
   ScratchFolder folder;
   v1::Recipe classes = SmallRecipe();
   classes.mutable_model_overrides()->set_classes(4);
@@ -86,7 +86,7 @@ struct Listener final : Observer {
   std::vector<EpochReport> epochs;
 };
 
-TEST(Train, TellsItsObservers) {
+TEST(Train, NotifiesItsObservers) {
   ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(2);
@@ -109,7 +109,7 @@ TEST(Train, TellsItsObservers) {
   EXPECT_TRUE(listener.scores[0].best);
 }
 
-TEST(Train, AccumulatedBatchesAreOneStep) {
+TEST(Train, AccumulatedBatchesEqualOneLargeBatch) {
   v1::Recipe whole = SmallRecipe(), parts = SmallRecipe();
   for (v1::Recipe* recipe : {&whole, &parts}) {
     recipe->set_dropout(0);
@@ -126,7 +126,7 @@ TEST(Train, AccumulatedBatchesAreOneStep) {
   for (size_t i = 0; i < one.steps.size(); ++i) EXPECT_NEAR(one.steps[i].loss, four.steps[i].loss, 1e-5) << i;
 }
 
-TEST(Train, TellsTheGradientNormOfEveryBlockBeforeClipping) {
+TEST(Train, ReportsBlockGradientNormsBeforeClipping) {
   ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.set_epochs(1);
@@ -143,7 +143,7 @@ TEST(Train, TellsTheGradientNormOfEveryBlockBeforeClipping) {
   }
 }
 
-TEST(Train, MeasuresTheAverageOfTheWeights) {
+TEST(Train, EvaluatesTheAverageOfTheWeights) {
   v1::Recipe recipe = SmallRecipe();
   ScratchFolder plain_folder, folder, again;
   const auto plain = RunIn(plain_folder, recipe);
@@ -196,7 +196,7 @@ TEST(Train, HeldOutSamplesChooseTheBestState) {
   EXPECT_EQ(last->measures[1].value, listener.scores.back().score.measures[1].value);
 }
 
-TEST(Train, HeldOutSamplesAreMeasuredAtTheEndIfNotBefore) {
+TEST(Train, HeldOutSamplesAreEvaluatedAtLeastAtTheEnd) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_validation_share(0.25);
   recipe.set_evaluate_every(100);
@@ -210,7 +210,7 @@ TEST(Train, HeldOutSamplesAreMeasuredAtTheEndIfNotBefore) {
 }
 
 // Without held-out images, the test split would select the best state.
-TEST(Train, AShareThatHoldsOutNoImageIsRefused) {
+TEST(Train, AnEmptyValidationShareIsRefused) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_evaluate_every(1);
   recipe.set_validation_share(0.01);
@@ -220,7 +220,7 @@ TEST(Train, AShareThatHoldsOutNoImageIsRefused) {
   EXPECT_TRUE(ImageTask::Make(recipe, kTrainSquares, &kTestSquares).ok());
 }
 
-TEST(Train, ARunThatIsStoppedInItsLastMeasurementHasNotFinished) {
+TEST(Train, ARunStoppedInItsLastEvaluationIsUnfinished) {
   v1::Recipe recipe = SmallRecipe();
   recipe.set_evaluate_every(4);
   ScratchFolder folder;
@@ -241,7 +241,7 @@ TEST(Train, ABestScoreAtAnotherSizeDoesNotCount) {
   recipe.add_evaluation_sizes("16");
   recipe.set_epochs(8);
   ScratchFolder folder;
-  StopAfter stop(30);  // of 32; by then most images are recognised
+  StopAfter stop(30);  // of 32 steps; by then most images are recognised
   ASSERT_TRUE(RunIn(folder, recipe, stop.options).ok());
   recipe.set_evaluation_sizes(0, "8x16");
   Listener listener;
@@ -256,7 +256,7 @@ TEST(Train, ABestScoreAtAnotherSizeDoesNotCount) {
   EXPECT_GE(result->position.best_step, 30);
 }
 
-TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {
+TEST(Train, AnInfiniteOrAbsurdLossIsAnError) {
   Score score{.measures = {{"top1", 0.5}, {"loss", 60}}, .split = "validation", .absurd_loss = 69};
   EXPECT_TRUE(CheckNotDiverged(score).ok()) << "learned badly";
   for (const double loss : {70.0, 1e22, std::nan(""), HUGE_VAL}) {
@@ -269,7 +269,7 @@ TEST(Train, AMeasuredLossThatIsNotFiniteOrAbsurdIsNoResult) {
   EXPECT_EQ(CheckNotDiverged(score).code(), absl::StatusCode::kAborted);
 }
 
-TEST(Train, ALossThatIsNotFiniteNamesTheStepAndKeepsTheBatch) {
+TEST(Train, AnInfiniteTrainingLossNamesTheStepAndStoresTheBatch) {
   ScratchFolder folder;
   v1::Recipe recipe = SmallRecipe();
   recipe.clear_clip_norm();

@@ -25,7 +25,7 @@ from vitrine._address import parse, resolve
         "localhost:8500,127.0.0.1:8501",
     ],
 )
-def test_of_this_machine(address: str) -> None:
+def test_local_addresses_allow_a_plaintext_token(address: str) -> None:
     assert parse(address).local
     vitrine.Client(address, token="secret").close()
 
@@ -50,7 +50,7 @@ def test_of_this_machine(address: str) -> None:
         "unix.example.com:8500",
     ],
 )
-def test_of_another_machine_no_token_in_the_clear(address: str) -> None:
+def test_remote_addresses_refuse_a_plaintext_token(address: str) -> None:
     assert not parse(address).local
     with pytest.raises(ValueError, match="unencrypted; give tls=True"):
         vitrine.Client(address, token="secret")
@@ -84,12 +84,12 @@ def test_of_another_machine_no_token_in_the_clear(address: str) -> None:
         ("unix:/" + "x" * 107, "more than 107"),
     ],
 )
-def test_no_address(address: str, fault: str) -> None:
+def test_invalid_addresses_are_refused(address: str, fault: str) -> None:
     with pytest.raises(ValueError, match=fault):
         vitrine.Client(address)
 
 
-def test_several_are_resolved_to_one_family(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_addresses_are_resolved_to_one_family(monkeypatch: pytest.MonkeyPatch) -> None:
     assert resolve(("127.0.0.2:2", "127.0.0.1:1", "127.0.0.2:2")) == "ipv4:127.0.0.1:1,127.0.0.2:2"
     assert resolve(("127.0.0.1:1", "[::1]:2")) == "ipv6:[::1]:2,[::ffff:127.0.0.1]:1"
     with pytest.raises(vitrine.Unavailable, match="no address of nowhere.invalid"):
@@ -100,7 +100,7 @@ def test_several_are_resolved_to_one_family(monkeypatch: pytest.MonkeyPatch) -> 
         assert not parse(single).balanced
 
 
-def test_the_environment_names_the_server_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_server_can_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VITRINE_SERVER", "127.evil.example.com:1")
     options: Any = {"token": "secret"}
     with pytest.raises(ValueError, match="127.evil.example.com:1 unencrypted"):

@@ -44,7 +44,7 @@ def ready(serving: vitrine.ModelServing) -> List[int]:
     return [model.version for model in serving.versions if model.ready]
 
 
-def test_serving(admin: vitrine.AdminClient) -> None:
+def test_serving_describes_models_and_settings(admin: vitrine.AdminClient) -> None:
     status = admin.serving()
     (model,) = status.models
     assert status == admin.serving(NAME)
@@ -56,7 +56,7 @@ def test_serving(admin: vitrine.AdminClient) -> None:
     assert (status.serving_config, status.serving_config_fault, status.admin_state) == ("", "", "")
 
 
-def test_load_and_unload_a_version(admin: vitrine.AdminClient) -> None:
+def test_a_version_can_be_loaded_and_unloaded(admin: vitrine.AdminClient) -> None:
     change = admin.load(NAME, 1)
     assert isinstance(change, vitrine.ServingChange) and all(isinstance(note, str) for note in change.notes)
     assert ready(change.serving) == [1, 2] and change.serving.changed_by_admin
@@ -65,13 +65,13 @@ def test_load_and_unload_a_version(admin: vitrine.AdminClient) -> None:
     assert ready(after) == [2] and [away.version for away in after.put_away] == [1]
 
 
-def test_unload_and_load_a_model(admin: vitrine.AdminClient) -> None:
+def test_a_model_can_be_unloaded_and_loaded(admin: vitrine.AdminClient) -> None:
     gone = admin.unload(NAME).serving
     assert gone.unloaded and ready(gone) == [] and gone.stable_version is None
     assert ready(admin.load(NAME).serving) == [2]
 
 
-def test_roll_back(admin: vitrine.AdminClient) -> None:
+def test_rollback_serves_the_previous_version(admin: vitrine.AdminClient) -> None:
     serving = admin.rollback(NAME, reason="it is worse").serving
     assert serving.stable_version == 1 and ready(serving) == [1]
     ((version, reason),) = [(away.version, away.reason) for away in serving.put_away]
@@ -86,12 +86,12 @@ def test_roll_back(admin: vitrine.AdminClient) -> None:
         (vitrine.VersionPolicy(specific=(1,)), [1]),
     ],
 )
-def test_version_policy(admin: vitrine.AdminClient, policy: vitrine.VersionPolicy, expected: List[int]) -> None:
+def test_version_policy_applies(admin: vitrine.AdminClient, policy: vitrine.VersionPolicy, expected: List[int]) -> None:
     serving = admin.set_version_policy(NAME, policy).serving
     assert serving.policy == policy and ready(serving) == expected
 
 
-def test_labels_and_traffic(admin: vitrine.AdminClient) -> None:
+def test_labels_and_traffic_can_be_set(admin: vitrine.AdminClient) -> None:
     admin.load(NAME, 1)
     assert admin.set_label(NAME, "stable", 1).serving.stable_version == 1
     serving = admin.set_traffic(NAME, {2: 12.5}).serving
@@ -103,7 +103,7 @@ def test_labels_and_traffic(admin: vitrine.AdminClient) -> None:
     assert not admin.reset(NAME).serving.changed_by_admin
 
 
-def test_what_is_refused(admin: vitrine.AdminClient) -> None:
+def test_invalid_changes_are_refused(admin: vitrine.AdminClient) -> None:
     with pytest.raises(vitrine.NotFound, match="no-such-model"):
         admin.load("no-such-model")
     with pytest.raises(vitrine.NotFound, match="7"):
@@ -123,7 +123,7 @@ def test_what_is_refused(admin: vitrine.AdminClient) -> None:
         admin.reset(NAME, deadline=0)
 
 
-def test_a_deadline_that_passes() -> None:
+def test_an_exceeded_deadline_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the connection and never answers
         with vitrine.AdminClient("127.0.0.1:%d" % silent.getsockname()[1]) as waiting:
             with pytest.raises(vitrine.DeadlineExceeded, match=r"may still finish: serving\(\) shows it"):
@@ -132,7 +132,7 @@ def test_a_deadline_that_passes() -> None:
                 waiting.serving(deadline=0.2)
 
 
-def test_where_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_can_come_from_the_environment(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VITRINE_ADMIN", raising=False)
     with pytest.raises(ValueError, match=r"Admin address is missing.*VITRINE_ADMIN"):
         vitrine.AdminClient()
@@ -141,13 +141,13 @@ def test_where_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.serving().models and repr(client) == "<vitrine.AdminClient of %s>" % place
 
 
-def test_a_server_without_it() -> None:
+def test_a_server_without_admin_is_unimplemented() -> None:
     with serve(Script()) as address, vitrine.AdminClient(address) as client:
         with pytest.raises(vitrine.Unimplemented):
             client.serving()
 
 
-def test_asyncio(place: str) -> None:
+def test_asyncio_client_changes_models(place: str) -> None:
     async def use() -> None:
         async with vitrine.aio.AdminClient(place) as client:
             assert ready((await client.load(NAME, 1)).serving) == [1, 2]

@@ -25,7 +25,7 @@ def run(address: str, use: Callable[[vitrine.aio.Client], Awaitable[T]], **optio
     return asyncio.run(asyncio.wait_for(connected(), 60))
 
 
-def test_classify_and_models(server: Server, cats: List[Path]) -> None:
+def test_classifies_and_lists_models(server: Server, cats: List[Path]) -> None:
     async def use(client: vitrine.aio.Client) -> None:
         results = await asyncio.gather(*(client.classify(path, MODEL, attention="mean") for path in cats))
         assert [r.source for r in results] == [str(path) for path in cats]
@@ -45,7 +45,7 @@ def test_classify_and_models(server: Server, cats: List[Path]) -> None:
     run(server.address, use)
 
 
-def test_classify_many(server: Server, cats: List[Path]) -> None:
+def test_classify_many_yields_results_in_order(server: Server, cats: List[Path]) -> None:
     async def use(client: vitrine.aio.Client) -> None:
         mixed: List[Any] = cats * 3 + [b"nothing", "nowhere.jpg"]
         results = [result async for result in client.classify_many(mixed, MODEL)]
@@ -57,7 +57,7 @@ def test_classify_many(server: Server, cats: List[Path]) -> None:
     run(server.address, use, max_in_flight=5)
 
 
-def test_a_result_does_not_wait_for_the_next_picture(server: Server) -> None:
+def test_a_result_does_not_wait_for_the_next_image(server: Server) -> None:
     async def use(client: vitrine.aio.Client) -> None:
         answered = asyncio.Event()
 
@@ -76,7 +76,7 @@ def test_a_result_does_not_wait_for_the_next_picture(server: Server) -> None:
     run(server.address, use)
 
 
-def test_leaving_early_leaves_nothing_behind(server: Server) -> None:
+def test_leaving_early_ends_all_tasks(server: Server) -> None:
     async def use(client: vitrine.aio.Client) -> None:
         picture = (ROOT / "samples/digits/digit-3.png").read_bytes()
         before = len(asyncio.all_tasks())
@@ -95,7 +95,7 @@ def test_leaving_early_leaves_nothing_behind(server: Server) -> None:
     run(server.address, use, max_in_flight=4)
 
 
-def test_a_stream_that_breaks_is_opened_again() -> None:
+def test_a_broken_stream_is_reopened() -> None:
     script = Script()
     streams = itertools.count()
     def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
@@ -116,7 +116,7 @@ def test_a_stream_that_breaks_is_opened_again() -> None:
         run(address, use, retries=vitrine.RetryPolicy(max_attempts=20, initial_backoff=0.01))
 
 
-def test_whatever_a_picture_raises_stands_in_its_place(large: bytes) -> None:
+def test_an_error_of_an_image_is_its_result(large: bytes) -> None:
     errors = [KeyError("k"), StopIteration(), StopAsyncIteration(), RuntimeError("r")]
 
     async def use(client: vitrine.aio.Client) -> List[Any]:
@@ -135,7 +135,7 @@ def test_whatever_a_picture_raises_stands_in_its_place(large: bytes) -> None:
 
 
 @pytest.mark.parametrize("error", [KeyError("the data set ends here"), asyncio.CancelledError("by the source")])
-def test_an_error_of_the_source_comes_after_what_it_gave(error: BaseException) -> None:
+def test_an_error_of_the_source_follows_earlier_results(error: BaseException) -> None:
     async def source() -> AsyncIterator[bytes]:
         yield b"a"
         yield b"b"
@@ -153,7 +153,7 @@ def test_an_error_of_the_source_comes_after_what_it_gave(error: BaseException) -
         assert run(address, use) == [True, True]
 
 
-def test_leaving_while_the_source_is_waited_for() -> None:
+def test_leaving_closes_a_waiting_source() -> None:
     ended = []
 
     async def source() -> AsyncIterator[bytes]:
@@ -174,7 +174,7 @@ def test_leaving_while_the_source_is_waited_for() -> None:
 
 
 def test_close_ends_a_run_at_once() -> None:
-    """gRPC cancels the run's reader, which then sees no error of the call."""
+    """Closing makes gRPC cancel the run's reader, so that the reader gets no error of the call."""
     script, begun, over = Script(), threading.Event(), threading.Event()
 
     def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
@@ -203,7 +203,7 @@ def test_close_ends_a_run_at_once() -> None:
 
 
 def test_close_ends_a_call_at_once() -> None:
-    """gRPC raises CancelledError for these calls, which would look like a cancellation of the caller's task."""
+    """gRPC raises CancelledError in a call that close ends, as if the caller's task were cancelled."""
     script, begun, over = Script(), threading.Semaphore(0), threading.Event()
 
     def wait(request: Any, context: Any) -> Any:

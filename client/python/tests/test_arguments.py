@@ -22,7 +22,7 @@ INF = float("inf")
 
 
 @pytest.mark.parametrize("seconds", [INF, 1e300, 1e10, 1e9, np.float32(60), Fraction(61, 2), 30])
-def test_every_deadline_that_is_a_number_may_be_given(server: Server, seconds: Any) -> None:
+def test_any_numeric_deadline_is_accepted(server: Server, seconds: Any) -> None:
     for call in (
         lambda client: client.classify(DIGIT, NAME, deadline=seconds).top1.label == "7",
         lambda client: client.embed(DIGIT, NAME, deadline=seconds).shape == (64,),
@@ -40,7 +40,7 @@ def test_every_deadline_that_is_a_number_may_be_given(server: Server, seconds: A
 
 
 @pytest.mark.parametrize("seconds", [0, -1, -INF, float("nan")])
-def test_a_deadline_is_positive(seconds: float) -> None:
+def test_a_deadline_must_be_positive(seconds: float) -> None:
     said = "the deadline is %r seconds, must be positive" % seconds
     assert refusals(ValueError, lambda client: client.wait_until_ready(deadline=seconds)) == said
     assert refusals(ValueError, lambda client: client.classify_many([DIGIT], NAME, deadline=seconds)) == said
@@ -50,7 +50,7 @@ def test_a_deadline_is_positive(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["5", True, datetime.timedelta(seconds=5), [5], 5j])
-def test_a_deadline_is_a_number(wrong: Any) -> None:
+def test_a_deadline_must_be_a_number(wrong: Any) -> None:
     said = 'deadline is %r, must be a number of seconds; float("inf") for no limit' % (wrong,)
     assert refusals(TypeError, lambda client: client.classify(DIGIT, NAME, deadline=wrong)) == said
     assert refusals(TypeError, lambda client: client.embed_many([DIGIT], NAME, deadline=wrong)) == said
@@ -81,7 +81,7 @@ def test_a_deadline_is_a_number(wrong: Any) -> None:
         ({"token_file": 5}, "token_file is 5, must be a path"),
     ],
 )
-def test_options_of_another_type(options: Dict[str, Any], said: str) -> None:
+def test_client_options_of_wrong_type_are_refused(options: Dict[str, Any], said: str) -> None:
     for kind in (vitrine.Client, vitrine.aio.Client):
         with pytest.raises(TypeError) as caught:
             kind(**options)
@@ -104,7 +104,7 @@ def test_options_of_another_type(options: Dict[str, Any], said: str) -> None:
         ({"initial_backoff": float("nan")}, ValueError, "the first must be positive"),
     ],
 )
-def test_a_retry_policy(options: Dict[str, Any], kind: Any, said: str) -> None:
+def test_invalid_retry_policies_are_refused(options: Dict[str, Any], kind: Any, said: str) -> None:
     with pytest.raises(kind) as caught:
         vitrine.RetryPolicy(**options)
     assert said in str(caught.value)
@@ -144,13 +144,13 @@ SIDES = "must be a number of pixels for both sides, or (height, width)"
         ({"attention": ATTENTION(5)}, "attention is 5; give one of class, mean"),
     ],
 )
-def test_options_of_a_call_of_another_type(options: Dict[str, Any], said: str) -> None:
+def test_call_options_of_wrong_type_are_refused(options: Dict[str, Any], said: str) -> None:
     given: Dict[str, Any] = {"model": NAME, **options}
     assert refusals(TypeError, lambda client: client.classify(DIGIT, **given)).startswith(said)
     assert refusals(TypeError, lambda client: client.classify_many([DIGIT], **given)).startswith(said)
 
 
-def test_numbers_out_of_range_and_numbers_of_numpy(server: Server) -> None:
+def test_numbers_have_ranges_and_may_be_numpy(server: Server) -> None:
     said = refusals(ValueError, lambda client: client.classify(DIGIT, NAME, top_k=2**40))
     assert said == "top_k is 1099511627776, must be -2147483648 to 2147483647"
     assert "version is" in refusals(ValueError, lambda client: client.model(NAME, 2**80))
@@ -166,7 +166,7 @@ def test_normalize_needs_features() -> None:
     assert many == said
 
 
-def test_a_model_may_be_given_with_its_version() -> None:
+def test_a_model_can_include_its_version() -> None:
     script = Script()
 
     def asked(**given: Any) -> List[Tuple[str, int, str]]:
@@ -181,7 +181,7 @@ def test_a_model_may_be_given_with_its_version() -> None:
         assert asked(model="m", version=2) == [("m", 2, "")] * 4
 
 
-def test_a_version_in_the_model_is_found(server: Server) -> None:
+def test_a_version_in_the_model_is_used(server: Server) -> None:
     assert [model.version for model in results(lambda client: client.model(NAME + "@1"), server.address)] == [1, 1]
     assert [x.shape for x in results(lambda client: client.embed(DIGIT, NAME + "@1"), server.address)] == [(64,)] * 2
     outcomes = results(lambda client: client.embed_many([DIGIT], NAME + "@1"), server.address)
@@ -200,7 +200,7 @@ def test_a_version_in_the_model_is_found(server: Server) -> None:
         ("m@0", {}, "the version in model is 0, must be 1 to 9223372036854775807"),
     ],
 )
-def test_what_is_no_model_with_a_version(model: str, options: Dict[str, Any], said: str) -> None:
+def test_invalid_models_with_version_are_refused(model: str, options: Dict[str, Any], said: str) -> None:
     for call in ("classify", "classify_many", "embed", "embed_many"):
         images: Any = [DIGIT] if call.endswith("many") else DIGIT
         asked = refusals(vitrine.InvalidArgument, lambda client: getattr(client, call)(images, model, **options))
@@ -208,7 +208,7 @@ def test_what_is_no_model_with_a_version(model: str, options: Dict[str, Any], sa
     assert refusals(vitrine.InvalidArgument, lambda client: client.model(model, **options)).startswith(said)
 
 
-def test_where_a_model_has_no_version() -> None:
+def test_some_calls_refuse_a_version_in_the_model() -> None:
     said = "model is 'm@2', but this call takes the name without a version"
     for call in ("is_ready", "wait_until_ready", "watch"):
         assert refusals(vitrine.InvalidArgument, lambda client: getattr(client, call)("m@2")) == said
@@ -216,7 +216,7 @@ def test_where_a_model_has_no_version() -> None:
     assert refusals(TypeError, lambda client: client.model(None)) == "name is None, must be a string"
 
 
-def test_a_closed_client_says_so(server: Server) -> None:
+def test_a_closed_client_reports_that_it_is_closed(server: Server) -> None:
     said = "this client is closed; create another one"
     calls: List[Any] = [
         lambda client: client.classify(DIGIT, NAME),
@@ -252,7 +252,7 @@ def test_a_closed_client_says_so(server: Server) -> None:
     asyncio.run(asyncio.wait_for(use(), 60))
 
 
-def test_of_the_admin_client() -> None:
+def test_admin_arguments_are_validated() -> None:
     with vitrine.AdminClient("127.0.0.1:1") as admin:
         wrong: Any
         for wrong, said in (
@@ -286,7 +286,7 @@ def test_of_the_admin_client() -> None:
         admin.serving()
 
 
-def test_an_admin_takes_a_version_in_the_model_and_any_deadline(tmp_path: Any) -> None:
+def test_admin_accepts_versions_in_models_and_any_deadline(tmp_path: Any) -> None:
     server = Server(tmp_path, ROOT / "models/bundled", options=["--admin", "127.0.0.1:0"])
 
     async def use() -> None:

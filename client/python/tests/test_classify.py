@@ -28,7 +28,7 @@ def test_every_kind_of_image_gives_the_same_answer(client: vitrine.Client) -> No
         assert client.classify(file, model=MODEL).top1 == expected.top1
 
 
-def test_result_says_what_was_computed(client: vitrine.Client, cat: Path) -> None:
+def test_result_has_predictions_and_provenance(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, top_k=10)
     assert result.ok and len(result.predictions) == 10
     assert sum(p.probability for p in result.predictions) == pytest.approx(1, abs=1e-4)
@@ -42,7 +42,7 @@ def test_result_says_what_was_computed(client: vitrine.Client, cat: Path) -> Non
     assert "cat-chelsea.jpg" in repr(result) and len(repr(result)) < 200
 
 
-def test_an_answer_says_when_it_is_unsure(client: vitrine.Client, cat: Path) -> None:
+def test_an_unsure_result_is_marked(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL)
     assert result.unsure and "unsure: " in repr(result) and "unsure" in result._repr_html_()
     sure = client.classify(ROOT / "samples/cifar/horse-bay.jpg", MODEL)
@@ -50,14 +50,14 @@ def test_an_answer_says_when_it_is_unsure(client: vitrine.Client, cat: Path) -> 
     assert not client.classify(cat, MODEL, top_k=0).unsure
 
 
-def test_digits(client: vitrine.Client) -> None:
+def test_digits_are_recognized(client: vitrine.Client) -> None:
     for digit in range(10):
         path = ROOT / ("samples/digits/digit-%d.png" % digit)
         assert client.classify(path, "kv-pos-mnist", 1).top1.index == digit
         assert client.classify(np.asarray(Image.open(path)), "kv-pos-mnist").top1.index == digit
 
 
-def test_attention(client: vitrine.Client, cat: Path) -> None:
+def test_attention_maps_are_returned(client: vitrine.Client, cat: Path) -> None:
     wishes = ["mean", vitrine.Attention("class", layers=[0, -1], heads=[2]), "weights", "distance"]
     result = client.classify(cat, MODEL, attention=wishes)
     assert [(m.kind, m.layer, m.head) for m in result.attention] == [
@@ -84,7 +84,7 @@ def test_query_row_is_a_row_of_the_weights(client: vitrine.Client, cat: Path) ->
     np.testing.assert_allclose(row.values.ravel(), weights.values[18, 1:], atol=1e-4)
 
 
-def test_features(client: vitrine.Client, cat: Path) -> None:
+def test_features_are_returned(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, features=["class", "mean", "patches"], top_k=0)
     assert result.predictions == ()
     with pytest.raises(ValueError, match="top_k=0"):
@@ -94,13 +94,13 @@ def test_features(client: vitrine.Client, cat: Path) -> None:
     np.testing.assert_allclose(result.features["patches"].mean(axis=(0, 1)), result.features["mean"], atol=1e-4)
 
 
-def test_resolution(client: vitrine.Client, cat: Path) -> None:
+def test_resolution_changes_the_grid(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, resolution=(24, 40))
     assert (result.grid.rows, result.grid.columns) == (6, 10)
     assert client.classify(cat, MODEL, resolution=32).grid.rows == 8
 
 
-def test_without_a_name_the_only_model_is_taken(tmp_path: Path, server: Server) -> None:
+def test_the_model_defaults_to_the_only_one(tmp_path: Path, server: Server) -> None:
     with vitrine.Client(server.address) as client, pytest.raises(vitrine.InvalidArgument, match="eit.*, kv-pos-mnist"):
         client.classify(ROOT / "samples/digits/digit-7.png")
     shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
@@ -111,7 +111,7 @@ def test_without_a_name_the_only_model_is_taken(tmp_path: Path, server: Server) 
     other.stop()
 
 
-def test_threads_share_a_client(client: vitrine.Client, cats: List[Path]) -> None:
+def test_threads_can_share_a_client(client: vitrine.Client, cats: List[Path]) -> None:
     expected = [client.classify(path, MODEL).top1 for path in cats]
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda path: client.classify(path, MODEL).top1, cats * 3))
@@ -119,12 +119,12 @@ def test_threads_share_a_client(client: vitrine.Client, cats: List[Path]) -> Non
 
 
 class Forgetful(Dict[Any, Any]):
-    """A cache that another thread clears whenever this one has written to it."""
+    """A cache that another thread clears after each write of this thread."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass
 
 
-def test_another_thread_may_clear_the_cache(client: vitrine.Client, cat: Path) -> None:
+def test_another_thread_can_clear_the_cache(client: vitrine.Client, cat: Path) -> None:
     client._calls._known = Forgetful()
     assert client.embed(cat, MODEL).ndim == 1

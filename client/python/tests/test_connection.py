@@ -39,7 +39,7 @@ def credentials(folder: Path, mutual: bool) -> grpc.ServerCredentials:
 QUICK = vitrine.RetryPolicy(max_attempts=1)
 
 
-def test_tls_and_token(certificates: Path) -> None:
+def test_token_is_sent_over_tls(certificates: Path) -> None:
     script = Script()
     with serve(script, credentials(certificates, False)) as address:
         with vitrine.Client(address, ca=certificates / "server.pem", token="secret") as client:
@@ -51,7 +51,7 @@ def test_tls_and_token(certificates: Path) -> None:
     assert "authorization" not in script.metadata[1]
 
 
-def test_the_client_shows_who_it_is(certificates: Path) -> None:
+def test_the_client_certificate_is_sent(certificates: Path) -> None:
     script = Script()
     with serve(script, credentials(certificates, True)) as address:
         ca, cert, key = (certificates / name for name in ("server.pem", "client.pem", "client.key"))
@@ -61,7 +61,7 @@ def test_the_client_shows_who_it_is(certificates: Path) -> None:
             client.classify(b"one", "m", deadline=5)
 
 
-def test_where_the_server_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_has_a_default_and_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     assert repr(vitrine.Client()) == "<vitrine.Client of 127.0.0.1:8500>"
     monkeypatch.setenv("VITRINE_SERVER", "example.org:1")
     assert repr(vitrine.Client()) == "<vitrine.Client of example.org:1>"
@@ -70,7 +70,7 @@ def test_where_the_server_is(monkeypatch: pytest.MonkeyPatch) -> None:
         vitrine.Client(ca="nowhere.pem")
 
 
-def test_tokens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_tokens_come_from_arguments_files_and_variables(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     script = Script()
     file = tmp_path / "token"
     file.write_text("from-a-file\n")
@@ -103,7 +103,7 @@ def test_tokens(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("token", ["se\ncret", "se\x00cret", "se cret", "secr\xe9t", "\x7fsecret", "\n"])
-def test_what_is_no_token(token: str, tmp_path: Path) -> None:
+def test_invalid_tokens_are_refused(token: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_bytes(token.encode("utf-8"))
     for options in ({"token": token}, {"token_file": str(file)}):
@@ -112,7 +112,7 @@ def test_what_is_no_token(token: str, tmp_path: Path) -> None:
         assert token.strip() == "" or token not in str(caught.value)
 
 
-def test_a_token_file_that_is_replaced(tmp_path: Path) -> None:
+def test_a_replaced_token_file_is_reread(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first")
     now = 0.0
@@ -132,7 +132,7 @@ def test_a_token_file_that_is_replaced(tmp_path: Path) -> None:
     assert "third" not in repr(token)
 
 
-def test_the_certificate_has_another_name(tmp_path: Path) -> None:
+def test_server_name_overrides_the_certificate_name(tmp_path: Path) -> None:
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=server"
     command += " -addext subjectAltName=DNS:vitrine.test -keyout server.key -out server.pem"
     subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
@@ -149,7 +149,7 @@ def test_the_certificate_has_another_name(tmp_path: Path) -> None:
             vitrine.Client(one, tls=False, server_name="vitrine.test")
 
 
-def test_several_servers_take_requests_in_turn() -> None:
+def test_requests_alternate_between_servers() -> None:
     scripts = [Script(), Script(), Script()]
     with serve(scripts[0]) as one, serve(scripts[1]) as two, serve(scripts[2]) as three:
         for address in (",".join((one, two, three)), "ipv4:" + ",".join((one, two, three))):
@@ -166,7 +166,7 @@ def test_several_servers_take_requests_in_turn() -> None:
                 assert [len(script.requests) - n for script, n in zip(scripts, before)] == [10, 10, 10]
 
 
-def test_keepalive() -> None:
+def test_keepalive_sets_the_channel_options() -> None:
     for seconds in (-1, 9.9, float("nan"), float("inf")):
         with pytest.raises(ValueError, match="keepalive is"):
             vitrine.Client(keepalive=seconds)
@@ -177,7 +177,7 @@ def test_keepalive() -> None:
 
 @pytest.mark.parametrize("variable", ["http_proxy", "https_proxy", "grpc_proxy"])
 @pytest.mark.parametrize("form", ["%s", "ipv4:%s", "%s,%s", "dns:///localhost:%s"])
-def test_a_proxy_of_the_environment_sees_nothing_of_this_machine(
+def test_local_calls_bypass_the_proxy(
     monkeypatch: pytest.MonkeyPatch, variable: str, form: str
 ) -> None:
     for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
@@ -193,7 +193,7 @@ def test_a_proxy_of_the_environment_sees_nothing_of_this_machine(
 
 
 @pytest.mark.parametrize("scheme", ["http://", "HTTP://", ""])
-def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+def test_remote_calls_use_the_proxy(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     for name in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with socket.create_server(("127.0.0.1", 0)) as proxy:
@@ -210,7 +210,7 @@ def test_a_proxy_of_the_environment_is_taken_to_another_machine(monkeypatch: pyt
     assert said.startswith(b"CONNECT example.org:8500") and b"secret" not in said
 
 
-def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_vanished_server_is_detected(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The kernel of a frozen server still accepts bytes, so only a ping detects it."""
     monkeypatch.setattr(_connection, "_KEEPALIVE_TIMEOUT_MS", 500)
     frozen = Server(tmp_path, ROOT / "models/bundled")
@@ -226,7 +226,7 @@ def test_a_server_that_vanished_is_noticed(monkeypatch: pytest.MonkeyPatch, tmp_
         frozen.stop()
 
 
-def test_a_unix_socket(tmp_path: Path, cat: Path) -> None:
+def test_calls_work_over_a_unix_socket(tmp_path: Path, cat: Path) -> None:
     socket_file = tmp_path / "calls"
     server = Server(tmp_path, ROOT / "models/bundled", options=["--socket", "unix://%s" % socket_file])
     with vitrine.Client(server.address) as client:
@@ -239,7 +239,7 @@ def test_a_unix_socket(tmp_path: Path, cat: Path) -> None:
     assert not socket_file.exists()
 
 
-def test_of_a_list_only_servers_that_say_that_they_serve_are_asked() -> None:
+def test_only_serving_servers_of_a_list_get_requests() -> None:
     serving, loading, without = Script(), Script(), Script()
     serving.serving, loading.serving = True, False
     with serve(serving) as one, serve(loading) as two, serve(without) as three:

@@ -16,7 +16,7 @@ from vitrine import _drawing
 from vitrine.v1 import attention_pb2, classifier_pb2
 
 
-def test_overlay_looks_like_the_servers_own(client: vitrine.Client, server: Server, cat: Path) -> None:
+def test_overlay_is_similar_to_the_servers(client: vitrine.Client, server: Server, cat: Path) -> None:
     request = classifier_pb2.ClassifyRequest(model=MODEL, image=cat.read_bytes())
     request.attention.add(kind=attention_pb2.CLASS_TOKEN_ROW, encoding=attention_pb2.OVERLAY_PNG)
     with grpc.insecure_channel(server.address) as channel:
@@ -33,7 +33,7 @@ def test_overlay_looks_like_the_servers_own(client: vitrine.Client, server: Serv
     assert difference.mean() < 2 and np.quantile(difference, 0.999) < 13
 
 
-def test_overlay_of_a_part() -> None:
+def test_overlay_covers_only_the_visible_part() -> None:
     picture = Image.new("RGB", (400, 200), (200, 200, 200))
     values = np.array([[0, 1], [1, 0]], np.float32)
     drawn = np.asarray(_drawing.overlay(picture, values, (0.25, 0, 0.75, 1), False))
@@ -43,7 +43,7 @@ def test_overlay_of_a_part() -> None:
     assert drawn[190, 110].sum() > drawn[10, 110].sum() + 100
 
 
-def test_colours() -> None:
+def test_colours_diverge_around_zero() -> None:
     ramp = np.linspace(-1, 1, 5, dtype=np.float32)[np.newaxis]
     blue, _, middle, _, red = _drawing.paint(ramp, (-1, 1), True)[0].astype(int)
     assert blue[2] > 150 > blue[0] and red[0] > 150 > red[2] and middle.min() > 235
@@ -53,7 +53,7 @@ def test_colours() -> None:
     assert _drawing.value_range(np.array([[-1, 3]], np.float32), True) == (-3, 3)
 
 
-def test_nearly_equal_attention_looks_flat() -> None:
+def test_nearly_equal_attention_is_drawn_flat() -> None:
     picture = Image.new("RGB", (300, 300), (100, 100, 100))
     values = np.full((7, 7), 1 / 49, np.float32)
     values[::2] *= 1.01
@@ -63,7 +63,7 @@ def test_nearly_equal_attention_looks_flat() -> None:
     assert _drawing.value_range(np.array([[-1, 0.5]], np.float32), False) == (-1, 1)
 
 
-def test_maps_draw_themselves(client: vitrine.Client, cat: Path) -> None:
+def test_maps_have_a_png_representation(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, attention=["mean", "weights", "distance"])
     mean, weights, distance = result.attention
     png = mean._repr_png_()
@@ -104,7 +104,7 @@ def parse(html: str) -> Strict:
     return parser
 
 
-def test_a_result_draws_itself(client: vitrine.Client, cat: Path) -> None:
+def test_a_result_has_an_html_representation(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, attention=["mean", "class"])
     html = result._repr_html_()
     page = parse(html)
@@ -116,7 +116,7 @@ def test_a_result_draws_itself(client: vitrine.Client, cat: Path) -> None:
     assert "and 26 more maps" in parse(many._repr_html_()).text
 
 
-def test_nothing_gets_out_of_the_text() -> None:
+def test_html_of_results_is_escaped() -> None:
     script = Script()
     evil = "<script>alert(1)</script>'\"&"
     script.classify = lambda request, context: answer(request)

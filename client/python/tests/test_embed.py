@@ -18,7 +18,7 @@ from vitrine.v1 import features_pb2
 DIGITS = [ROOT / ("samples/digits/digit-%d.png" % digit) for digit in range(4)]
 
 
-def test_embed_is_the_feature_of_classify(client: vitrine.Client, cat: Path) -> None:
+def test_embed_equals_the_feature_of_classify(client: vitrine.Client, cat: Path) -> None:
     features = client.classify(cat, MODEL, features=["class", "mean", "patches"]).features
     for kind, expected in features.items():
         values = client.embed(cat, MODEL, feature=kind)
@@ -27,7 +27,7 @@ def test_embed_is_the_feature_of_classify(client: vitrine.Client, cat: Path) -> 
     np.testing.assert_array_equal(client.embed(cat, MODEL), features["class"])
 
 
-def test_vectors_of_length_one(client: vitrine.Client, cat: Path) -> None:
+def test_vectors_can_be_normalized(client: vitrine.Client, cat: Path) -> None:
     for kind in ("class", "mean", "patches"):
         plain = client.embed(cat, MODEL, feature=kind)
         unit = client.embed(cat, MODEL, feature=kind, normalize=True)
@@ -42,7 +42,7 @@ def test_vectors_of_length_one(client: vitrine.Client, cat: Path) -> None:
     np.testing.assert_array_equal(features["patches"], unit)
 
 
-def test_a_server_that_does_not_normalize_is_told() -> None:
+def test_a_server_without_normalize_is_reported() -> None:
     from vitrine._embedding import values_of
     from vitrine._picture import load
     from vitrine._result import of_response
@@ -54,11 +54,11 @@ def test_a_server_that_does_not_normalize_is_told() -> None:
     )
     result = of_response(response, load(DIGITS[0]))
     assert values_of(result, False).tolist() == [0]
-    with pytest.raises(vitrine.Internal, match="older than normalize"):
+    with pytest.raises(vitrine.Internal, match="too old to support normalize"):
         values_of(result, True)
 
 
-def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_default_feature_is_requested_once(client: vitrine.Client, cat: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = next(name for name in client.model("xcit-n12-f-sne-cifar10").features if name != "patches")
     expected = client.embed(cat, "xcit-n12-f-sne-cifar10", feature=first)
     np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
@@ -66,7 +66,7 @@ def test_the_first_vector_is_asked_for_once(client: vitrine.Client, cat: Path, m
     np.testing.assert_array_equal(client.embed(cat, "xcit-n12-f-sne-cifar10"), expected)
 
 
-def test_what_embed_refuses(client: vitrine.Client, cat: Path) -> None:
+def test_embed_refuses_invalid_arguments(client: vitrine.Client, cat: Path) -> None:
     with pytest.raises(vitrine.InvalidArgument, match="^feature 'colour' is not known; there is class, mean, patches"):
         client.embed(cat, MODEL, feature="colour")
     with pytest.raises(vitrine.NotFound, match="no-such-model"):
@@ -83,7 +83,7 @@ def test_what_embed_refuses(client: vitrine.Client, cat: Path) -> None:
         client.embed(cat, MODEL, feature="class", deadline=0.0005)
 
 
-def test_a_model_without_a_vector() -> None:
+def test_a_model_without_a_vector_is_refused() -> None:
     from vitrine._embedding import first_vector
     from vitrine._models import of_version
     from vitrine.v1 import features_pb2, registry_pb2
@@ -93,7 +93,7 @@ def test_a_model_without_a_vector() -> None:
         first_vector(model)
 
 
-def test_embed_many(client: vitrine.Client, cats: List[Path]) -> None:
+def test_embed_many_yields_vectors_in_order(client: vitrine.Client, cats: List[Path]) -> None:
     mixed: List[Any] = [*cats, "nowhere.jpg", b"nothing"]
     results = list(client.embed_many(mixed, MODEL, feature="mean"))
     assert [r.index for r in results] == list(range(14)) and [r.ok for r in results] == [True] * 12 + [False] * 2
@@ -130,7 +130,7 @@ def canary(tmp_path: Path) -> Iterator[Server]:
         server.process.wait()
 
 
-def test_one_array_is_of_one_version_whatever_share_a_canary_has(canary: Server) -> None:
+def test_one_array_uses_one_version_despite_a_canary(canary: Server) -> None:
     with vitrine.Client(canary.address) as client:
         divided = list(client.classify_many(DIGITS * 3, "kv-pos-mnist"))
         assert {r.served_by.version for r in divided if isinstance(r, vitrine.Result)} == {1, 2}
@@ -144,7 +144,7 @@ def test_one_array_is_of_one_version_whatever_share_a_canary_has(canary: Server)
         assert {r.served_by.version for r in two if isinstance(r, vitrine.Embedding)} == {2}
 
 
-def test_who_may_only_classify_is_told_of_a_second_version() -> None:
+def test_a_second_version_is_an_error_without_registry_access() -> None:
     def divided(requests: Iterator[pb.ClassifyRequest], context: Any) -> Iterator[pb.ClassifyStreamResponse]:
         for place, request in enumerate(requests):
             response = pb.ClassifyStreamResponse(request_id=request.request_id)
@@ -172,7 +172,7 @@ def test_an_answer_without_the_feature_is_refused() -> None:
     assert isinstance(result, vitrine.Refused) and result.code == "INTERNAL"
 
 
-def test_asyncio(server: Server, client: vitrine.Client) -> None:
+def test_asyncio_client_embeds_images(server: Server, client: vitrine.Client) -> None:
     async def use() -> None:
         async with vitrine.aio.Client(server.address) as other:
             one = await other.embed(DIGITS[3], "kv-pos-mnist")

@@ -54,7 +54,7 @@ def test_each_code_raises_its_class(code: grpc.StatusCode) -> None:
     assert type(result.error) is expected and not result.ok
 
 
-def test_kinds_have_the_names_of_this_package() -> None:
+def test_errors_use_the_python_names_of_kinds() -> None:
     sentence = "this model has no %s of kind %s; it has %s"
     for own, contract in (
         (("attention", "rollout", "class, channels"), ("attention", "ROLLOUT", "CLASS_TOKEN_ROW, CROSS_COVARIANCE")),

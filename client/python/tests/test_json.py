@@ -23,7 +23,7 @@ ATTENTION = [
     vitrine.Attention("distance", exact=True),
 ]
 MAPS = "&attention=class:0,-1&attention=weights::1&attention=distance&attention_encoding=float"
-MEASURED = ("request_id", "timings_ms", "batch")  # differ between two requests
+MEASURED = ("request_id", "timings_ms", "batch")  # these members differ between two requests
 
 
 def closed(schema: Any) -> Any:
@@ -68,11 +68,11 @@ def common(answer: Dict[str, Any], *without: str) -> Dict[str, Any]:
     return kept
 
 
-def test_the_schema_is_one() -> None:
+def test_the_schema_is_valid() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
-def test_http_program_and_python_give_one_form(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
+def test_all_interfaces_give_equal_json(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
     http = by_http(server, cat.read_bytes(), "top_k=3&features=class,patches" + MAPS)
     python = client.classify(cat, MODEL, top_k=3, attention=ATTENTION, features=["class", "patches"]).to_dict()
     assert checked(json.loads(json.dumps(python))) == python
@@ -95,7 +95,7 @@ def test_http_program_and_python_give_one_form(client: vitrine.Client, server: S
     assert common(line, "image") == common(http) and line["image"] == str(cat) and line["request_id"] == ""
 
 
-def test_features_of_the_program_are_an_answer(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
+def test_embed_program_equals_python(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
     python = client.classify(cat, MODEL, top_k=0, features="mean", normalize=True).to_dict()
     command = ("embed", "--feature", "mean", "--normalize", str(cat))
     (line,) = by_program(server, *command)
@@ -108,7 +108,7 @@ def test_features_of_the_program_are_an_answer(client: vitrine.Client, server: S
     assert common(line) == common(python)
 
 
-def test_what_fails_has_one_form(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
+def test_errors_have_equal_json(client: vitrine.Client, server: Server, cat: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.png"
     broken.write_bytes(cat.read_bytes()[:100])
     http = by_http(server, broken.read_bytes(), "")
@@ -122,6 +122,6 @@ def test_what_fails_has_one_form(client: vitrine.Client, server: Server, cat: Pa
     assert (lines[2]["code"], python[2]["code"]) == ("NOT_FOUND", "UNREADABLE")
 
 
-def test_a_png_over_http(server: Server, cat: Path) -> None:
+def test_http_returns_attention_as_png(server: Server, cat: Path) -> None:
     (shown,) = by_http(server, cat.read_bytes(), "attention=class")["attention"]
     assert shown["png"].startswith("iVBORw0KGgo")

@@ -30,7 +30,7 @@ def lasting(result: Any) -> bytes:
 
 
 @pytest.mark.parametrize("model", sorted(path.name for path in (ROOT / "models/bundled").iterdir()))
-def test_the_bits_are_the_servers(client: vitrine.Client, cats: List[Path], model: str) -> None:
+def test_results_equal_the_servers_bit_for_bit(client: vitrine.Client, cats: List[Path], model: str) -> None:
     described = client.model(model)
     maps = [vitrine.Attention(kind, layers="all", exact=True) for kind in described.attention]
     wishes: Any = dict(top_k=described.classes, features=list(described.features), attention=maps[:3])
@@ -45,7 +45,7 @@ def test_the_bits_are_the_servers(client: vitrine.Client, cats: List[Path], mode
             assert local.embed(path, normalize=True).tobytes() == client.embed(path, model, normalize=True).tobytes()
 
 
-def test_every_kind_of_image(client: vitrine.Client, local: vitrine.LocalModel, cat: Path) -> None:
+def test_every_kind_of_image_is_accepted(client: vitrine.Client, local: vitrine.LocalModel, cat: Path) -> None:
     with Image.open(cat) as opened:
         image = opened.convert("RGB")
     pixels = np.asarray(image)
@@ -63,7 +63,7 @@ def broken_after(images: List[Path], error: BaseException) -> Iterator[Path]:
     raise error
 
 
-def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
+def test_classify_many_yields_results_in_order(local: vitrine.LocalModel, cats: List[Path]) -> None:
     images: List[Any] = [cats[0], b"no image", Path("nowhere.jpg"), *cats * 3]
     found = list(local.classify_many(images, top_k=1))
     assert [one.index for one in found] == list(range(len(images)))
@@ -80,7 +80,7 @@ def test_many(local: vitrine.LocalModel, cats: List[Path]) -> None:
         assert one.ok and one.values.tobytes() == local.embed(cats[one.index]).tobytes()
 
 
-def test_threads_share_a_model(local: vitrine.LocalModel, cats: List[Path]) -> None:
+def test_threads_can_share_a_model(local: vitrine.LocalModel, cats: List[Path]) -> None:
     alone = [lasting(local.classify(path)) for path in cats]
     same: List[bool] = []
 
@@ -95,7 +95,7 @@ def test_threads_share_a_model(local: vitrine.LocalModel, cats: List[Path]) -> N
     assert same == [True] * 4 * len(cats)
 
 
-def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_are_found_by_folder_name_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
     bundled = ROOT / "models/bundled"
     (version,) = (path.name for path in (bundled / "kv-pos-mnist").iterdir())
     named = "%s/kv-pos-mnist@%s" % (bundled, version)
@@ -108,7 +108,7 @@ def test_places(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(vitrine.load("kv-pos-mnist", threads=1)) == "<vitrine.LocalModel kv-pos-mnist@%s>" % version
 
 
-def test_errors(local: vitrine.LocalModel, cat: Path) -> None:
+def test_errors_have_the_classes_of_the_client(local: vitrine.LocalModel, cat: Path) -> None:
     with pytest.raises(vitrine.InvalidArgument, match="precision"):
         vitrine.load(MODEL, ROOT / "models/bundled", precision="fp16")
     with pytest.raises(vitrine.NotFound, match="this object holds " + MODEL):

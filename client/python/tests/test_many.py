@@ -17,7 +17,7 @@ from scripted import Script, Unreadable, serve, stream_answer, stream_error
 import vitrine
 
 
-def test_the_server_is_told_what_is_left_of_the_deadline() -> None:
+def test_the_remaining_deadline_is_sent_to_the_server() -> None:
     script = Script()
     with serve(script) as address, vitrine.Client(address, deadline=30) as client:
         list(client.classify_many([np.zeros((4, 4), np.uint8)] * 2, "m"))
@@ -35,7 +35,7 @@ def test_results_come_in_order(client: vitrine.Client, cats: List[Path]) -> None
     assert all(isinstance(r, vitrine.Result) and r.attention and "class" in r.features for r in results)
 
 
-def test_what_fails_stands_in_its_place(client: vitrine.Client, cat: Path) -> None:
+def test_failed_images_keep_their_position(client: vitrine.Client, cat: Path) -> None:
     broken: List[Any] = [cat, b"nothing", "nowhere.jpg", 5, np.zeros((4, 4), np.int32), cat.read_bytes()[:4000], cat]
     results = list(client.classify_many(broken, MODEL))
     assert [r.ok for r in results] == [True, False, False, False, False, False, True]
@@ -52,7 +52,7 @@ def test_what_fails_stands_in_its_place(client: vitrine.Client, cat: Path) -> No
     assert "nowhere.jpg" in repr(refused[1])
 
 
-def test_whatever_a_picture_raises_stands_in_its_place() -> None:
+def test_an_error_of_an_image_is_its_result() -> None:
     errors = [KeyError("k"), StopIteration(), ZeroDivisionError(), RuntimeError("r"), MemoryError()]
     with serve(Script()) as address, vitrine.Client(address) as client:
         results = list(client.classify_many([b"a", *map(Unreadable, errors), b"b"], "m"))
@@ -64,7 +64,7 @@ def test_whatever_a_picture_raises_stands_in_its_place() -> None:
     assert {(r.code, r.source) for r in refused} == {("UNREADABLE", "Unreadable")}
 
 
-def test_a_warning_made_an_error_stands_in_its_place(large: bytes) -> None:
+def test_a_warning_as_error_is_the_images_result(large: bytes) -> None:
     with serve(Script()) as address, vitrine.Client(address) as client, warnings.catch_warnings():
         warnings.simplefilter("error")
         first, second = client.classify_many([large, b"b"], "m")
@@ -72,7 +72,7 @@ def test_a_warning_made_an_error_stands_in_its_place(large: bytes) -> None:
     assert second.ok
 
 
-def test_a_message_that_is_too_large_costs_only_itself(server: Server, cats: List[Path]) -> None:
+def test_a_too_large_message_fails_alone(server: Server, cats: List[Path]) -> None:
     huge = b"\xff\xd8" + bytes(17 << 20)
     with vitrine.Client(server.address, max_in_flight=4) as client:
         results = list(client.classify_many([cats[0], cats[1], huge, cats[2], cats[3]], MODEL))
@@ -80,11 +80,11 @@ def test_a_message_that_is_too_large_costs_only_itself(server: Server, cats: Lis
     assert isinstance(results[2], vitrine.Refused) and results[2].code == "RESOURCE_EXHAUSTED"
 
 
-def test_nothing_in_nothing_out(client: vitrine.Client) -> None:
+def test_an_empty_source_gives_no_results(client: vitrine.Client) -> None:
     assert list(client.classify_many([], MODEL)) == []
 
 
-def test_the_source_may_be_endless_and_is_read_as_needed(server: Server) -> None:
+def test_an_endless_source_is_read_as_needed(server: Server) -> None:
     picture = (ROOT / "samples/digits/digit-3.png").read_bytes()
     taken = itertools.count()
     with vitrine.Client(server.address, max_in_flight=4) as client:
@@ -99,7 +99,7 @@ def test_the_source_may_be_endless_and_is_read_as_needed(server: Server) -> None
         time.sleep(0.01)
 
 
-def test_an_error_of_the_source_comes_after_what_it_gave(client: vitrine.Client, cats: List[Path]) -> None:
+def test_an_error_of_the_source_follows_earlier_results(client: vitrine.Client, cats: List[Path]) -> None:
     def source() -> Iterator[Path]:
         yield from cats
         raise KeyError("the data set ends here")
@@ -111,7 +111,7 @@ def test_an_error_of_the_source_comes_after_what_it_gave(client: vitrine.Client,
     assert len(results) == 12 and all(result.ok for result in results)
 
 
-def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path]) -> None:
+def test_time_of_the_caller_does_not_count_for_the_deadline(server: Server, cats: List[Path]) -> None:
     with vitrine.Client(server.address, max_in_flight=2) as client:
         ok = []
         for result in client.classify_many(cats[:5], MODEL, deadline=3):
@@ -120,7 +120,7 @@ def test_the_time_of_the_caller_does_not_count(server: Server, cats: List[Path])
     assert ok == [True] * 5
 
 
-def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
+def test_a_server_restart_loses_no_result(tmp_path: Path) -> None:
     """The digit identifies each image, so that a lost, repeated or swapped answer is detected."""
     digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
     first = Server(tmp_path, ROOT / "models/bundled", port=free_port())
@@ -141,7 +141,7 @@ def test_a_server_that_is_killed_and_comes_back(tmp_path: Path) -> None:
     second[-1].stop()
 
 
-def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
+def test_a_server_that_stays_unreachable_ends_the_run(tmp_path: Path) -> None:
     started = Server(tmp_path, ROOT / "models/bundled")
     picture = ROOT / "samples/digits/digit-3.png"
     taken = 0
@@ -163,7 +163,7 @@ def test_a_server_that_stays_away_ends_it(tmp_path: Path) -> None:
     assert {r.code for r in results if isinstance(r, vitrine.Refused)} == {"UNAVAILABLE"}
 
 
-def test_requests_wait_together_for_a_server_that_is_down() -> None:
+def test_requests_wait_together_for_an_unreachable_server() -> None:
     script = Script()
     streams = itertools.count()
 
@@ -181,7 +181,7 @@ def test_requests_wait_together_for_a_server_that_is_down() -> None:
     assert len(results) == 200 and next(streams) == 9
 
 
-def test_a_server_that_hangs_is_lost(tmp_path: Path) -> None:
+def test_a_hanging_server_counts_as_lost(tmp_path: Path) -> None:
     started = Server(tmp_path, ROOT / "models/bundled")
     picture = ROOT / "samples/digits/digit-3.png"
     results: List[Any] = []
@@ -196,7 +196,7 @@ def test_a_server_that_hangs_is_lost(tmp_path: Path) -> None:
     assert codes.count("DEADLINE_EXCEEDED") <= 3 * 4 and set(codes[-4:]) == {"UNAVAILABLE"}
 
 
-def test_a_retry_that_becomes_due_while_the_caller_works() -> None:
+def test_a_retry_due_during_the_callers_work_is_sent() -> None:
     script = Script()
 
     def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
@@ -214,7 +214,7 @@ def test_a_retry_that_becomes_due_while_the_caller_works() -> None:
     assert ok == [True, True]
 
 
-def test_no_answer_within_the_deadline() -> None:
+def test_a_request_without_an_answer_expires() -> None:
     script = Script()
     release = threading.Event()
 
@@ -232,7 +232,7 @@ def test_no_answer_within_the_deadline() -> None:
         assert release.wait(5), "the call was not cancelled"
 
 
-def test_an_answer_to_nothing_ends_everything() -> None:
+def test_an_answer_with_an_unknown_id_ends_the_run() -> None:
     script = Script()
 
     def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
@@ -249,7 +249,7 @@ def test_an_answer_to_nothing_ends_everything() -> None:
     assert results and not any(r.ok for r in results)
 
 
-def test_results_of_names_that_are_not_utf8_can_be_printed(client: vitrine.Client, cat: Path, tmp_path: Path) -> None:
+def test_results_with_invalid_utf8_names_can_be_printed(client: vitrine.Client, cat: Path, tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/c\xff.jpg"))
     path.write_bytes(cat.read_bytes())
     shown: List[Any] = [*client.classify_many([path, path / "none"], MODEL), *client.embed_many([path], MODEL)]

@@ -7,7 +7,7 @@ from conftest import MODEL, ROOT, Server
 import vitrine
 
 
-def test_models(client: vitrine.Client) -> None:
+def test_models_are_listed_with_their_properties(client: vitrine.Client) -> None:
     models = client.models()
     by_name = {model.name: model for model in models}
     assert [(m.name, m.version) for m in models] == sorted((m.name, m.version) for m in models)
@@ -22,14 +22,14 @@ def test_models(client: vitrine.Client) -> None:
     assert eit.licence == "Apache-2.0"
 
 
-def test_model(client: vitrine.Client) -> None:
+def test_model_describes_one_version(client: vitrine.Client) -> None:
     model = client.model(MODEL)
     assert len(model.labels) == model.classes == 10 and model.labels[0] == "airplane"
     assert client.model(MODEL, model.version) == model
     assert model.proto.provenance.data != ""
 
 
-def test_watch(tmp_path: Path) -> None:
+def test_watch_yields_changes_of_models(tmp_path: Path) -> None:
     models = tmp_path / "models"
     models.mkdir()
     shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", models / "kv-pos-mnist")

@@ -79,11 +79,11 @@ def read_for_training(folder: Path) -> Iterator[Tuple[str, Any]]:
         yield Path(name).name, pixels.reshape((height, width) if channels == 1 else (height, width, channels))
 
 
-def test_there_are_hundreds() -> None:
+def test_there_are_hundreds_of_image_files() -> None:
     assert len(FILES) > 250 and len({file.name for file in FILES}) == len(FILES)
 
 
-def test_training_reads_the_pixels(folder: Path) -> None:
+def test_training_reads_the_expected_pixels(folder: Path) -> None:
     read = dict(read_for_training(folder))
     wrong = []
     for file in FILES:
@@ -93,14 +93,14 @@ def test_training_reads_the_pixels(folder: Path) -> None:
     assert not wrong, "%d of %d: %s" % (len(wrong), len(FILES), wrong)
 
 
-def test_an_image_of_pillow_has_the_pixels() -> None:
+def test_a_pillow_image_has_the_expected_pixels() -> None:
     for file in FILES:
         pixels = load(Image.open(io.BytesIO(file.content))).pixels
         assert pixels is not None
         np.testing.assert_array_equal(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels, file.pixels, file.name)
 
 
-def test_every_way_in_gives_the_same_answer(client: vitrine.Client, server: Server, folder: Path) -> None:
+def test_every_interface_gives_the_same_answer(client: vitrine.Client, server: Server, folder: Path) -> None:
     wrong = []
     for file in FILES:
         expected = logits(client.classify(file.pixels, MODEL, top_k=10))
@@ -129,7 +129,7 @@ def test_the_command_line_gives_the_same_answer(client: vitrine.Client, server: 
 
 
 @pytest.mark.parametrize("kind, name", [("GIF", "a GIF"), ("BMP", "a BMP"), ("TIFF", "a TIFF"), ("PPM", "a PPM")])
-def test_other_files_are_named_whatever_they_are_called(
+def test_other_formats_are_named_for_any_file_name(
     client: vitrine.Client, server: Server, tmp_path: Path, kind: str, name: str
 ) -> None:
     path = tmp_path / "picture.jpg"
@@ -167,7 +167,7 @@ DRAW = """async urls => {
 }"""
 
 
-def test_chromium_shows_the_pixels() -> None:
+def test_chromium_shows_the_expected_pixels() -> None:
     """docs/reference/errors.md describes the intended differences."""
     playwright = pytest.importorskip("playwright.sync_api")
     if not Path("/usr/bin/chromium").exists():

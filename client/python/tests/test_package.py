@@ -30,7 +30,7 @@ def contents(folder: Path) -> List[str]:
     return sorted(zipfile.ZipFile(wheel).namelist())
 
 
-def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
+def test_a_source_distribution_includes_the_contract(tmp_path: Path) -> None:
     pytest.importorskip("grpc_tools.protoc", reason="this grpcio-tools wants an older setuptools", exc_type=ImportError)
     before = sorted(PACKAGE.rglob("src/**/*.py"))
     pip = ("pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "--no-build-isolation", "-w")
@@ -47,7 +47,7 @@ def test_a_source_distribution_carries_the_contract(tmp_path: Path) -> None:
     assert sorted(PACKAGE.rglob("src/**/*.py")) == before, "the build wrote into the sources"
 
 
-def test_metadata() -> None:
+def test_package_metadata_is_correct() -> None:
     about = metadata.metadata("vitrine")
     assert vitrine.__version__ == about["Version"] == (ROOT / "VERSION").read_text().strip()
     assert about["License-Expression"] == "Apache-2.0"
@@ -58,7 +58,7 @@ def test_metadata() -> None:
     assert len(needed) == 4 and not any("pandas" in need for need in needed)
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_exists_and_is_documented() -> None:
     assert sorted(vitrine.__all__) == vitrine.__all__
     assert all(getattr(vitrine, name).__doc__ for name in vitrine.__all__ if name != "ImageSource")
     for kind in (vitrine.Client, vitrine.AdminClient, vitrine.aio.Client, vitrine.aio.AdminClient):
@@ -69,14 +69,14 @@ def test_every_public_name_is_there() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
-def test_types(tmp_path: Path) -> None:
+def test_mypy_accepts_the_package(tmp_path: Path) -> None:
     assert metadata.version("mypy")
     options = ("--config-file", str(PACKAGE / "pyproject.toml"), "--cache-dir", str(Path(sys.prefix) / "mypy"))
     run("mypy", *options, "-p", "vitrine", cwd=tmp_path)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 10), reason="mypy of today does not know numpy's stubs of Python 3.9")
-def test_types_of_the_guide(tmp_path: Path) -> None:
+def test_mypy_accepts_the_code_of_the_guide(tmp_path: Path) -> None:
     """mypy accepts the guide's code, which distinguishes Result from Refused by `ok`, and rejects code without `ok`."""
     options = ("--strict", "--cache-dir", str(Path(sys.prefix) / "mypy"))
     document = (ROOT / "docs/how-to/python.md").read_text()

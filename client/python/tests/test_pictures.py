@@ -38,13 +38,13 @@ def sent(picture: Picture) -> Image.Image:
 @pytest.mark.parametrize(
     "kind, size, expected",
     [
-        ("JPEG", (6000, 4000), (3000, 2000)),  # by the decoder itself
+        ("JPEG", (6000, 4000), (3000, 2000)),  # reduced by the decoder itself
         ("JPEG", (9000, 100), (4500, 50)),
         ("PNG", (8400, 90), (4200, 45)),
         ("PNG", (5000, 3500), (2500, 1750)),
     ],
 )
-def test_too_many_pixels_are_shrunk(
+def test_images_with_too_many_pixels_are_reduced(
     client: vitrine.Client, kind: str, size: Tuple[int, int], expected: Tuple[int, int]
 ) -> None:
     content = encode(gradient(*size), kind, **({"compress_level": 1} if kind == "PNG" else {}))
@@ -53,12 +53,12 @@ def test_too_many_pixels_are_shrunk(
     assert sent(picture).size == expected
     corner = np.asarray(sent(picture))[-1, -1]
     assert abs(int(corner[0]) - 255) < 4 and abs(int(corner[1]) - 255) < 4
-    if size[1] > 1000:  # else no grid fits the aspect
+    if size[1] > 1000:  # else no grid fits the aspect ratio
         with pytest.warns(vitrine.PictureWarning):
             assert client.classify(content, MODEL).grid.image_width == expected[0]
 
 
-def test_what_the_server_takes_is_sent_as_it_is(client: vitrine.Client) -> None:
+def test_accepted_files_are_sent_unchanged(client: vitrine.Client) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         content = encode(gradient(4096, 4096), "JPEG")
@@ -69,13 +69,13 @@ def test_what_the_server_takes_is_sent_as_it_is(client: vitrine.Client) -> None:
         assert load(cut).encoded == cut
 
 
-def test_a_cut_picture_that_is_too_large_is_left_to_the_server(client: vitrine.Client) -> None:
+def test_a_truncated_large_image_is_refused_by_the_server(client: vitrine.Client) -> None:
     content = encode(gradient(6000, 4000), "JPEG")
     with pytest.raises(vitrine.InvalidArgument):
         client.classify(content[: len(content) // 2], MODEL)
 
 
-def test_too_many_bytes(client: vitrine.Client) -> None:
+def test_images_with_too_many_bytes_are_reduced(client: vitrine.Client) -> None:
     noise = np.random.default_rng(1).integers(0, 256, (2600, 2600, 3), dtype=np.uint8)
     content = encode(Image.fromarray(noise), "PNG", compress_level=0)
     assert len(content) > MAX_BYTES
@@ -92,7 +92,7 @@ def test_too_many_bytes(client: vitrine.Client) -> None:
         assert sent(load(np.zeros((9000, 20), np.float32))).size == (10, 4500)
 
 
-def test_pixels_of_more_than_16_mib_lose_nothing(client: vitrine.Client, tmp_path: Path) -> None:
+def test_pixels_above_16_mib_are_sent_losslessly(client: vitrine.Client, tmp_path: Path) -> None:
     image = gradient(2900, 2100)
     path = tmp_path / "large.png"
     image.save(path)
@@ -106,7 +106,7 @@ def test_pixels_of_more_than_16_mib_lose_nothing(client: vitrine.Client, tmp_pat
     "kind, mode", [("JPEG", "RGB"), ("JPEG", "L"), ("JPEG", "CMYK"), ("PNG", "RGB"), ("PNG", "RGBA")]
 )
 @pytest.mark.parametrize("orientation", [1, 6])
-def test_made_smaller_as_the_command_line_does(
+def test_images_are_reduced_like_in_the_command_line(
     client: vitrine.Client, server: Server, tmp_path: Path, kind: str, mode: str, orientation: int
 ) -> None:
     exif = Image.Exif()
@@ -125,7 +125,7 @@ def test_made_smaller_as_the_command_line_does(
     assert [one.logit for one in here.predictions] == [float(np.float32(one["logit"])) for one in there]
 
 
-def test_turned_as_exif_says(client: vitrine.Client, cat: Path) -> None:
+def test_exif_orientation_is_applied(client: vitrine.Client, cat: Path) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by 90 degrees to the right
     with Image.open(cat) as image:
@@ -141,7 +141,7 @@ def test_turned_as_exif_says(client: vitrine.Client, cat: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["PNG", "TIFF"])
 @pytest.mark.parametrize("mode", ["RGB", "RGBA", "LA", "P", "L", "1", "I;16"])
-def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
+def test_exif_orientation_is_applied_to_reduced_images(kind: str, mode: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by 90 degrees to the right
     pixels = np.full((40, 8400), 255, np.uint8)
@@ -159,7 +159,7 @@ def test_turned_as_exif_says_when_shrunk(kind: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
+def test_every_orientation_of_reduced_images_is_correct(orientation: int) -> None:
     """The corners of the reduced image are where Pillow puts the corners of a small image that is not reduced."""
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -173,7 +173,7 @@ def test_every_turn_when_shrunk_is_that_of_the_pixels(orientation: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["GIF", "BMP", "TIFF"])
-def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str) -> None:
+def test_other_formats_are_sent_as_pixels(client: vitrine.Client, cat: Path, kind: str) -> None:
     with Image.open(cat) as image:
         shown = image.convert("P") if kind == "GIF" else image
         content = encode(shown, kind)
@@ -181,7 +181,7 @@ def test_other_formats_go_as_pixels(client: vitrine.Client, cat: Path, kind: str
     assert client.classify(content, MODEL).grid.image_width == 451
 
 
-def test_a_damaged_file_of_another_format_is_an_invalid_argument(client: vitrine.Client) -> None:
+def test_a_damaged_file_of_another_format_is_refused(client: vitrine.Client) -> None:
     dds = bytearray(encode(gradient(8, 8), "DDS"))
     dds[80:84] = bytes(4)  # flags of the pixel format
     damaged = [bytes(dds)]
@@ -194,7 +194,7 @@ def test_a_damaged_file_of_another_format_is_an_invalid_argument(client: vitrine
 
 
 @pytest.mark.parametrize("options", [{"quality": 70}, {"lossless": True}])
-def test_webp_goes_as_it_is_and_is_decoded_as_pillow_does(
+def test_webp_is_sent_unchanged_and_decoded_like_pillow(
     client: vitrine.Client, cat: Path, options: Dict[str, Any]
 ) -> None:
     with Image.open(cat) as image:
@@ -205,14 +205,14 @@ def test_webp_goes_as_it_is_and_is_decoded_as_pillow_does(
     assert [p.logit for p in by_file.predictions] == [p.logit for p in by_pixels.predictions]
 
 
-def test_of_an_animated_webp_the_first_frame_goes_as_pixels(client: vitrine.Client, cat: Path) -> None:
+def test_animated_webp_is_sent_as_its_first_frame(client: vitrine.Client, cat: Path) -> None:
     with Image.open(cat) as image:
         content = encode(image, "WEBP", lossless=True, save_all=True, append_images=[image.rotate(90)])
         np.testing.assert_array_equal(load(content).pixels, np.asarray(image))
     assert client.classify(content, MODEL).grid.image_width == 451
 
 
-def test_modes() -> None:
+def test_every_pillow_mode_has_its_channels() -> None:
     grey = Image.fromarray(np.arange(256, dtype=np.uint8).reshape(16, 16))
     for mode, channels in [("L", 1), ("1", 1), ("RGB", 3), ("CMYK", 3), ("YCbCr", 3), ("P", 3)]:
         pixels = load(grey.convert(mode)).pixels
@@ -225,7 +225,7 @@ def test_modes() -> None:
         load(grey.convert("F"))
 
 
-def test_arrays() -> None:
+def test_arrays_are_sent_unchanged() -> None:
     array = np.random.default_rng(2).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     for view in (array, array[:, ::-1], np.asfortranarray(array), array[:, :, :1], array[:, :, 0]):
         request = pb.ClassifyRequest()
@@ -253,7 +253,7 @@ def test_arrays() -> None:
         ((224, 224, 2), "image[:, :, 0]"),
     ],
 )
-def test_another_layout_is_refused_with_the_line_to_write(shape: Tuple[int, ...], line: str) -> None:
+def test_another_layout_is_refused_with_the_remedy(shape: Tuple[int, ...], line: str) -> None:
     image = np.zeros(shape, np.uint8)
     with pytest.raises(vitrine.InvalidArgument) as refused:
         load(image)
@@ -262,7 +262,7 @@ def test_another_layout_is_refused_with_the_line_to_write(shape: Tuple[int, ...]
     assert load(eval(line)).pixels is not None
 
 
-def test_a_batch_and_no_picture_at_all_are_refused() -> None:
+def test_batches_and_non_image_arrays_are_refused() -> None:
     with pytest.raises(vitrine.InvalidArgument, match=r"classify_many\(images\)"):
         load(np.zeros((2, 8, 8, 3), np.uint8))
     for shape in ((9,), (0, 8, 3), (7, 8, 9)):
@@ -270,7 +270,7 @@ def test_a_batch_and_no_picture_at_all_are_refused() -> None:
             load(np.zeros(shape, np.uint8))
 
 
-def test_values_that_look_scaled_twice_or_never() -> None:
+def test_doubtful_scales_of_values_give_a_warning() -> None:
     array = np.random.default_rng(3).integers(0, 256, (5, 7, 3), dtype=np.uint8)
     ones = (array > 127).astype(np.uint8)
     doubtful: List[Any] = [array / 255 / 255, ones, array.astype(np.uint16), Image.fromarray(array[:, :, 0]).convert("I")]
@@ -281,7 +281,7 @@ def test_values_that_look_scaled_twice_or_never() -> None:
         load(source)
 
 
-def test_arrays_of_16_bits_and_of_truth_are_read_as_pngs_of_them() -> None:
+def test_16_bit_and_boolean_arrays_are_read_like_pngs() -> None:
     deep = np.random.default_rng(4).integers(256, 65536, (5, 7), dtype=np.uint16)
     np.testing.assert_array_equal(load(deep).pixels[:, :, 0], deep >> 8)  # type: ignore[index]
     np.testing.assert_array_equal(load(Image.fromarray(deep)).pixels[:, :, 0], deep >> 8)  # type: ignore[index]
@@ -289,7 +289,7 @@ def test_arrays_of_16_bits_and_of_truth_are_read_as_pngs_of_them() -> None:
     np.testing.assert_array_equal(load(np.asarray(truth)).pixels, load(truth).pixels)
 
 
-def test_an_image_of_floats_is_read_as_its_array() -> None:
+def test_a_float_image_is_read_like_its_array() -> None:
     shares = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
     np.testing.assert_array_equal(load(Image.fromarray(shares)).pixels, load(shares).pixels)
     with pytest.raises(vitrine.InvalidArgument, match="write image / 255"):
@@ -297,7 +297,7 @@ def test_an_image_of_floats_is_read_as_its_array() -> None:
 
 
 @pytest.mark.parametrize("mode", ["LA", "La", "RGBA", "RGBa", "PA", "P"])
-def test_every_mode_with_alpha_lies_over_white(mode: str) -> None:
+def test_alpha_is_composited_over_white_in_every_mode(mode: str) -> None:
     clear = Image.new("RGBA", (3, 2), (200, 100, 50, 0))
     for step in {"La": ["LA", "La"], "PA": ["P", "PA"]}.get(mode, [mode]):
         clear = clear.convert(step)
@@ -308,7 +308,7 @@ def test_every_mode_with_alpha_lies_over_white(mode: str) -> None:
     assert pixels.shape[2] == (1 if mode in ("LA", "La") else 3)
 
 
-def test_pillow_does_not_warn_of_what_is_shrunk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_pillow_gives_no_warning_for_reduced_images(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 20_000_000)
     path = tmp_path / "large.jpg"
     gradient(6000, 4000).save(path)
@@ -323,20 +323,20 @@ def test_pillow_does_not_warn_of_what_is_shrunk(monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("block", [b"hello, no TIFF", b"II*\0", b"MM\0\x37\0\0\0\x08"])
-def test_damaged_exif_is_passed_over(client: vitrine.Client, block: bytes) -> None:
+def test_damaged_exif_is_ignored(client: vitrine.Client, block: bytes) -> None:
     content = encode(gradient(40, 30), "PNG", exif=b"Exif\0\0" + block)
     np.testing.assert_array_equal(load(Image.open(io.BytesIO(content))).pixels, np.asarray(gradient(40, 30)))
     assert client.classify(content, MODEL).grid.image_width == 40
 
 
-def test_the_callers_array_may_change_afterwards(client: vitrine.Client) -> None:
+def test_the_callers_array_can_change_afterwards(client: vitrine.Client) -> None:
     array = np.zeros((32, 32, 3), np.uint8)
     result = client.classify(array, MODEL)
     array[:] = 255
     assert np.asarray(result.picture()).max() == 0
 
 
-def test_the_callers_image_stays_as_it_is(large: bytes) -> None:
+def test_the_callers_image_does_not_change(large: bytes) -> None:
     image = Image.open(io.BytesIO(large))
     with pytest.warns(vitrine.PictureWarning):
         assert max(sent(load(image)).size) <= 8192

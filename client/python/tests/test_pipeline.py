@@ -38,7 +38,7 @@ def make(places: int = 4, deadline: float = 10) -> Pipeline:
     return Pipeline(deadline, places, RetryPolicy(), uniform=lambda: 0.0)
 
 
-def test_delays() -> None:
+def test_retry_delays_follow_the_policy() -> None:
     policy = RetryPolicy(max_attempts=5, initial_backoff=0.1, max_backoff=0.3)
     gone = errors.Unavailable("")
     assert [policy.delay(gone, n, 99, 0.0) for n in (1, 2, 3, 4, 5)] == [0.05, 0.1, 0.15, 0.15, None]
@@ -52,7 +52,7 @@ def test_delays() -> None:
             assert policy.delay(errors.of_code(code, "", retry_after=7), 1, 99, 0.0) is None
 
 
-def test_at_most_so_many_are_with_the_server_and_answers_wait_for_their_turn() -> None:
+def test_requests_in_flight_are_limited_and_answers_ordered() -> None:
     pipeline = make(places=2)
     for number in range(3):
         pipeline.take(request(number), number)
@@ -75,7 +75,7 @@ def test_window_is_bounded() -> None:
     assert not pipeline.wants()
 
 
-def test_one_to_blame_fails_alone() -> None:
+def test_only_the_faulty_request_fails() -> None:
     pipeline = make()
     for number in range(4):
         pipeline.take(request(number), None)
@@ -93,7 +93,7 @@ def test_one_to_blame_fails_alone() -> None:
     assert results == {0: "0", 1: "1", 2: None, 3: "3"} and pipeline.failure is None
 
 
-def test_deadline_in_working_time() -> None:
+def test_deadline_excludes_paused_time() -> None:
     pipeline = make(deadline=10)
     pipeline.take(request(0), None)
     (sent,) = pipeline.due(100)
@@ -104,7 +104,7 @@ def test_deadline_in_working_time() -> None:
     assert isinstance(entry.outcome, errors.DeadlineExceeded)
 
 
-def test_late_answer_is_dropped() -> None:
+def test_a_late_answer_is_dropped() -> None:
     pipeline = make(deadline=10)
     for number in range(2):
         pipeline.take(request(number), None)
@@ -128,10 +128,10 @@ class Player:
         policy = RetryPolicy(max_attempts=attempts, initial_backoff=2, max_backoff=16)
         self._pipeline = Pipeline(deadline, places, policy, uniform=lambda: 0.0)
         self._taken = 0
-        self._sent: Dict[int, pb.ClassifyRequest] = {}  # the last attempt of each
+        self._sent: Dict[int, pb.ClassifyRequest] = {}  # the last attempt of each image, by its index
 
     def play(self, event: Dict[str, Any]) -> Dict[str, Any]:
-        """Plays an event and returns its effects, as the file names them."""
+        """Plays an event and returns its effects, by the names that stream_events.json uses."""
         pipeline, now = self._pipeline, event["at"]
         for _ in range(event.get("take", 0)):
             pipeline.take(request(self._taken), None)
@@ -156,7 +156,7 @@ class Player:
 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS, ids=[scenario["name"] for scenario in _SCENARIOS])
-def test_scenario(scenario: Dict[str, Any]) -> None:
+def test_pipeline_follows_the_recorded_scenarios(scenario: Dict[str, Any]) -> None:
     player = Player(scenario["places"], scenario["deadline"], scenario["attempts"])
     for event in scenario["events"]:
         expected: Dict[str, Any] = {"cancel": False, "send": [], "give": [], "lost": None}
@@ -166,7 +166,7 @@ def test_scenario(scenario: Dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_whatever_happens_everything_is_given_once_and_in_order(seed: int) -> None:
+def test_random_failures_give_each_result_once_in_order(seed: int) -> None:
     """The server randomly rejects requests, dies, ends streams or does not answer."""
     chance = random.Random(seed)
     pipeline = Pipeline(10, chance.randint(1, 8), RetryPolicy(max_attempts=chance.randint(1, 6)), chance.random)

@@ -14,14 +14,14 @@ import vitrine
 import vitrine.aio
 
 
-def test_a_server_that_serves(client: vitrine.Client) -> None:
+def test_a_serving_server_is_ready(client: vitrine.Client) -> None:
     assert client.is_ready() and client.is_ready(MODEL)
     assert not client.is_ready("no-such-model")
     client.wait_until_ready()
     client.wait_until_ready("kv-pos-mnist", deadline=5)
 
 
-def test_what_was_not_ready_is_named(client: vitrine.Client, server: Server) -> None:
+def test_the_error_names_the_model_that_is_not_ready(client: vitrine.Client, server: Server) -> None:
     began = time.monotonic()
     with pytest.raises(vitrine.NotReady) as late:
         client.wait_until_ready("no-such-model", deadline=2)
@@ -35,7 +35,7 @@ def test_what_was_not_ready_is_named(client: vitrine.Client, server: Server) -> 
         client.wait_until_ready(deadline=0)
 
 
-def test_nobody_answers() -> None:
+def test_an_unreachable_server_is_not_ready() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % closed.getsockname()[1]
@@ -46,7 +46,7 @@ def test_nobody_answers() -> None:
             assert late.value.model is None
 
 
-def test_a_server_that_is_started_meanwhile(tmp_path: Path) -> None:
+def test_waits_for_a_server_that_starts_later(tmp_path: Path) -> None:
     port = free_port()
     started = []
     thread = threading.Timer(0.5, lambda: started.append(Server(tmp_path, ROOT / "models/bundled", port=port)))
@@ -58,7 +58,7 @@ def test_a_server_that_is_started_meanwhile(tmp_path: Path) -> None:
     started[0].stop()
 
 
-def test_a_server_that_says_that_it_does_not_serve() -> None:
+def test_a_server_that_reports_not_serving_is_not_ready() -> None:
     script = Script()
     script.serving = False
     with serve(script) as address, vitrine.Client(address) as client:
@@ -69,7 +69,7 @@ def test_a_server_that_says_that_it_does_not_serve() -> None:
         client.wait_until_ready(deadline=20)
 
 
-def test_no_waiting_helps_against_a_server_without_health() -> None:
+def test_a_server_without_health_service_is_an_error() -> None:
     with serve(Script()) as address, vitrine.Client(address) as client:
         with pytest.raises(vitrine.Unimplemented):
             client.is_ready()
@@ -77,7 +77,7 @@ def test_no_waiting_helps_against_a_server_without_health() -> None:
             client.wait_until_ready(deadline=20)
 
 
-def test_asyncio(server: Server) -> None:
+def test_asyncio_client_waits_until_ready(server: Server) -> None:
     async def use() -> None:
         async with vitrine.aio.Client(server.address) as client:
             assert await client.is_ready() and not await client.is_ready("no-such-model")

@@ -13,7 +13,7 @@ import grpc
 import vitrine
 
 
-def test_the_servers_sentence_comes_unchanged(client: vitrine.Client, cat: Path) -> None:
+def test_the_servers_error_message_is_unchanged(client: vitrine.Client, cat: Path) -> None:
     with pytest.raises(vitrine.InvalidArgument) as refused:
         client.classify(cat.read_bytes()[:5000], MODEL)
     assert refused.value.code == "INVALID_ARGUMENT" and isinstance(refused.value, ValueError)
@@ -36,7 +36,7 @@ def test_the_servers_sentence_comes_unchanged(client: vitrine.Client, cat: Path)
         client.model("no-such-model")
 
 
-def test_wrong_arguments_are_named_before_anything_is_sent(cat: Path) -> None:
+def test_wrong_arguments_are_refused_before_sending(cat: Path) -> None:
     with vitrine.Client("127.0.0.1:1") as client:
         with pytest.raises(vitrine.InvalidArgument, match="'colour' is not known; there is class, mean"):
             client.classify(cat, MODEL, attention=["colour"])
@@ -54,7 +54,7 @@ def test_wrong_arguments_are_named_before_anything_is_sent(cat: Path) -> None:
             client.classify(cat.parent, MODEL)
 
 
-def test_options_that_contradict_each_other() -> None:
+def test_contradictory_options_are_refused() -> None:
     for options, sentence in [
         ({"cert": b"x"}, "must be given together"),
         ({"tls": False, "ca": b"x"}, "tls=False"),
@@ -68,7 +68,7 @@ def test_options_that_contradict_each_other() -> None:
         vitrine.RetryPolicy(initial_backoff=9)
 
 
-def test_no_server(cat: Path) -> None:
+def test_an_unreachable_server_is_reported(cat: Path) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         address = "127.0.0.1:%d" % closed.getsockname()[1]
@@ -84,15 +84,15 @@ def test_no_server(cat: Path) -> None:
                 next(client.watch())
 
 
-def test_a_deadline_that_is_too_small(client: vitrine.Client, cat: Path) -> None:
+def test_a_too_short_deadline_is_exceeded(client: vitrine.Client, cat: Path) -> None:
     with pytest.raises(vitrine.DeadlineExceeded) as late:
         client.classify(cat, MODEL, deadline=0.0005)
     assert isinstance(late.value, TimeoutError)
     assert client.classify(cat, MODEL).ok, "the client is as good as before"
 
 
-def test_a_deadline_includes_the_look_ups() -> None:
-    """Nothing answers here, and the client's own deadline is longer."""
+def test_a_deadline_includes_model_lookups() -> None:
+    """The server never answers, and the client's own deadline is longer than that of each call."""
     every = vitrine.Attention("mean", layers="all")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "127.0.0.1:%d" % silent.getsockname()[1]
@@ -109,7 +109,7 @@ def test_a_deadline_includes_the_look_ups() -> None:
             assert said == "no answer within 0.3 s" and time.monotonic() - began < 30
 
 
-def test_retry_info_is_honoured() -> None:
+def test_the_servers_retry_delay_is_respected() -> None:
     script = Script()
     script.classify = lambda request, context: (
         abort_full(context, 0.3) if len(script.requests) < 3 else answer(request)
@@ -135,7 +135,7 @@ def test_retries_end_with_attempts_or_deadline() -> None:
         assert time.monotonic() - began < 4, "a wait that uses up the deadline is not begun"
 
 
-def test_who_may_only_classify_learns_what_to_name() -> None:
+def test_missing_registry_access_is_explained() -> None:
     script = Script()
     script.registry = grpc.StatusCode.PERMISSION_DENIED
     every_head = vitrine.Attention("mean", heads="all")
@@ -151,7 +151,7 @@ def test_who_may_only_classify_learns_what_to_name() -> None:
         )
 
 
-def test_errors_travel_between_processes() -> None:
+def test_errors_can_be_pickled() -> None:
     for kind in (vitrine.ResourceExhausted, vitrine.Unavailable, vitrine.DeadlineExceeded, vitrine.NotFound):
         error = pickle.loads(pickle.dumps(kind("a sentence", retry_after=1.5)))
         assert type(error) is kind and str(error) == "a sentence" and error.retry_after == 1.5

@@ -22,7 +22,7 @@ def ask(address: str, image: Any, model: str, **requested: Any) -> None:
         assert [result.ok for result in client.classify_many([image], model, **requested)] == [True]
 
 
-def test_the_trace_goes_with_its_call_alone() -> None:
+def test_the_traceparent_is_sent_only_with_its_call() -> None:
     script = Script()
     with serve(script) as address:
         ask(address, b"one", "m", traceparent=PARENT)
@@ -40,14 +40,14 @@ def test_the_trace_goes_with_its_call_alone() -> None:
     ["", "x", PARENT[:-1], PARENT + "0", PARENT + "-x", PARENT.upper(), "ff" + PARENT[2:], PARENT + "\n"]
     + ["00-" + "0" * 32 + PARENT[35:], PARENT[:36] + "0" * 16 + "-01", "cc" + PARENT[2:] + "-\n"],
 )
-def test_what_is_no_traceparent(value: str) -> None:
+def test_an_invalid_traceparent_is_refused(value: str) -> None:
     with vitrine.Client("127.0.0.1:1") as client:
         for call in (client.classify, client.classify_many):
             with pytest.raises(vitrine.InvalidArgument, match="is no traceparent; the form is VERSION-TRACEID"):
                 call(b"one", "m", traceparent=value)  # type: ignore[operator]
 
 
-def test_a_later_version_of_the_standard_may_go_on() -> None:
+def test_a_longer_traceparent_of_a_later_version_is_accepted() -> None:
     script = Script()
     value = "cc" + PARENT[2:] + "-what-the-future-will-be-like"
     with serve(script) as address, vitrine.Client(address) as client:
@@ -55,7 +55,7 @@ def test_a_later_version_of_the_standard_may_go_on() -> None:
     assert script.metadata[0]["traceparent"] == value
 
 
-def test_the_server_knows_the_label(tmp_path: Path) -> None:
+def test_the_version_label_is_sent_to_the_server(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "models/bundled/kv-pos-mnist", tmp_path / "models/kv-pos-mnist")
     serving = tmp_path / "serving.textproto"
     serving.write_text('models { model: "kv-pos-mnist" labels { label: "canary" version: 1 } }')

@@ -34,7 +34,7 @@ ONE: List[Any] = [
 
 
 @pytest.mark.parametrize("one", ONE, ids=lambda one: type(one).__name__)
-def test_one_picture_is_not_many(one: Any) -> None:
+def test_a_single_image_is_refused_as_a_list(one: Any) -> None:
     with vitrine.Client("127.0.0.1:1") as client:
         with pytest.raises(TypeError, match=r"^images is .*write \[image\] for a list of one, or classify\(image\)"):
             client.classify_many(one, MODEL)
@@ -42,18 +42,18 @@ def test_one_picture_is_not_many(one: Any) -> None:
             client.embed_many(one, MODEL, feature="mean")
 
 
-def test_an_array_of_paths_is_many() -> None:
+def test_an_array_of_paths_is_a_list() -> None:
     for paths in (np.array(["a.jpg", "b.jpg"]), np.array([Path("a.jpg"), "b.jpg"], dtype=object)):
         with serve(Script()) as address, vitrine.Client(address) as client:
             assert [result.source for result in client.classify_many(paths, "m")] == ["a.jpg", "b.jpg"]
 
 
-def test_what_is_no_iterable() -> None:
+def test_a_non_iterable_is_refused() -> None:
     with vitrine.Client("127.0.0.1:1") as client, pytest.raises(TypeError, match="images is int; give an iterable"):
         client.classify_many(5, MODEL)  # type: ignore[arg-type]
 
 
-def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
+def test_a_folder_is_expanded_to_its_images(tmp_path: Path) -> None:
     for name in ("b.png", "A.JPG", "c.jpeg", "e.jfif", "._b.png", ".f.png", "Thumbs.db"):
         (tmp_path / name).write_bytes(name.encode())
     (tmp_path / "inside/empty").mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_a_folder_stands_for_its_pictures(tmp_path: Path) -> None:
         asyncio.run(use(address))
 
 
-def test_names_that_are_no_utf8_can_be_had_back(tmp_path: Path) -> None:
+def test_invalid_utf8_names_can_be_recovered(tmp_path: Path) -> None:
     name = os.fsdecode(b"caf\xe9 \\.png")
     (tmp_path / name).write_bytes(b"a picture")
     written = escaped(str(tmp_path / name))
@@ -93,19 +93,19 @@ def test_names_that_are_no_utf8_can_be_had_back(tmp_path: Path) -> None:
         load(str(tmp_path / r"other\xe9.png"))
 
 
-def test_a_folder_of_the_samples(client: vitrine.Client) -> None:
+def test_a_folder_of_samples_is_classified(client: vitrine.Client) -> None:
     labels = [r.top1.label for r in client.classify_many(ROOT / "samples/digits", "kv-pos-mnist") if r.ok]
     assert labels == sorted(labels) and len(labels) == 10
 
 
-def test_a_stack_of_arrays_is_many(client: vitrine.Client) -> None:
+def test_a_stack_of_arrays_is_a_list(client: vitrine.Client) -> None:
     with Image.open(ROOT / "samples/digits/digit-3.png") as image:
         grey = np.asarray(image.convert("L"))
     for stack in (np.stack([grey] * 5), np.stack([grey[:, :, np.newaxis]] * 5)):
         assert [r.top1.label for r in client.classify_many(stack, "kv-pos-mnist") if r.ok] == ["3"] * 5
 
 
-def test_floats_of_another_range_are_refused_in_words() -> None:
+def test_floats_of_another_range_are_refused() -> None:
     pixels = np.random.default_rng(3).integers(0, 256, (6, 7, 3)).astype(np.float64)
     with pytest.raises(vitrine.InvalidArgument, match=r'from 0 to 2\d\d, .* image / 255 or image.ast'):
         load(pixels)
@@ -124,8 +124,8 @@ def test_floats_of_another_range_are_refused_in_words() -> None:
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, 1e300])
 @pytest.mark.parametrize("side", [4, 2400])
-def test_what_is_no_number_is_refused(wrong: float, side: int) -> None:
-    """Tests also a large array, which would be sent as JPEG."""
+def test_nan_and_infinity_are_refused(wrong: float, side: int) -> None:
+    """Also tests a large array, which would be sent as JPEG."""
     pixels = np.zeros((side, side, 3))
     pixels[1, 1, 1] = wrong
     with warnings.catch_warnings(), pytest.raises(vitrine.InvalidArgument, match="NaN or infinite"):
@@ -134,20 +134,20 @@ def test_what_is_no_number_is_refused(wrong: float, side: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4"])
-def test_floats_from_0_to_1_are_taken(kind: str) -> None:
+def test_floats_from_0_to_1_are_accepted(kind: str) -> None:
     values = np.linspace(0, 1, 48).reshape(4, 4, 3).astype(kind)
     loaded = load(values).pixels
     assert loaded is not None and loaded.dtype == np.float32
     np.testing.assert_allclose(loaded, values.astype("f4"))
 
 
-def test_an_array_that_is_refused_stands_in_its_place() -> None:
+def test_a_refused_array_keeps_its_position() -> None:
     with serve(Script()) as address, vitrine.Client(address) as client:
         first, second = client.classify_many([np.full((4, 4, 3), 200.0), b"fine"], "m")
     assert isinstance(first, vitrine.Refused) and "image / 255" in str(first.error) and second.ok
 
 
-def test_integers_of_either_byte_order_are_taken() -> None:
+def test_integers_of_either_byte_order_are_accepted() -> None:
     values = np.random.default_rng(5).integers(256, 65536, (4, 5, 3), dtype=np.uint16)
     for kind in ("<u2", ">u2"):
         np.testing.assert_array_equal(load(values.astype(kind)).pixels, values >> 8)
@@ -172,7 +172,7 @@ def test_a_file_object_is_read_from_its_start() -> None:
     assert load(pipe).encoded == b"an image"
 
 
-def test_what_is_read_must_be_bytes() -> None:
+def test_file_objects_must_return_bytes() -> None:
     with pytest.raises(TypeError, match="opened as text; open it with mode 'rb'"):
         load(io.StringIO("text"))  # type: ignore[arg-type]
 
@@ -194,13 +194,13 @@ def test_what_is_read_must_be_bytes() -> None:
         "data:image/png;base64," + "A" * 5000,
     ],
 )
-def test_a_url_is_named_as_one(url: Any) -> None:
+def test_a_url_is_refused_with_the_remedy(url: Any) -> None:
     with pytest.raises(vitrine.InvalidArgument, match=r"is a URL, .*urllib.request.urlopen\(URL\).read\(\)") as refused:
         load(url)
     assert len(str(refused.value)) < 250
 
 
-def test_base64_is_not_taken_for_a_path() -> None:
+def test_base64_is_refused_with_the_remedy() -> None:
     with pytest.raises(vitrine.InvalidArgument, match=r"give base64.b64decode\(text\)") as refused:
         load("/9j/4AAQ" + "A" * 50_000)
     assert len(str(refused.value)) < 250

@@ -13,7 +13,7 @@ from conftest import MODEL
 import vitrine
 
 
-def test_predictions_as_an_array(client: vitrine.Client, cat: Path) -> None:
+def test_predictions_are_converted_to_an_array(client: vitrine.Client, cat: Path) -> None:
     result = client.classify(cat, MODEL, attention="mean")
     table = result.to_numpy()
     assert table.dtype.names == ("label", "index", "probability", "logit") and table.shape == (5,)
@@ -25,7 +25,7 @@ def test_predictions_as_an_array(client: vitrine.Client, cat: Path) -> None:
     assert client.classify(cat, MODEL, top_k=0).to_numpy().shape == (0,)
 
 
-def test_dataframe(client: vitrine.Client, cats: List[Path]) -> None:
+def test_results_are_converted_to_a_dataframe(client: vitrine.Client, cats: List[Path]) -> None:
     pytest.importorskip("pandas")
     mixed: List[Any] = [*cats, "nowhere.jpg"]
     results = list(client.classify_many(mixed, MODEL))
@@ -43,7 +43,7 @@ def test_dataframe(client: vitrine.Client, cats: List[Path]) -> None:
     assert table.query("ok").groupby("label").size().sum() == 12
 
 
-def test_dataframe_of_one_of_none_and_of_something_else(client: vitrine.Client, cat: Path) -> None:
+def test_dataframe_accepts_one_or_no_result(client: vitrine.Client, cat: Path) -> None:
     pytest.importorskip("pandas")
     one: Any = vitrine.to_dataframe(client.classify(cat, MODEL, top_k=0))
     assert len(one) == 1 and one["label"].isna().all() and one["ok"].all()
@@ -55,12 +55,12 @@ def test_dataframe_of_one_of_none_and_of_something_else(client: vitrine.Client, 
         vitrine.to_dataframe(client.embed_many([cat], MODEL))  # type: ignore[arg-type]
 
 
-def test_pandas_is_loaded_when_it_is_asked_for() -> None:
+def test_pandas_is_imported_only_on_use() -> None:
     check = "import sys, vitrine, vitrine.aio; assert 'pandas' not in sys.modules"
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
-def test_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_pandas_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match=r"to_dataframe needs pandas.*pip install pandas.*\[pandas\]"):
         vitrine.to_dataframe([])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS faults: the constructor reports a wrong file, the first call a failed handshake."""
+"""TLS faults: the constructor reports a wrong file, the first call reports a failed handshake."""
 
 import socket
 import subprocess
@@ -55,7 +55,7 @@ def refused_by_constructor(**options: Any) -> str:
     return said
 
 
-def test_a_ca_without_a_certificate(folder: Path) -> None:
+def test_a_ca_without_a_certificate_is_refused(folder: Path) -> None:
     said = "holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
     for junk in (b"junk", b"", b"\xff\x00", (folder / "client.key").read_bytes()):
         assert refused_by_constructor(ca=junk) == "ca " + said
@@ -69,7 +69,7 @@ def test_a_ca_without_a_certificate(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("form", [str, Path, Path.read_bytes])
-def test_a_key_that_does_not_match(folder: Path, form: Callable[[Path], Any]) -> None:
+def test_a_key_of_another_certificate_is_refused(folder: Path, form: Callable[[Path], Any]) -> None:
     def refused(cert: str, key: str) -> str:
         return refused_by_constructor(cert=form(folder / cert), key=form(folder / key))
 
@@ -112,19 +112,19 @@ def refused_at_once(address: str, said: str, **options: Any) -> None:
     assert time.monotonic() - began < PATIENCE
 
 
-def test_a_server_without_tls() -> None:
+def test_a_server_without_tls_is_reported() -> None:
     with serve(Script()) as address:
         refused_at_once(address, "it does not speak TLS", tls=True)
 
 
-def test_a_certificate_that_is_not_trusted(secure: str, folder: Path) -> None:
+def test_an_untrusted_certificate_is_reported(secure: str, folder: Path) -> None:
     other = folder / "other.pem"
     refused_at_once(secure, "%s has no CA that signed its certificate" % other, ca=other)
     refused_at_once(secure, "ca has no CA that signed its certificate", ca=other.read_bytes())
     refused_at_once(secure, "its certificate is not signed by a CA that gRPC trusts; give ca", tls=True)
 
 
-def test_a_certificate_for_another_name(secure: str, folder: Path) -> None:
+def test_a_certificate_for_another_name_is_reported(secure: str, folder: Path) -> None:
     ca = folder / "server.pem"
     refused_at_once(secure, "its certificate is for another name than x.test", ca=ca, server_name="x.test")
 
@@ -144,20 +144,20 @@ def test_a_certificate_for_another_name(secure: str, folder: Path) -> None:
         ("address lookup failed for x:1: Domain name not found", "", "its name has no address", False),
     ],
 )
-def test_causes(detail: str, cert: str, said: str, lasting: bool) -> None:
+def test_causes_of_handshake_errors_are_recognized(detail: str, cert: str, said: str, lasting: bool) -> None:
     tls = _tls.Tls(grpc.ssl_channel_credentials(), "ca.pem", cert, "")
     found = _tls.cause("failed to connect to all addresses; last error: UNKNOWN: ipv4:1.2.3.4:5: " + detail, tls)
     assert found is not None and found.sentence.startswith(said) and found.lasting == lasting
 
 
-def test_nobody_there_has_no_further_cause() -> None:
+def test_a_refused_connection_has_no_tls_cause() -> None:
     assert _tls.cause("Failed to connect to remote host: Connection refused", None) is None
     proxied = _tls.cause("address lookup failed for x:1: Domain name not found", None, proxied=True)
     assert proxied is not None and proxied.sentence == "the proxy's name has no address"
 
 
-def test_a_certificate_of_the_client_that_is_missing_or_not_accepted(folder: Path) -> None:
-    """gRPC may see the end of the connection before the server's reason; the call is then repeated."""
+def test_a_missing_or_rejected_client_certificate_is_reported(folder: Path) -> None:
+    """gRPC may see the end of the connection before it reads the server's reason. The client then repeats the call."""
     quick = vitrine.RetryPolicy(max_attempts=2, initial_backoff=0.05)
     pair = (folder / "server.key").read_bytes(), (folder / "server.pem").read_bytes()
     ca, cert, key = (folder / name for name in ("server.pem", "other.pem", "other.key"))
@@ -170,7 +170,7 @@ def test_a_certificate_of_the_client_that_is_missing_or_not_accepted(folder: Pat
             assert found == "no server answers at %s: %s" % (address, said)
 
 
-def test_one_of_several_servers_does_not_end_it(secure: str, folder: Path) -> None:
+def test_one_faulty_server_does_not_end_the_client(secure: str, folder: Path) -> None:
     address = secure + ",127.0.0.2:1"
     quick = vitrine.RetryPolicy(max_attempts=2, initial_backoff=0.05)
     with vitrine.Client(address, ca=folder / "other.pem", server_name="x", retries=quick) as client:
@@ -180,7 +180,7 @@ def test_one_of_several_servers_does_not_end_it(secure: str, folder: Path) -> No
 
 
 def test_a_cause_is_logged_before_the_retries_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Once, although both clients make several attempts."""
+    """The cause is logged once, although both clients make several attempts."""
     address = "unix:%s" % (tmp_path / "nowhere")
     quick = vitrine.RetryPolicy(max_attempts=3, initial_backoff=0.05)
     said = refusals(vitrine.Unavailable, lambda client: client.models(), address, retries=quick)
@@ -188,7 +188,7 @@ def test_a_cause_is_logged_before_the_retries_end(tmp_path: Path, caplog: pytest
     assert [(each.name, each.levelname, each.message) for each in caplog.records] == [("vitrine", "WARNING", said)]
 
 
-def test_a_server_that_requires_tls(secure: str) -> None:
+def test_a_server_that_requires_tls_is_reported(secure: str) -> None:
     quick = vitrine.RetryPolicy(max_attempts=2, initial_backoff=0.05)
     said = refusals(vitrine.Unavailable, lambda client: client.models(), secure, retries=quick)
     assert "does not speak gRPC" in said or "it may require TLS" in said, said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transparency of Pillow's images. Pillow keeps a file's transparent colour through conversions, after which opaque
+"""Transparency of Pillow's images. Pillow keeps a file's transparent colour through conversions. Afterwards, opaque
 pixels may have that colour too."""
 
 import copy
@@ -82,14 +82,14 @@ def over_white(image: Image.Image) -> npt.NDArray[Any]:
 
 
 def own_pixels(image: Image.Image) -> npt.NDArray[Any]:
-    """Returns the expected pixels: the array of the image, over white for alpha or a palette, otherwise as RGB."""
+    """Returns the expected pixels. An image with alpha or a palette is drawn over white; one of a rare mode becomes RGB."""
     if image.mode in ("1", "L", "RGB", "I;16", "I"):
         return sent(np.asarray(image).astype(np.uint16) if image.mode == "I" else np.asarray(image))
     return over_white(image) if image.mode in ("P", "RGBA") else np.asarray(image.convert("RGB"))
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_a_converted_image_is_its_pixels(name: str) -> None:
+def test_a_converted_image_is_sent_as_its_pixels(name: str) -> None:
     wrong: List[str] = []
     for mode in COLOUR_SPACES:
         image = Image.open(io.BytesIO(FILES[name]))
@@ -120,7 +120,7 @@ def test_an_opened_image_has_the_transparency_of_its_file(name: str) -> None:
         np.testing.assert_array_equal(sent(changed), own_pixels(changed), change)
 
 
-def test_an_opaque_black_beside_a_transparent_one_stays_black() -> None:
+def test_opaque_black_stays_black_beside_transparent_black() -> None:
     for name in ("GIF", "PNG-palette-entry"):
         image = Image.open(io.BytesIO(FILES[name]))
         indices, pixels = np.asarray(image), sent(image)
@@ -128,7 +128,7 @@ def test_an_opaque_black_beside_a_transparent_one_stays_black() -> None:
         assert (sent(image.convert("RGB"))[indices == BLACK] == 0).all()
 
 
-def test_a_palette_made_of_converted_pixels_has_no_transparent_entry() -> None:
+def test_a_palette_from_converted_pixels_is_opaque() -> None:
     """Pillow leaves the transparent colour in `info`, and its own conversions then reject the image."""
     image = Image.open(io.BytesIO(FILES["GIF"])).convert("RGB").quantize(16)
     assert isinstance(image.info.get("transparency"), tuple)
@@ -137,7 +137,7 @@ def test_a_palette_made_of_converted_pixels_has_no_transparent_entry() -> None:
     np.testing.assert_array_equal(sent(image), np.asarray(plain.convert("RGB")))
 
 
-def test_the_a_of_lab_is_no_alpha() -> None:
+def test_the_a_channel_of_lab_is_not_alpha() -> None:
     lab = photograph().convert("LAB")
     np.testing.assert_array_equal(sent(lab), np.asarray(lab.convert("RGB")))
     np.testing.assert_array_equal(sent(saved(lab, "TIFF")), np.asarray(lab.convert("RGB")))

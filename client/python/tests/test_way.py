@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The way to a server: names whose addresses change, a proxy, a token that is replaced, a port of another kind."""
+"""Tests connections: names whose addresses change, a proxy, a token that is replaced, a wrong kind of port."""
 
 import asyncio
 import contextlib
@@ -47,14 +47,14 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextlib.contextmanager
 def moving(names: Names, script: Script) -> Iterator[Any]:
-    """Returns the address of the list, and a function that moves its servers from an address without a listener."""
+    """Returns the address of the list, and a function that gives one name the address of the server."""
     with serve(script) as address:
         port = address.rpartition(":")[2]
         names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
         yield "a.test:%s,b.test:%s" % (port, port), lambda: names.places.update({"a.test": "127.0.0.1", "b.test": ""})
 
 
-def test_a_list_of_names_is_resolved_again_once_its_servers_are_lost(names: Names) -> None:
+def test_names_are_resolved_again_after_their_servers_are_lost(names: Names) -> None:
     with moving(names, Script()) as (address, move):
         with vitrine.Client(address, retries=QUICK, deadline=10) as client:
             with pytest.raises(vitrine.Unavailable):
@@ -66,7 +66,7 @@ def test_a_list_of_names_is_resolved_again_once_its_servers_are_lost(names: Name
 
 
 @pytest.mark.parametrize("call", ["classify", "stream", "watch", "ready"])
-def test_within_one_call(names: Names, call: str, server: Server) -> None:
+def test_names_are_resolved_again_within_one_call(names: Names, call: str, server: Server) -> None:
     port = server.address.rpartition(":")[2]
 
     def calls(client: vitrine.Client) -> Any:
@@ -82,8 +82,8 @@ def test_within_one_call(names: Names, call: str, server: Server) -> None:
         assert calls(client) in (True, None) or call in ("classify", "watch")
 
 
-def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
-    """One server of the list answers slowly while another name's address changes: the slow answer still arrives."""
+def test_running_calls_survive_an_address_change(names: Names) -> None:
+    """One server of the list answers slowly while another name gets a new address. The slow answer still arrives."""
     script, begun, go_on = Script(), threading.Event(), threading.Event()
 
     def classify(request: Any, context: Any) -> Any:
@@ -112,7 +112,7 @@ def test_calls_under_way_are_not_ended_by_a_move(names: Names) -> None:
     assert found == ["slow"]
 
 
-def test_close_ends_calls_from_before_a_move(names: Names) -> None:
+def test_close_ends_calls_from_before_an_address_change(names: Names) -> None:
     script, begun, over = Script(), threading.Semaphore(0), threading.Event()
 
     def classify(request: Any, context: Any) -> Any:
@@ -145,7 +145,7 @@ def test_close_ends_calls_from_before_a_move(names: Names) -> None:
             over.set()
 
 
-def test_names_that_are_gone_leave_the_client_where_it_was(names: Names) -> None:
+def test_unresolvable_names_keep_the_old_addresses(names: Names) -> None:
     with moving(names, Script()) as (address, move):
         with vitrine.Client(address, retries=QUICK, deadline=10) as client:
             names.places = {"a.test": "", "b.test": ""}
@@ -182,13 +182,13 @@ PROXY = {"http_proxy": "http://user:secret@proxy.test:3128"}
         ("2001:db9::1", "2001:db8::/32", True),
     ],
 )
-def test_no_proxy_is_as_of_curl(host: str, no_proxy: str, by_proxy: bool) -> None:
+def test_no_proxy_follows_the_rules_of_curl(host: str, no_proxy: str, by_proxy: bool) -> None:
     for variable in ("no_grpc_proxy", "no_proxy", "NO_PROXY"):
         found = _proxy.of_host(host, {**PROXY, variable: no_proxy})
         assert (found is not None and found.name == "proxy.test:3128 of $http_proxy") == by_proxy
 
 
-def test_which_proxy_gRPC_takes() -> None:
+def test_proxy_variables_have_the_priority_of_grpc() -> None:
     both = {**PROXY, "grpc_proxy": "http://other.test:1"}
     assert _proxy.of_host("h", both) == ("http://other.test:1", "other.test:1 of $grpc_proxy")
     assert _proxy.of_host("h", {**PROXY, "https_proxy": ""}) is None
@@ -223,7 +223,7 @@ def test_a_proxy_of_another_kind_is_refused(scheme: str, monkeypatch: pytest.Mon
         ("a", "http://a", "a"),
     ],
 )
-def test_the_scheme_of_a_proxy_may_be_missing_as_for_curl(value: str, url: str, place: str) -> None:
+def test_a_proxy_may_have_no_scheme(value: str, url: str, place: str) -> None:
     assert _proxy.of_host("h", {"http_proxy": value}) == (url, place + " of $http_proxy")
 
 
@@ -232,7 +232,7 @@ def test_a_proxy_without_a_host_is_refused() -> None:
         _proxy.of_host("h", {"http_proxy": "http://"})
 
 
-def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("grpc_proxy", "https_proxy", "no_grpc_proxy", "no_proxy", "NO_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -251,7 +251,7 @@ def test_the_sentence_names_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "proxy" not in str(caught.value)
 
 
-def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+def test_a_refused_token_is_reread(tmp_path: Path) -> None:
     file = tmp_path / "token"
     script, valid = Script(), ["first"]
 
@@ -283,7 +283,7 @@ def test_a_token_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
                 client.classify(b"one", "m")
 
 
-def test_an_admin_reads_a_token_again_when_it_is_refused(tmp_path: Path) -> None:
+def test_an_admin_client_rereads_a_refused_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     sent: List[str] = []
 
@@ -326,7 +326,7 @@ def web_server() -> Iterator[str]:
         server.server_close()
 
 
-def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
+def test_a_port_of_another_service_is_named(tmp_path: Path) -> None:
     server = Server(tmp_path, ROOT / "models/bundled", options=["--metrics", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
     with web_server() as web:
         for address in (web, server.ports["metrics"]):
@@ -357,7 +357,7 @@ def test_the_wrong_kind_of_port(tmp_path: Path) -> None:
     server.stop()
 
 
-def test_all_heads_and_all_layers(client: vitrine.Client, cat: Path) -> None:
+def test_all_heads_and_layers_can_be_requested(client: vitrine.Client, cat: Path) -> None:
     offer = client.model(MODEL).attention["class"]
 
     def places(result: vitrine.Result) -> List[Any]:

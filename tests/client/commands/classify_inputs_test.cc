@@ -69,7 +69,7 @@ TEST_F(ClassifyInputs, EveryFaultIsReportedAndTheOtherImagesAreClassified) {
                 "vitrine: " + folder_.Path("gone.png") + ": no such file or directory\n");
 }
 
-TEST_F(ClassifyInputs, AnImageOnTheStandardInput) {
+TEST_F(ClassifyInputs, ClassifiesAnImageOnTheStandardInput) {
   const std::string file = folder_.Write("a.png", GreyPng(20, 10));
   const int before = dup(STDIN_FILENO);
   ASSERT_NE(std::freopen(file.c_str(), "rb", stdin), nullptr);
@@ -83,7 +83,7 @@ TEST_F(ClassifyInputs, AnImageOnTheStandardInput) {
   EXPECT_EQ(Lines()[0]["attention"][0]["file"], folder_.Path("out/stdin.class.layer1.png"));
 }
 
-TEST_F(ClassifyInputs, AnImageAboveTheServersLimitIsSentSmaller) {
+TEST_F(ClassifyInputs, AnImageAboveTheServersLimitIsReduced) {
   const std::string photograph = folder_.Write("large.jpg", JpegFile(SmoothImage(5000, 3500, 3), {.quality = 70}));
   folder_.Write("small.png", GreyPng(20, 10));
   command_.paths = {photograph, folder_.Path("small.png")};

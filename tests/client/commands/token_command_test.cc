@@ -92,7 +92,7 @@ TEST(MakeToken, ATokenThatCannotBePrintedIsNotInTheFile) {
   folder.Write("tokens", "# callers\n");
   std::ofstream full("/dev/full");
   EXPECT_EQ(MakeToken("alice", folder.Path("tokens"), full),
-            absl::UnavailableError("the token cannot be printed; " + folder.Path("tokens") + " has not got it"));
+            absl::UnavailableError("the token cannot be printed; " + folder.Path("tokens") + " does not contain it"));
   EXPECT_EQ(folder.Read("tokens"), "# callers\n");
 }
 

@@ -110,7 +110,7 @@ TEST_F(EngineTest, RejectsWrongOptionsAndADamagedVersion) {
   EXPECT_EQ(vitrine_engine_load(nullptr, nullptr, nullptr, nullptr), VITRINE_ENGINE_INVALID_ARGUMENT);
 }
 
-TEST_F(EngineTest, AnImageHasTheSameBitsAloneAndInAnyBatchOfAnyThread) {
+TEST_F(EngineTest, BitsDoNotDependOnBatchOrThread) {
   const Model model(Path("small"));
   constexpr char kRequest[] =
       R"({"attention": [{"kind": "MEAN_OVER_QUERIES"}], "features": [{"kind": "PATCH_TOKENS"}]})";
@@ -135,7 +135,7 @@ TEST_F(EngineTest, AnImageHasTheSameBitsAloneAndInAnyBatchOfAnyThread) {
   for (std::thread& thread : threads) thread.join();
 }
 
-TEST_F(EngineTest, TakesPixelsAndModelInputs) {
+TEST_F(EngineTest, AcceptsPixelsAndModelInputs) {
   const Model model(Path("small"));
   const std::string file = NoisePng(16, 16, 3);
   const Image pixels = Decode(file).value();
@@ -181,6 +181,15 @@ TEST_F(EngineTest, ReturnsArraysAndJson) {
   EXPECT_THROW(answers.Feature(0, 1), vitrine_engine::Error);
 }
 
+TEST_F(EngineTest, DrawsOverlays) {
+  const Model model(Path("small"));
+  const std::string file = NoisePng(48, 32, 3);
+  const Answers answers =
+      model.Run({File(file)}, R"({"attention": [{"kind": "CLASS_TOKEN_ROW", "encoding": "OVERLAY_PNG"}]})");
+  EXPECT_THAT(std::string(answers.Json(0)), HasSubstr("\"png\":\"iVBOR"));
+  EXPECT_THROW(answers.Attention(0), vitrine_engine::Error) << "a drawing has no values";
+}
+
 TEST_F(EngineTest, RejectsRequestsItCannotAnswer) {
   const Model model(Path("small"));
   const std::string file = NoisePng(16, 16, 3);
@@ -194,7 +203,6 @@ TEST_F(EngineTest, RejectsRequestsItCannotAnswer) {
   };
   EXPECT_EQ(code("{\"top\": 1}"), VITRINE_ENGINE_INVALID_ARGUMENT);
   EXPECT_EQ(code("\xff"), VITRINE_ENGINE_INVALID_ARGUMENT);
-  EXPECT_EQ(code(R"({"attention": [{"kind": "ROLLOUT", "encoding": "OVERLAY_PNG"}]})"), VITRINE_ENGINE_UNIMPLEMENTED);
   EXPECT_EQ(code("{}"), VITRINE_ENGINE_OK);
   const Answers halves = model.Run({File(file)}, R"({"attention": [{"kind": "WEIGHTS", "encoding": "FLOAT16"}]})");
   EXPECT_TRUE(halves.ok(0));
@@ -203,7 +211,7 @@ TEST_F(EngineTest, RejectsRequestsItCannotAnswer) {
   EXPECT_EQ(model.Run({}).size(), 0U);
 }
 
-TEST_F(EngineTest, AForkedChildIsToldToLoad) {
+TEST_F(EngineTest, AForkedChildMustLoadAgain) {
   VitrineEngineModel* model = nullptr;
   ASSERT_EQ(vitrine_engine_load(nullptr, Path("small").c_str(), nullptr, &model), VITRINE_ENGINE_OK);
   const std::string file = NoisePng(16, 16, 3);
@@ -222,7 +230,7 @@ TEST_F(EngineTest, AForkedChildIsToldToLoad) {
 }
 
 #ifndef VITRINE_SANITIZED  // sanitizers need more address space than any limit leaves
-TEST_F(EngineTest, ThreadsThatCannotBeStartedAreAnError) {
+TEST_F(EngineTest, AFailedThreadStartIsAnError) {
   const pid_t child = fork();
   if (child == 0) {
     const rlimit limit = {rlim_t{1} << 30, rlim_t{1} << 30};  // too little address space for 2,048 thread stacks

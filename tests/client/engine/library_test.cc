@@ -18,7 +18,7 @@ using ::testing::Not;
 
 constexpr char kLibrary[] = VITRINE_BUILD "/lib/libvitrine_engine.so";
 
-TEST(EngineLibrary, ExportsItsApiAlone) {
+TEST(EngineLibrary, ExportsOnlyItsApi) {
   const Ran ran = Shell(ScratchFolder(), std::string("nm -D --defined-only ") + kLibrary);
   EXPECT_THAT(ran.out, HasSubstr(" vitrine_engine_run@@VITRINE_ENGINE_1\n"));
   std::istringstream lines(ran.out);

@@ -80,7 +80,7 @@ Evaluation MadeSixty(int shift = 0) {
   return made;
 }
 
-TEST(Printed, AnEvaluationForPeople) {
+TEST(Printed, EvaluationTextsEqualTheStoredFiles) {
   const Evaluation made = MadeSixty();
   const EvaluationMetrics metrics = ComputeMetrics(made);
   EvaluationPage page{.evaluation = made, .metrics = metrics};
@@ -107,7 +107,7 @@ TEST(Printed, AnEvaluationForPeople) {
   ExpectStored("eval_missing.txt", missing);
 }
 
-TEST(Printed, AnEvaluationForPrograms) {
+TEST(Printed, EvaluationDataEqualTheStoredFiles) {
   const ScratchFolder folder;
   ASSERT_TRUE(WriteEvaluation(folder.path().string(), MadeSixty()).ok());
   ExpectStored("eval_summary.json", folder.Read("summary.json"));
@@ -115,7 +115,7 @@ TEST(Printed, AnEvaluationForPrograms) {
   ExpectStored("eval_predictions.jsonl", folder.Read("predictions.jsonl"));
 }
 
-TEST(Printed, AComparison) {
+TEST(Printed, ComparisonEqualsTheStoredFiles) {
   Evaluation first = MadeSixty(), second = MadeSixty(1);
   second.model.set_version(4);
   second.model.set_weights_sha256(std::string(64, 'c'));
@@ -129,7 +129,7 @@ TEST(Printed, AComparison) {
   ExpectStored("comparison.json", PrintComparison(**comparison, OutputFormat::kJson));
 }
 
-TEST(Printed, SeveralComparisons) {
+TEST(Printed, SeveralComparisonsEqualTheStoredFiles) {
   const Evaluation first = MadeSixty();
   std::vector<Evaluation> others = {MadeSixty(1), MadeSixty(2)};
   for (Evaluation& other : others) other.model.set_version(4 + (&other - others.data()));
@@ -139,7 +139,7 @@ TEST(Printed, SeveralComparisons) {
   ExpectStored("comparisons.txt", PrintComparisons(*all, OutputFormat::kTable));
 }
 
-TEST(Printed, AStudy) {
+TEST(Printed, StudyEqualsTheStoredFiles) {
   Study study{.data = "imagefolder:pets", .split = "test"};
   for (int i = 0; i < 4; ++i) {
     StudyCell& cell = study.cells.emplace_back();

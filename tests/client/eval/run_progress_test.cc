@@ -14,7 +14,7 @@ using ::testing::Not;
 
 const Prediction kRight{.label = 1, .guesses = {{1, 0.9f}}};
 
-TEST(RunProgress, SaysNothingAboutTheFirstAnswers) {
+TEST(RunProgress, IsNotDrawnInTheFirstSecond) {
   std::ostringstream out;
   {
     ProgressDisplay display(out, {.plain_lines = absl::Minutes(10)});
@@ -112,7 +112,7 @@ TEST(RunProgress, AnAnswerEndsTheWaitingMessage) {
   EXPECT_EQ(out.str(), "0 of 4  0 %  3 in flight\n");
 }
 
-TEST(RunProgress, IsDrawnWhileNoAnswerComes) {
+TEST(RunProgress, IsDrawnWithoutNewAnswers) {
   std::ostringstream out;
   {
     ProgressDisplay display(out, {.is_terminal = true, .redraw = absl::Milliseconds(100)});

@@ -27,7 +27,7 @@ std::map<std::string, std::string>& Places() {
   return *places;
 }
 
-// Sets the address of a name. An empty address means that the name has none.
+// Sets the address of a name. If `address` is empty, the name has no address.
 void Place(const std::string& name, const std::string& address) {
   const std::lock_guard lock(g_mutex);
   Places()[name] = address;
@@ -58,7 +58,7 @@ grpc::Status ClassifyAny(const v1::ClassifyRequest& request, v1::ClassifyRespons
   return grpc::Status::OK;
 }
 
-// Tests with two names. Their addresses have no listener until Move() changes them.
+// Two host names. No server listens at their addresses until Move() gives a.test the server's address.
 class MovingNames : public testing::Test {
  protected:
   MovingNames() {
@@ -101,7 +101,7 @@ TEST_F(MovingNames, AreResolvedAgainAfterALostCall) {
   EXPECT_TRUE((*servers)->channel()->WaitForConnected(std::chrono::system_clock::now() + std::chrono::seconds(20)));
 }
 
-TEST_F(MovingNames, WithoutAnAddressTheChannelStays) {
+TEST_F(MovingNames, KeepTheChannelWithoutAnAddress) {
   const auto servers = Servers::Open({.address = List()});
   ASSERT_TRUE(servers.ok()) << servers.status();
   const std::shared_ptr<grpc::Channel> before = (*servers)->channel();

@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with so few requests that a late load generator makes no measured rate void. The server answers the first
-// `good` requests and rejects the others.
+// A load with few requests, so that a late load generator cannot make a measured rate void. The server answers the
+// first `good` requests and rejects the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -128,7 +128,7 @@ TEST(RunBenchAtRates, ASearchRejectsARateThatMeetsTheGoalOnlyOnce) {
   EXPECT_EQ(report["points"][1]["goal_met"], true);
   EXPECT_EQ(report["best_per_second"], nullptr);
   EXPECT_EQ(report["verdict"],
-            "No rate meets the goal (99 % within their deadline, p50 <= 20s) most of the times that it is measured.");
+            "At no rate did most measurements meet the goal (99 % within their deadline, p50 <= 20s).");
   EXPECT_EQ(load.outcome, BenchOutcome::kNothing);
 }
 

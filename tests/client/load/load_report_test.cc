@@ -80,8 +80,8 @@ LoadReport MadeReport() {
           .points = {MadePoint(12)}};
 }
 
-// Returns a search with four measured rates. One meets the goal, one misses the goal, one is void because of a busy
-// receiver, and one is interrupted. The rates are not in increasing order.
+// Returns a search with four points, not in the order of their rates: one missed the goal, one met it, one was
+// interrupted, and one is void because of a busy receiver.
 LoadReport MadeSearch() {
   LoadReport report = MadeReport();
   report.setting.goal = "p99 <= 50 ms";
@@ -96,23 +96,23 @@ LoadReport MadeSearch() {
   return report;
 }
 
-TEST(LoadReport, OnePointForPeople) {
+TEST(LoadReport, TextsOfOnePointEqualTheStoredFiles) {
   LoadReport report = MadeReport();
   ExpectStored("load_point.txt", PointText(report.setting, report.points[0]));
   ExpectStored("load_point_page.txt", Reading(LoadPage(report)));
   ExpectStored("load_point.csv", TimelineCsv(report.points[0]));
 }
 
-TEST(LoadReport, OnePointForPrograms) {
+TEST(LoadReport, JsonOfOnePointEqualsTheStoredFile) {
   ExpectStored("load_point.json", ReportJson(MadeReport()).dump(1) + "\n");
 }
 
-TEST(LoadReport, SeveralPointsForPeople) {
+TEST(LoadReport, TextsOfSeveralPointsEqualTheStoredFiles) {
   ExpectStored("load_search.txt", PointsTable(MadeSearch()));
   ExpectStored("load_search_page.txt", Reading(LoadPage(MadeSearch())));
 }
 
-TEST(LoadReport, SeveralPointsForPrograms) {
+TEST(LoadReport, JsonOfSeveralPointsEqualsTheStoredFile) {
   nlohmann::ordered_json json = ReportJson(MadeSearch());
   for (nlohmann::ordered_json& point : json["points"]) {
     for (const char* told_by_one_point : {"timeline", "classes", "server", "errors"}) point.erase(told_by_one_point);
@@ -182,7 +182,7 @@ TEST(LoadReport, TheSumOfSeveralRecordsEqualsOneRecord) {
 }
 
 // Missing values must not be printed, and must not cause a division by zero.
-TEST(LoadReport, ALoadWithoutAnAnswer) {
+TEST(LoadReport, MissingValuesAreNotPrinted) {
   LoadReport report = MadeReport();
   report.setting.closed = true;
   report.setting.server_process = 0;

@@ -42,7 +42,7 @@ std::vector<Value> Values(const std::string& npy) {
   return values;
 }
 
-class ChunkOfThree : public ::testing::Test {
+class ThreeImageChunk : public ::testing::Test {
  protected:
   const ScratchFolder folder_;
   const ScoreSettings settings_ = {
@@ -50,7 +50,7 @@ class ChunkOfThree : public ::testing::Test {
   ChunkWriter writer_{settings_, 40, 3};
 };
 
-TEST_F(ChunkOfThree, RowsAreInTheOrderOfTheImagesWhateverTheOrderOfTheAnswers) {
+TEST_F(ThreeImageChunk, RowsFollowTheOrderOfTheImages) {
   writer_.AddFailure(42, "c\xff.png", Outcome::kUnreadable, absl::NotFoundError("gone \"away\""));
   writer_.Add(41, "b.png", AnswerOf(4, true), {3, 4});
   EXPECT_EQ(writer_.chunk(), (ScoreChunk{.first = 40})) << "the first has no result yet";
@@ -86,7 +86,7 @@ TEST_F(ChunkOfThree, RowsAreInTheOrderOfTheImagesWhateverTheOrderOfTheAnswers) {
   EXPECT_TRUE(std::isnan(probabilities[4]) && std::isnan(vectors[5])) << "a failed image has no numbers";
 }
 
-TEST(ChunkWriter, RegistersAreAnArrayPerImage) {
+TEST(ChunkWriter, RegistersAreOneArrayPerImage) {
   const ScratchFolder folder;
   const ScoreSettings settings = {.top_k = 0, .vectors = "registers", .width = 2, .registers = 3};
   ChunkWriter writer(settings, 0, 2);
@@ -101,7 +101,7 @@ TEST(ChunkWriter, RegistersAreAnArrayPerImage) {
   EXPECT_TRUE(std::isnan(vectors[6]) && std::isnan(vectors[11]));
 }
 
-TEST_F(ChunkOfThree, OnlyTheRowsBeforeAGapAreWritten) {
+TEST_F(ThreeImageChunk, OnlyRowsBeforeAGapAreWritten) {
   writer_.Add(40, "a", AnswerOf(1, false), {1, 2});
   writer_.Add(42, "c", AnswerOf(1, true), {1, 2});
   EXPECT_EQ(writer_.chunk(), (ScoreChunk{.first = 40, .images = 1}));
@@ -109,13 +109,13 @@ TEST_F(ChunkOfThree, OnlyTheRowsBeforeAGapAreWritten) {
   EXPECT_EQ(Values<float>(folder_.Read("chunk-0000000040.vectors.npy")), (std::vector<float>{1, 2}));
 }
 
-TEST_F(ChunkOfThree, FilesThatCannotBeWrittenAreAnError) {
+TEST_F(ThreeImageChunk, UnwritableFilesAreAnError) {
   writer_.Add(40, "a", AnswerOf(1, false), {1, 2});
   EXPECT_THAT(std::string(writer_.Write("/nowhere").status().message()),
               HasSubstr("/nowhere/chunk-0000000040.classes.npy"));
 }
 
-TEST_F(ChunkOfThree, ALeftoverOfAKilledRunIsReplaced) {
+TEST_F(ThreeImageChunk, FilesOfAKilledRunAreReplaced) {
   folder_.Write("chunk-0000000040.jsonl", "torn");
   folder_.Write("chunk-0000000040.vectors.npy.new", "torn");
   writer_.Add(40, "a", AnswerOf(1, false), {1, 2});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests local scoring with a small model and constructed images. Each image must have one result, and failed reads must
-// be repeated. After a stop, only few images may still be finished, even if the images are large.
+// be repeated. After a stop, only a few images may still be finished, even if the images are large.
 #include "client/score/local_scorer.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ class MadeImages final : public ImageSet {
   mutable std::map<int64_t, std::pair<int, absl::Status>> failures_ = {};
 };
 
-// Stores the results. Sets `stop` at the first one if `stops` is true.
+// Stores the results. If `stops` is true, sets `stop` at the first result.
 class Results final : public RoundsClient {
  public:
   v1::ClassifyRequest RequestWith(std::string image) const override {
@@ -130,14 +130,14 @@ TEST_F(LocalScorerTest, AnswersEachImageOnce) {
   EXPECT_THAT(results_.all, Each(Pair(testing::_, "answered")));
 }
 
-TEST_F(LocalScorerTest, ADamagedImageIsRefusedAlone) {
+TEST_F(LocalScorerTest, DamagedImagesAreRefused) {
   const std::string whole = Png(24);
   EXPECT_TRUE(Score(MadeImages(whole.substr(0, whole.size() - 20))).ok());
   EXPECT_THAT(results_.all, SizeIs(kImages));
   EXPECT_THAT(results_.all, Each(Pair(testing::_, "refused")));
 }
 
-TEST_F(LocalScorerTest, AReadThatFailedIsRepeated) {
+TEST_F(LocalScorerTest, AFailedReadIsRepeated) {
   MadeImages data(Png(24));
   data.FailAt(3, 2, absl::UnavailableError("input/output error"));
   data.FailAt(5, 1, absl::NotFoundError("no such file"));
@@ -156,7 +156,7 @@ TEST_F(LocalScorerTest, AMissingFileHasARowWhileOthersCanBeRead) {
   EXPECT_THAT(results_.all, SizeIs(kImages));
 }
 
-TEST_F(LocalScorerTest, AFileSystemThatKeepsFailingEndsTheRunWithoutARow) {
+TEST_F(LocalScorerTest, APersistentReadErrorEndsTheRunWithoutARow) {
   MadeImages data(Png(24));
   data.FailAt(5, 100, absl::UnavailableError("input/output error"));
   EXPECT_EQ(Score(data).code(), absl::StatusCode::kUnavailable);
@@ -178,8 +178,8 @@ TEST_F(LocalScorerTest, AChangedSourceEndsTheRun) {
   EXPECT_EQ(Score(data).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// After a stop, running batches are still finished. This test and the next one check that a batch has few large images.
-// To be quick, this test uses a damaged file, and the next one a small image followed by zeros.
+// After a stop, running batches are still finished. Two tests check that a batch has only a few large images. To be
+// quick, this test uses a damaged file, and the next test uses a small image followed by zeros.
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
   results_.stops = true;
   const std::string whole = Png(2100);  // 4.4 million pixels, more than a batch takes
@@ -191,7 +191,7 @@ TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyBytes) {
   results_.stops = true;
   std::string padded = Png(24);
-  padded.resize(size_t{5} << 20);  // two of them are more than a batch takes
+  padded.resize(size_t{5} << 20);  // two such files are more than a batch takes
   EXPECT_EQ(Score(MadeImages(padded)).code(), absl::StatusCode::kCancelled);
   EXPECT_LE(results_.all.size(), kInFlight);
   EXPECT_THAT(results_.all, Each(Pair(testing::_, "answered")));

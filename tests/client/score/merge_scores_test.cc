@@ -67,7 +67,7 @@ TEST_F(MergingScores, MissingAndOverlappingImagesAreRefused) {
 }
 
 // A shard whose images all failed has no precision.
-TEST_F(MergingScores, PartsOfTwoPrecisionsAreRefusedAlsoBesideOneWithout) {
+TEST_F(MergingScores, PartsOfTwoPrecisionsAreRefused) {
   for (int i = 1; i <= 3; ++i) {
     ScoreIndex index = RunShard(i, absl::StrCat("part", i));
     index.settings.precision = i == 1 ? "" : i == 2 ? "fp32" : "bf16";
@@ -81,7 +81,7 @@ TEST_F(MergingScores, PartsOfOtherRunsAreRefused) {
   RunShard(2, "part2");
   RunShard(3, "other", std::string(64, 'e'));
   EXPECT_THAT(Refused({"part1", "part2", "other"}),
-              AllOf(HasSubstr("are no parts of one run: the digest of the weights was"), HasSubstr("in the second")));
+              AllOf(HasSubstr("are not shards of one run: the digest of the weights was"), HasSubstr("in the second")));
   folder_.Write("data/200.png", ImageFile(1, 1));
   RunShard(3, "more");
   EXPECT_THAT(Refused({"part1", "part2", "more"}),

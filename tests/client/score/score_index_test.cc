@@ -32,7 +32,7 @@ ScoreIndex Made() {
                      {.first = 16, .images = 3, .bytes = {4, 4, 4, 4}}}};
 }
 
-class Index : public ::testing::Test {
+class ScoreIndexTest : public ::testing::Test {
  protected:
   void WriteFiles(const ScoreIndex& index) const {
     for (const ScoreChunk& chunk : index.chunks) {
@@ -53,7 +53,7 @@ class Index : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-TEST_F(Index, IsReadAsItWasWritten) {
+TEST_F(ScoreIndexTest, IsReadBackAsWritten) {
   WriteFiles(Made());
   const auto read = Read();
   ASSERT_TRUE(read.ok()) << read.status();
@@ -74,7 +74,7 @@ TEST_F(Index, IsReadAsItWasWritten) {
   EXPECT_THAT(folder_.Read("index.json"), HasSubstr("\"complete\": false"));
 }
 
-TEST_F(Index, ThatIsDamagedIsNotContinued) {
+TEST_F(ScoreIndexTest, ADamagedIndexIsNotContinued) {
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kNotFound);
   for (const auto& [before, after] :
        std::vector<std::pair<std::string, std::string>>{{"vitrine scores 1", "vitrine scores 2"},
@@ -90,21 +90,21 @@ TEST_F(Index, ThatIsDamagedIsNotContinued) {
   }
 }
 
-TEST_F(Index, OfAChunkWithoutItsFilesIsNotContinued) {
+TEST_F(ScoreIndexTest, AnIndexWithMissingFilesIsNotContinued) {
   WriteFiles(Made());
   std::filesystem::remove(folder_.path() / "chunk-0000000016.vectors.npy");
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(Read().status().message()), HasSubstr("chunk-0000000016.vectors.npy, which is missing"));
 }
 
-TEST_F(Index, OfATruncatedChunkIsNotContinued) {
+TEST_F(ScoreIndexTest, AnIndexWithATruncatedChunkIsNotContinued) {
   WriteFiles(Made());
   folder_.Write("chunk-0000000016.jsonl", "fu");
   EXPECT_EQ(Read().status().code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(Read().status().message()), HasSubstr("chunk-0000000016.jsonl has 2 bytes, and not the 4"));
 }
 
-TEST_F(Index, OfAnotherProgramIsNeitherReadNorDiscarded) {
+TEST_F(ScoreIndexTest, AnIndexOfAnotherProgramIsNeitherReadNorDiscarded) {
   for (const char* text : {"{\"my\": \"page\"}", "[]", "{\"format\": 1}"}) {
     folder_.Write("index.json", text);
     EXPECT_EQ(Read().status().code(), absl::StatusCode::kFailedPrecondition) << text;
@@ -113,7 +113,7 @@ TEST_F(Index, OfAnotherProgramIsNeitherReadNorDiscarded) {
   }
 }
 
-TEST_F(Index, DiscardedTakesItsChunksAndNothingElse) {
+TEST_F(ScoreIndexTest, DiscardRemovesOnlyItsChunks) {
   WriteFiles(Made());
   folder_.Write("chunk-0000000019.jsonl.new", "of a run that was killed");
   folder_.Write("notes.txt", "");
@@ -127,7 +127,7 @@ TEST_F(Index, DiscardedTakesItsChunksAndNothingElse) {
   EXPECT_THAT(left, ::testing::UnorderedElementsAre("notes.txt", "chunk-1.wav", "chunk-0000000001.jsonl"));
 }
 
-TEST(ImagesOf, ShardsAreAllImagesInTheirOrder) {
+TEST(ImagesOf, ShardsCoverAllImagesInOrder) {
   for (const int64_t images : {0, 2, 7, 1000}) {
     int64_t next = 0;
     for (int64_t number = 1; number <= 3; ++number) {
@@ -140,7 +140,7 @@ TEST(ImagesOf, ShardsAreAllImagesInTheirOrder) {
   }
 }
 
-TEST(IndexIsDue, WritesFarFewerEntriesThanTheSquareOfTheChunks) {
+TEST(IndexIsDue, LimitsTheNumberOfWrittenEntries) {
   constexpr size_t kChunks = 16384;
   size_t listed = 0, entries = 0;
   for (size_t chunks = 1; chunks <= kChunks; ++chunks) {

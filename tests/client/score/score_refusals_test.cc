@@ -36,7 +36,7 @@ TEST_F(Scoring, OtherSettingsAreRefusedAndRestartDiscards) {
   EXPECT_EQ(Rows("out")[30]["predictions"].size(), 3u);
 }
 
-TEST_F(Scoring, RestartDiscardsOnlyWhenItCanBegin) {
+TEST_F(Scoring, RestartDiscardsOnlyIfTheRunCanStart) {
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
   RunWell(command);
@@ -55,7 +55,7 @@ TEST_F(Scoring, AFolderHasOneWriter) {
   EXPECT_THAT(Message(Command(server, "out")), HasSubstr("another run is writing to"));
 }
 
-TEST_F(Scoring, WhatCannotWorkIsRefusedBeforeTheFirstImage) {
+TEST_F(Scoring, InvalidSettingsAreRefusedBeforeTheFirstImage) {
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
   command.source = "s3://bucket/images";

@@ -98,7 +98,7 @@ TEST_F(Scoring, AStoppedRunKeepsItsRowsAndContinues) {
   EXPECT_THAT(said_.str(), HasSubstr(absl::StrCat("has rows of ", kept, " images already")));
 }
 
-TEST_F(Scoring, AStoppedRunKeepsTheRowsBehindAMissingImage) {
+TEST_F(Scoring, AStoppedRunKeepsRowsAfterAMissingImage) {
   folder_.Write("data/list.txt", "100.png\nmissing.png\n102.png\n103.png\n104.png\n105.png\n");
   std::atomic<bool> stop = false;
   std::atomic<int> answered = 0;
@@ -115,7 +115,7 @@ TEST_F(Scoring, AStoppedRunKeepsTheRowsBehindAMissingImage) {
   EXPECT_EQ(CountScores(stopped->index).unreadable, 1);
 }
 
-TEST_F(Scoring, ATarFileThatChangesEndsTheRun) {
+TEST_F(Scoring, AChangedTarFileEndsTheRun) {
   std::string members;
   for (int i = 0; i < kImages; ++i) members += TarMemberBytes(absl::StrCat(i, ".png"), ImageFile(i % 5, i));
   folder_.Write("x.tar", members + TarEnd());
@@ -131,7 +131,7 @@ TEST_F(Scoring, ATarFileThatChangesEndsTheRun) {
   for (const nlohmann::json& row : Rows("out")) EXPECT_FALSE(row.contains("error")) << row;
 }
 
-TEST_F(Scoring, AChunkThatTheIndexDoesNotListIsDoneAgain) {
+TEST_F(Scoring, AnUnlistedChunkIsScoredAgain) {
   Asked asked;
   SmallServer server(Methods(asked.Counting(PlainAnswer)));
   ScoreIndex index = RunWell(Command(server, "out"));
@@ -148,7 +148,7 @@ TEST_F(Scoring, AChunkThatTheIndexDoesNotListIsDoneAgain) {
   EXPECT_EQ(asked.Of(ImageFile(16 % 5, 16)), 2);
 }
 
-TEST_F(Scoring, AContinuedRunStaysWithItsVersion) {
+TEST_F(Scoring, AContinuedRunKeepsItsVersion) {
   Asked asked;
   const v1::ModelVersion old = Described();
   v1::ModelVersion replacement = Described(std::string(64, 'e'));
@@ -174,7 +174,7 @@ TEST_F(Scoring, AContinuedRunStaysWithItsVersion) {
   EXPECT_THAT(Message(other), AllOf(HasSubstr("the version of the model was 3, now it is 4"), HasSubstr("--restart")));
 }
 
-TEST_F(Scoring, AVersionThatIsGoneIsNamed) {
+TEST_F(Scoring, ARemovedVersionIsNamed) {
   v1::ModelVersion replacement = Described(std::string(64, 'e'));
   replacement.set_version(4);
   std::atomic<int> answered = 0;
@@ -206,7 +206,7 @@ TEST_F(Scoring, AnswersOfOtherWeightsEndTheRun) {
   EXPECT_THAT(Message(Command(replaced, "out")), AllOf(HasSubstr("the weights " + kDigest), HasSubstr("--restart")));
 }
 
-TEST_F(Scoring, ImagesWithoutAnAnswerAreRowsWithTheError) {
+TEST_F(Scoring, ImagesWithoutAnAnswerHaveRowsWithTheError) {
   folder_.Write("data/103.png", "not an image");
   folder_.Write("data/104.png", "");
   const std::string refused = ImageFile(0, 5), slow = ImageFile(1, 6);
@@ -237,7 +237,7 @@ TEST_F(Scoring, ImagesWithoutAnAnswerAreRowsWithTheError) {
   EXPECT_TRUE(rows[3].contains("error") && rows[4].contains("error"));
 }
 
-TEST_F(Scoring, ImagesThatAreAllMissingAreNoRows) {
+TEST_F(Scoring, NoRowsAreWrittenIfAllImagesAreMissing) {
   folder_.Write("list.txt", "a.png\nb.png\n");
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
@@ -246,7 +246,7 @@ TEST_F(Scoring, ImagesThatAreAllMissingAreNoRows) {
   EXPECT_TRUE(Rows("out").empty()) << "the disk may come back";
 }
 
-TEST_F(Scoring, MissingImagesAreRowsAsSoonAsAnotherCanBeRead) {
+TEST_F(Scoring, MissingImagesHaveRowsOnceAnotherIsReadable) {
   std::string list;
   for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // before any image that can be read
   folder_.Write("data/list.txt", absl::StrCat(list, "100.png\n101.png\n"));
@@ -333,7 +333,7 @@ TEST_F(Scoring, VectorsAreOfTheRequestedKind) {
   EXPECT_THAT(folder_.Read("tower/chunk-0000000024.vectors.npy"), HasSubstr("'shape': (6, 3)"));
 }
 
-TEST_F(Scoring, RegistersAreSeveralVectorsAnImage) {
+TEST_F(Scoring, RegistersAreSeveralVectorsPerImage) {
   v1::ModelVersion model = Described();
   const auto with_registers = [&](const v1::ClassifyRequest& request) {
     v1::ClassifyStreamResponse answer = Answer(request);

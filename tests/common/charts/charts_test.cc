@@ -61,7 +61,7 @@ TEST(DrawHistogram, StacksTheBars) {
   EXPECT_THAT(svg, HasSubstr("y=\"64.8\" width=\"537.0\" height=\"161.4\""));
 }
 
-TEST(DrawHistogram, IsAnEmptyChartWithoutValues) {
+TEST(DrawHistogram, IsEmptyWithoutValues) {
   const std::string svg = DrawHistogram({.title = "none", .logarithmic = true, .series = {{.name = "x"}}});
   EXPECT_THAT(svg, HasSubstr("none"));
   EXPECT_THAT(svg, Not(HasSubstr("nan")));

@@ -64,7 +64,7 @@ TEST(DrawCurves, KeepsTheExtremesOfALongCurve) {
   EXPECT_LT(highest, 70) << "the only peak must be drawn";
 }
 
-TEST(DrawCurves, SaysThatNothingWasRecorded) {
+TEST(DrawCurves, ReportsMissingData) {
   EXPECT_THAT(DrawCurves({.title = "empty"}), HasSubstr("nothing was recorded"));
 }
 

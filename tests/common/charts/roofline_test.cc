@@ -75,7 +75,7 @@ TEST(Roofline, EveryPointIsInTheImageAndTextIsEscaped) {
   EXPECT_EQ(dots, 5);
 }
 
-TEST(Roofline, SaysHowItWasMeasured) {
+TEST(Roofline, DescribesTheMeasurement) {
   Roofline roofline = Crowded(3);
   roofline.circumstances = "steady after 3 rounds";
   EXPECT_THAT(RooflineSvg(roofline), ContainsRegex("fill:var.--faint,#[0-9a-f]+.\">steady after 3 rounds<"));

@@ -102,7 +102,7 @@ TEST_F(Cifar10, AMissingFileIsNamed) {
   EXPECT_THAT(std::string(Fault().message()), HasSubstr("data_batch_5.bin: not a regular file"));
 }
 
-TEST_F(Cifar10, AFileThatShrinksWhileItIsOpenIsAnError) {
+TEST_F(Cifar10, AShrinkingFileIsAnError) {
   const auto train = OpenCifar10(folder_.path(), Split::kTrain);
   std::filesystem::resize_file(folder_.path() / "data_batch_1.bin", 3073 + 100);
   EXPECT_TRUE((*train)->image(0).ok());

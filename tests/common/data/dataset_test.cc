@@ -56,9 +56,9 @@ TEST(OpenDataset, ALargeImageIsReducedLikeAClientDoes) {
   EXPECT_EQ(*data->stored(0), file) << "`stored` must return the original file, which digests cover";
 }
 
-class Cache : public ::testing::Test {
+class DataCache : public ::testing::Test {
  protected:
-  Cache() {
+  DataCache() {
     for (int i = 0; i < 40; ++i) {
       const Image image{.width = 3, .height = 2, .channels = 1, .pixels = std::vector<uint8_t>(6, uint8_t(i))};
       folder_.Write(absl::StrCat(i % 2 == 0 ? "even/" : "odd/", 100 + i, ".png"), *EncodePng(image));
@@ -68,7 +68,7 @@ class Cache : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Cache, HasTheSameImagesForAnyNumberOfThreads) {
+TEST_F(DataCache, HasTheSameImagesForAnyNumberOfThreads) {
   const std::unique_ptr<Dataset> plain = Open();
   for (const int threads : {1, 3}) {
     const auto cached = CacheInMemory(Open(), threads);
@@ -84,12 +84,12 @@ TEST_F(Cache, HasTheSameImagesForAnyNumberOfThreads) {
   }
 }
 
-TEST_F(Cache, StopsAtItsLimit) {
+TEST_F(DataCache, StopsAtItsLimit) {
   EXPECT_EQ(CacheInMemory(Open(), 2, /*max_bytes=*/100).status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(CacheInMemory(Open(), 2, /*max_bytes=*/240).ok());
 }
 
-TEST_F(Cache, ReportsACorruptImage) {
+TEST_F(DataCache, ReportsACorruptImage) {
   folder_.Write("odd/105.png", "no image");
   const auto cached = CacheInMemory(Open(), 2);
   EXPECT_EQ(cached.status().code(), absl::StatusCode::kInvalidArgument);

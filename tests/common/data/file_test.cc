@@ -33,7 +33,7 @@ TEST(ReadLines, AnErrorNamesTheEncoding) {
   }
 }
 
-TEST(ReadLines, AnErrorNamesTheFormatOfAFileThatIsNoText) {
+TEST(ReadLines, AnErrorNamesTheFormatOfABinaryFile) {
   const ScratchFolder folder;
   const auto refusal = [&](const std::string& bytes) {
     return std::string(ReadLines(folder.Write("list.txt", bytes)).status().message());

@@ -44,7 +44,7 @@ TEST(Reduced, ImagesAreReducedLikeForServing) {
   EXPECT_THAT(set->image(2).status().ToString(), HasSubstr("b/2.png: "));
 }
 
-TEST(Reduced, IsTheSetItselfIfTheModelDecodesFullImages) {
+TEST(Reduced, ReturnsTheOriginalSetIfTheModelDecodesFullImages) {
   ScratchFolder folder;
   folder.Write("a/1.png", GreyPng(9));
   folder.Write("b/1.png", GreyPng(9));

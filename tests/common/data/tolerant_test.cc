@@ -16,9 +16,9 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A folder with twelve images of the classes a (indices 0 to 5) and b (6 to 11). a/1, a/2 and b/5 are corrupt.
-class Tolerant : public ::testing::Test {
+class CorruptImageLimit : public ::testing::Test {
  protected:
-  Tolerant() {
+  CorruptImageLimit() {
     for (int i = 0; i < 12; ++i) {
       const bool corrupt = i == 1 || i == 2 || i == 11;
       const Image image{.width = 1, .height = 1, .channels = 1, .pixels = {uint8_t(i)}};
@@ -36,7 +36,7 @@ std::vector<int> Greys(const Dataset& data) {
   return greys;
 }
 
-TEST_F(Tolerant, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
+TEST_F(CorruptImageLimit, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
   for (const int threads : {1, 4}) {
     for (const bool cache : {true, false}) {
       CorruptImages corrupt;
@@ -55,7 +55,7 @@ TEST_F(Tolerant, CorruptImagesAreLeftOutWithAndWithoutTheCache) {
   }
 }
 
-TEST_F(Tolerant, AClassWithoutAnyReadableImageIsRefused) {
+TEST_F(CorruptImageLimit, AClassWithoutAnyReadableImageIsRefused) {
   for (const char* name : {"b/0.png", "b/1.png", "b/2.png", "b/3.png", "b/4.png"}) folder_.Write(name, "damaged");
   CorruptImages corrupt;
   const std::vector<int64_t> images = ImagesPerClass(*Open());
@@ -70,7 +70,7 @@ TEST_F(Tolerant, AClassWithoutAnyReadableImageIsRefused) {
   EXPECT_THAT(std::string(judged.message()), HasSubstr(File("b/4.png")));
 }
 
-TEST_F(Tolerant, AboveTheLimitTheErrorListsEachImageOnce) {
+TEST_F(CorruptImageLimit, AboveTheLimitTheErrorListsEachImageOnce) {
   CorruptImages corrupt;
   ASSERT_TRUE(LeaveOutCorrupt(Open(), 2, corrupt).ok());
   ASSERT_TRUE(CacheInMemory(Open(), 2, 1 << 20, &corrupt).ok())
@@ -91,7 +91,7 @@ TEST_F(Tolerant, AboveTheLimitTheErrorListsEachImageOnce) {
   }
 }
 
-TEST_F(Tolerant, UnreadableFilesAreListed) {
+TEST_F(CorruptImageLimit, UnreadableFilesAreListed) {
   std::filesystem::create_symlink("/nowhere/c.png", folder_.path() / "a/c.png");
   std::filesystem::permissions(folder_.path() / "b/0.png", std::filesystem::perms::none);
   const WithoutRights nobody;

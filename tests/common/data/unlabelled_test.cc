@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class Unlabelled : public ::testing::Test {
+class UnlabelledDataTest : public ::testing::Test {
  protected:
   UnlabelledImages Open(const std::string& source) const {
     auto opened = OpenUnlabelled(folder_.Path(source));
@@ -37,7 +37,7 @@ class Unlabelled : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-TEST_F(Unlabelled, AFolderHasTheImagesOfAllItsFoldersInOrder) {
+TEST_F(UnlabelledDataTest, AFolderHasTheImagesOfAllItsFoldersInOrder) {
   for (const char* name : {"set/b/2.png", "set/b/10.PNG", "set/a/x/1.png", "set/z.png", "set/.hidden/1.png"}) {
     folder_.Write(name, GreyPng(7));
   }
@@ -50,7 +50,7 @@ TEST_F(Unlabelled, AFolderHasTheImagesOfAllItsFoldersInOrder) {
   EXPECT_EQ(*opened.images->encoded(4), GreyPng(9));
 }
 
-TEST_F(Unlabelled, AListHasItsLinesInOrder) {
+TEST_F(UnlabelledDataTest, AListHasItsLinesInOrder) {
   folder_.Write("set/a b.png", GreyPng(1));
   folder_.Write("other.png", GreyPng(2));
   const std::string absolute = folder_.Path("other.png");
@@ -62,7 +62,7 @@ TEST_F(Unlabelled, AListHasItsLinesInOrder) {
   EXPECT_EQ(*opened.images->encoded(2), GreyPng(2));
 }
 
-TEST_F(Unlabelled, LinesWithBackslashesHaveTheNamesOfTheirFiles) {
+TEST_F(UnlabelledDataTest, LinesWithBackslashesHaveTheNamesOfTheirFiles) {
   folder_.Write("a/1.png", GreyPng(1));
   folder_.Write("\xE9.png", GreyPng(2));
   folder_.Write("list", "a\\1.png\n\\xe9.png\n");
@@ -76,7 +76,7 @@ TEST_F(Unlabelled, LinesWithBackslashesHaveTheNamesOfTheirFiles) {
   EXPECT_THAT(std::string(Fault("twice").message()), HasSubstr("a/1.png occurs twice"));
 }
 
-TEST_F(Unlabelled, AListForEvaluationsLosesItsLabels) {
+TEST_F(UnlabelledDataTest, AListForEvaluationsLosesItsLabels) {
   folder_.Write("a.png", GreyPng(1));
   folder_.Write("list.csv", "label,path\ncat,a.png\ndog,b.png\n");
   const UnlabelledImages opened = Open("list.csv");
@@ -84,7 +84,7 @@ TEST_F(Unlabelled, AListForEvaluationsLosesItsLabels) {
   EXPECT_EQ(*opened.images->encoded(0), GreyPng(1));
 }
 
-TEST_F(Unlabelled, AListNeedsNoColumnOfLabels) {
+TEST_F(UnlabelledDataTest, AListNeedsNoColumnOfLabels) {
   folder_.Write("one.csv", "image\na.png\nb b.png\n");
   folder_.Write("three.csv", "width,image,height\n3,a.png,4\n3,b b.png,4\n");
   folder_.Write("lines.jsonl", "{\"image\": \"a.png\"}\n{\"image\": \"b b.png\"}\n");
@@ -95,7 +95,7 @@ TEST_F(Unlabelled, AListNeedsNoColumnOfLabels) {
   EXPECT_THAT(std::string(Fault("empty.csv").message()), HasSubstr("empty.csv line 3: expected a path"));
 }
 
-TEST_F(Unlabelled, TarFilesHaveTheirImagesWithoutLabels) {
+TEST_F(UnlabelledDataTest, TarFilesHaveTheirImagesWithoutLabels) {
   folder_.Write("set/test-1.tar", TarMemberBytes("n/b.png", GreyPng(3)) + TarMemberBytes("n/b.cls", "1") + TarEnd());
   folder_.Write("set/train-0.tar", TarMemberBytes("z.png", GreyPng(1)) + TarMemberBytes("._z.png", "x") +
                                        TarMemberBytes("__MACOSX/z.png", "x") + TarMemberBytes("h.png", "", '1') +
@@ -111,14 +111,14 @@ TEST_F(Unlabelled, TarFilesHaveTheirImagesWithoutLabels) {
   }
 }
 
-TEST_F(Unlabelled, ATarFileThatChangedIsNotRead) {
+TEST_F(UnlabelledDataTest, ATarFileThatChangedIsNotRead) {
   folder_.Write("a.tar", TarMemberBytes("z.png", GreyPng(1)) + TarEnd());
   const UnlabelledImages opened = Open("a.tar");
   folder_.Write("a.tar", TarMemberBytes("y.png", GreyPng(1)) + TarMemberBytes("z.png", GreyPng(1)) + TarEnd());
   EXPECT_EQ(opened.images->encoded(0).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(Unlabelled, WhatHoldsNoImagesIsRefused) {
+TEST_F(UnlabelledDataTest, SourcesWithoutImagesAreRefused) {
   folder_.Write("empty/notes.txt", "");
   folder_.Write("empty.txt", "\n\n");
   folder_.Write("twice.txt", "a.png\nb.png\na.png\n");

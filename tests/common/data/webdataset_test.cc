@@ -142,7 +142,7 @@ TEST_F(WebDatasetTest, ACorruptImageIsNamedByShardAndKey) {
   EXPECT_THAT(std::string((*data)->image(0).status().message()), HasSubstr("train-0.tar: k: "));
 }
 
-TEST_F(WebDatasetTest, AShardThatChangesWhileItIsOpenIsAnError) {
+TEST_F(WebDatasetTest, AChangedOpenShardIsAnError) {
   Write("train-0.tar", Sample("a", 1, "0"));
   const auto data = Open(Split::kTrain);
   Write("train-0.tar", Sample("b", 1, "0") + Sample("a", 1, "0"));

@@ -34,7 +34,7 @@ def by_identity(documents):
     return {manifests.identity(one): without_labels_of_helm(one) for one in documents}
 
 
-class Same(unittest.TestCase):
+class Examples(unittest.TestCase):
     """A release "vitrine" in the namespace "vitrine" equals the overlay's objects in each field."""
 
     def check(self, overlay, documents):
@@ -47,17 +47,17 @@ class Same(unittest.TestCase):
                 self.maxDiff = None
                 self.assertEqual(charted[name], kustomized[name])
 
-    def test_cpu(self):
+    def test_cpu_example_equals_the_manifests(self):
         self.check("cpu", manifests.documents("helm/cpu"))
 
-    def test_gpu(self):
+    def test_gpu_example_equals_the_manifests(self):
         self.check("gpu", manifests.documents("helm/gpu"))
 
-    def test_gpu_mig(self):
+    def test_gpu_mig_values_equal_the_manifests(self):
         self.check("gpu-mig", chart.template(f"--values={chart.EXAMPLES / 'gpu.yaml'}", "--set=gpu=nvidia.com/mig-1g.10gb",
                                              "--set=resources.cpu=2,resources.memory=4Gi", "--set=autoscaling.max=7"))
 
-    def test_dashboards(self):
+    def test_dashboards_equal_the_files(self):
         maps = [one["data"] for one in manifests.documents("helm/keda", "ConfigMap") if "-dashboard-" in one["metadata"]["name"]]
         charted = {name: json.loads(text) for data in maps for name, text in data.items()}
         files = (manifests.ROOT / "deploy" / "grafana" / "dashboards").glob("*.json")
@@ -69,7 +69,7 @@ class Values(unittest.TestCase):
         self.schema = json.loads((chart.CHART / "values.schema.json").read_text())
         self.values = yaml.safe_load((chart.CHART / "values.yaml").read_text())
 
-    def test_the_page_has_the_table(self):
+    def test_the_page_has_the_table_of_values(self):
         page = chart.PAGE.read_text()
         self.assertEqual(page, chart.updated(page), "run script/kubernetes-check --update")
         for path, _, _ in chart.leaves(self.schema, self.values):
@@ -123,11 +123,11 @@ class Values(unittest.TestCase):
         self.assertIn("models.image or models.claim", chart.refusal("--set=image.repository=x"))
         self.assertEqual(chart.refusal(IMAGE), "")
 
-    def test_old_clusters_need_a_claim(self):
+    def test_old_clusters_need_a_volume_claim(self):
         self.assertIn("got v1.32.0: use models.claim", chart.refusal(IMAGE, "--kube-version=1.32.0"))
         self.assertEqual(chart.refusal(f"--values={chart.EXAMPLES / 'no-prometheus.yaml'}", "--kube-version=1.30.0"), "")
 
-    def test_names_stay_names(self):
+    def test_names_are_rendered_as_strings(self):
         """Names that YAML would read as numbers or truth values, and names that no Service may have."""
         values = ("--set-string=identity.tlsSecret=123,identity.tokensSecret=1e3,identity.clientCaSecret=0x1,models.claim=4,models.image=,"
                   "ingress.className=5,ingress.tlsSecret=6,image.tag=7")
@@ -140,11 +140,11 @@ class Values(unittest.TestCase):
         for name in ("123", "1abc", "my.rel"):
             self.assertIn(f"the release is called {name}", chart.refusal(IMAGE, release=name))
 
-    def test_numbers_of_the_command_line(self):
+    def test_numbers_on_the_command_line_are_accepted(self):
         """Helm gives the numbers in --set another type than the numbers in values.yaml."""
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
 
-    def test_flags_that_args_may_not_repeat(self):
+    def test_args_cannot_repeat_flags_of_the_chart(self):
         """`args` may not have a flag that the chart renders itself in any example."""
         text = chart.CHART.joinpath("templates/_check.tpl").read_text()
         refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
@@ -152,13 +152,13 @@ class Values(unittest.TestCase):
                     for pod in manifests.pods(name) for argument in pod.spec["containers"][0]["args"]}
         self.assertEqual(rendered - {"--trusted-proxies", "--otlp-endpoint"}, refused)
 
-    def test_grace_period(self):
+    def test_grace_period_covers_lame_duck_and_drain(self):
         documents = chart.template(IMAGE, "--set=shutdown.lameDuckSeconds=20,shutdown.drainSeconds=100")
         pod = next(one for one in documents if one["kind"] == "Deployment")["spec"]["template"]["spec"]
         self.assertLessEqual({"--lame-duck=20s", "--drain-deadline=100s"}, set(pod["containers"][0]["args"]))
         self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
-    def test_certificates_and_tokens(self):
+    def test_certificates_and_tokens_give_the_right_flags(self):
         """With certificates and tokens, a caller needs only one of them. By default, there is a policy only if there are
         tokens."""
         def flags(*arguments):
@@ -169,7 +169,7 @@ class Values(unittest.TestCase):
         self.assertEqual(flags("--set=identity.tokensSecret=k"),
                          ["optional", "/etc/vitrine-tokens/tokens", "/etc/vitrine-policy/policy.textproto"])
 
-    def test_other_values(self):
+    def test_other_values_reach_their_fields(self):
         """Values that no example sets are rendered into the right fields."""
         documents = chart.template(IMAGE, "--set=image.tag=next,pullSecrets[0].name=regcred,nodeSelector.pool=vision",
                                    "--set=tolerations[0].key=pool,replicas=1,networkPolicy.enabled=false",
@@ -190,7 +190,7 @@ class Values(unittest.TestCase):
 
 
 class Traffic(unittest.TestCase):
-    def test_canary(self):
+    def test_canary_routes_divide_the_traffic(self):
         """The weights add up to 100 %. The second Service is that of the other release. Each Service selects only the pods of
         its own release."""
         for kind in ("HTTPRoute", "GRPCRoute"):
@@ -203,7 +203,7 @@ class Traffic(unittest.TestCase):
                 self.assertEqual([where for where, labels in pods.items()
                                   if manifests.selects({"matchLabels": service["spec"]["selector"]}, labels)], [folder])
 
-    def test_a_name_has_one_route(self):
+    def test_each_host_name_has_one_route(self):
         http, grpc = (manifests.documents("helm/gateway", kind)[0]["spec"]["hostnames"] for kind in ("HTTPRoute", "GRPCRoute"))
         self.assertFalse(set(http) & set(grpc))
 
@@ -220,7 +220,7 @@ class ScaleToZero(unittest.TestCase):
         self.spec = manifests.documents("helm/keda", "ScaledObject")[0]["spec"]
         self.route = manifests.documents("helm/keda", "InterceptorRoute")[0]
 
-    def test_follows_the_autoscaler(self):
+    def test_scaling_equals_the_autoscaler(self):
         """The targets and the scaling behaviour equal those of the HorizontalPodAutoscaler."""
         file = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]
         push, busy, cpu = self.spec["triggers"]
@@ -231,7 +231,7 @@ class ScaleToZero(unittest.TestCase):
         self.assertEqual(push["metadata"]["interceptorRoute"], self.route["metadata"]["name"])
         self.assertEqual((self.spec["idleReplicaCount"], self.spec["minReplicaCount"]), (0, 1))
 
-    def test_the_interceptor_reaches_the_port(self):
+    def test_the_interceptor_targets_the_service_port(self):
         target = self.route["spec"]["target"]
         service = next(one for one in manifests.documents("helm/keda", "Service") if one["metadata"]["name"] == target["service"])
         port = next(one for one in service["spec"]["ports"] if one["name"] == target["portName"])
@@ -239,7 +239,7 @@ class ScaleToZero(unittest.TestCase):
         self.assertEqual(port["appProtocol"], "kubernetes.io/h2c")
         self.assertEqual(self.spec["scaleTargetRef"]["name"], manifests.documents("helm/keda", "Deployment")[0]["metadata"]["name"])
 
-    def test_no_alert_that_no_server_runs(self):
+    def test_scale_to_zero_omits_the_alert_for_absence(self):
         def alerts(folder):
             groups = manifests.documents(folder, "PrometheusRule")[0]["spec"]["groups"]
             return {rule["alert"] for group in groups for rule in group["rules"] if "alert" in rule}
@@ -247,7 +247,7 @@ class ScaleToZero(unittest.TestCase):
         self.assertFalse(alerts("helm/keda") - alerts("helm/cpu"))
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
-    def test_query(self):
+    def test_query_counts_only_servers_of_the_release(self):
         """The query gets series of two servers of the release, one server of another release, and one server in another
         namespace."""
         query = self.spec["triggers"][1]["metadata"]["query"]
@@ -269,7 +269,7 @@ class Notes(unittest.TestCase):
             documents = chart.template(f"--values={chart.EXAMPLES / example}.yaml", *arguments, chart=copy)
         return next(one["text"] for one in documents if one["kind"] == "Notes")
 
-    def test_name_the_way_of_each_client(self):
+    def test_notes_name_the_address_for_each_client(self):
         for example, has, lacks in (("plain", ("dns:///vitrine-headless.vitrine.svc:8500", "no TLS"), ("From outside", "Every client")),
                                     ("keda", ("interceptor-proxy.keda.svc:8080, by the name vitrine.example",), ("dns:///", "port-forward")),
                                     ("ingress", ("https://vitrine.example", "port-forward"), ("Gateway",)),
@@ -283,11 +283,11 @@ class Notes(unittest.TestCase):
 
 
 class Package(unittest.TestCase):
-    def test_lint(self):
+    def test_helm_lint_passes(self):
         said = chart.helm("lint", "--strict", chart.KUBERNETES, str(chart.CHART), IMAGE)
         self.assertEqual(said.returncode, 0, said.stdout + said.stderr)
 
-    def test_a_chart_without_its_links_is_refused(self):
+    def test_a_chart_without_its_symbolic_links_is_refused(self):
         """Flux and Windows omit symbolic links in a checkout."""
         for link, example in (("serving.textproto", "plain"), ("policy.textproto", "cpu"), ("prometheus-rule.yaml", "keda"),
                               ("autoscaler.yaml", "no-prometheus"), ("dashboards", "keda")):
@@ -298,7 +298,7 @@ class Package(unittest.TestCase):
                 shutil.rmtree(there) if there.is_dir() else there.unlink()
                 self.assertIn(f"lacks files/{link}", chart.refusal(f"--values={chart.EXAMPLES / example}.yaml", chart=copy))
 
-    def test_the_archive_of_a_release(self):
+    def test_the_release_archive_is_reproducible(self):
         """The archive differs from the folder only in the registry, and does not depend on the umask and the path."""
         archives = []
         for umask in (0o022, 0o077):

@@ -57,7 +57,7 @@ class Replicas(unittest.TestCase):
                                        f"--kubeconfig={config}", "--dry-run=server")
         return next(one for one in documents if one["kind"] == "Deployment")["spec"].get("replicas")
 
-    def test_are_kept(self):
+    def test_replicas_of_the_autoscaler_are_kept(self):
         live = {"/apis/apps/v1/namespaces/vitrine/deployments/vitrine-server": DEPLOYMENT}
         self.assertEqual(self.replicas("cpu", live), 6)
         self.assertEqual(self.replicas("fixed", live), 2)

@@ -48,7 +48,7 @@ class Server(unittest.TestCase):
                 if pod.kind != "ServingRuntime":
                     self.assertEqual({one["containerPort"] for one in container["ports"]}, listened(container))
 
-    def test_grace(self):
+    def test_grace_period_covers_the_shutdown(self):
         """preStop, lame duck, drain and the end of the process must all come before SIGKILL."""
         for pod in manifests.pods():
             container = manifests.container_of(pod, "/usr/bin/vitrine-server")
@@ -64,7 +64,7 @@ class Server(unittest.TestCase):
                 probe = container["readinessProbe"]
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
-    def test_a_slow_start_is_no_failure(self):
+    def test_the_progress_deadline_allows_a_slow_start(self):
         for folder in manifests.folders("Deployment"):
             spec = manifests.documents(folder, "Deployment")[0]["spec"]
             probe = spec["template"]["spec"]["containers"][0]["startupProbe"]
@@ -78,7 +78,7 @@ class Server(unittest.TestCase):
 
 
 class References(unittest.TestCase):
-    def test_selectors_match(self):
+    def test_selectors_match_existing_pods(self):
         """Deployments, services, budgets, policies and monitors select existing pods."""
         labels = {folder: [pod.metadata.get("labels", {}) for pod in manifests.pods(folder)] for folder in manifests.all_documents()}
         everywhere = [one for found in labels.values() for one in found]
@@ -110,14 +110,14 @@ class References(unittest.TestCase):
                                          [document["metadata"]["name"].removesuffix("-server")])
                         self.assertIn(spec["endpoints"][0]["port"], [port["name"] for port in found[0]["spec"]["ports"]])
 
-    def test_service_ports(self):
+    def test_service_ports_exist_in_pods(self):
         for folder in manifests.all_documents():
             names = {port["name"] for pod in manifests.pods(folder) for one in pod.containers() for port in one.get("ports", [])}
             for service in manifests.documents(folder, "Service"):
                 for port in service["spec"]["ports"]:
                     self.assertIn(port["targetPort"], names, f"{folder} {manifests.identity(service)}")
 
-    def test_config_maps_and_accounts_are_there(self):
+    def test_config_maps_and_accounts_exist(self):
         for folder in manifests.all_documents():
             maps = {one["metadata"]["name"] for one in manifests.documents(folder, "ConfigMap")}
             accounts = {one["metadata"]["name"] for one in manifests.documents(folder, "ServiceAccount")}
@@ -129,7 +129,7 @@ class References(unittest.TestCase):
                     if "serviceAccountName" in pod.spec:
                         self.assertIn(pod.spec["serviceAccountName"], accounts)
 
-    def test_network_policy(self):
+    def test_network_policy_allows_only_needed_ports(self):
         """Callers reach the gRPC port, and Prometheus reaches the metrics port. No pod reaches the health port, and the
         server connects to nothing."""
         for overlay in ("cpu", "gpu", "gpu-mig", "dev", "one-node"):
@@ -146,7 +146,7 @@ class References(unittest.TestCase):
 
 
 class Guide(unittest.TestCase):
-    def test_images_of_the_users_registry(self):
+    def test_the_guides_overlay_renames_all_images(self):
         """The overlay in the guide names the user's images of the server and of the models. This must hold with each overlay
         that can be its base."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
@@ -164,7 +164,7 @@ class Guide(unittest.TestCase):
 
 
 class Numbers(unittest.TestCase):
-    def test_budgets(self):
+    def test_disruption_budgets_allow_a_drain(self):
         """A disruption budget lets a node be drained. If there are several servers, it keeps one of them running."""
         for folder in manifests.folders("Deployment"):
             scalers = [*manifests.documents(folder, "HorizontalPodAutoscaler"), *manifests.documents(folder, "ScaledObject")]
@@ -176,7 +176,7 @@ class Numbers(unittest.TestCase):
                 self.assertGreaterEqual(gone, 1, "no node could be drained")
                 self.assertTrue(replicas == 1 or gone < replicas, "a drain could take every server")
 
-    def test_autoscaler(self):
+    def test_autoscaler_controls_the_replicas(self):
         folders = manifests.folders("HorizontalPodAutoscaler")
         self.assertGreaterEqual(len(folders), 7)
         for folder in folders:
@@ -186,7 +186,7 @@ class Numbers(unittest.TestCase):
             self.assertNotIn("replicas", deployment["spec"])
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
-    def test_first_metric_of_the_autoscaler_follows_the_load(self):
+    def test_first_autoscaler_metric_follows_the_load(self):
         """The time in the queue does not follow the load: it is near zero below the capacity and unbounded above it."""
         first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
         self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
@@ -197,7 +197,7 @@ class Numbers(unittest.TestCase):
         self.assertEqual([(one["containerResource"]["name"], one["containerResource"]["target"]["averageUtilization"])
                           for one in (others[-1], *cpu)], [("cpu", 80), ("cpu", 65)])
 
-    def test_processes_of_a_distributed_run(self):
+    def test_distributed_run_has_the_right_variables(self):
         """WORLD_SIZE is the number of pods, and MASTER_ADDR is the name of the first pod."""
         job = manifests.documents("jobs/training-distributed", "Job")[0]
         pod = next(manifests.pods("jobs/training-distributed"))
@@ -212,7 +212,7 @@ class Numbers(unittest.TestCase):
         self.assertIs(service["spec"]["publishNotReadyAddresses"], True)
         self.assertIn(int(variables["MASTER_PORT"]), [port["containerPort"] for port in pod.containers()[0]["ports"]])
 
-    def test_shards(self):
+    def test_shards_equal_the_pods_and_are_merged(self):
         """There are as many shards as pods, and the merge reads each shard."""
         job = manifests.documents("jobs/evaluation", "Job")[0]["spec"]
         arguments = manifests.arguments(next(manifests.pods("jobs/evaluation")).containers()[0])
@@ -223,7 +223,7 @@ class Numbers(unittest.TestCase):
         shards = [out.replace("$(SHARD)", str(index)) for index in range(job["completions"])]
         self.assertEqual([one for one in merge if one.startswith("/runs")], shards)
 
-    def test_table_of_the_guide(self):
+    def test_table_of_the_guide_has_the_pod_sizes(self):
         """docs/operations/kubernetes.md states the size of each pod."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         rows = dict(re.findall(r"^\| `([^`]+)` \| ([^|]+) \|", guide, re.M))
@@ -238,7 +238,7 @@ class Numbers(unittest.TestCase):
 
 
 class KServePolicy(unittest.TestCase):
-    def test_agrees_with_the_servers(self):
+    def test_kserve_policy_agrees_with_the_server_policy(self):
         """Pods that may reach the server may also reach KServe's pods, and clients may connect to the server and to KServe's
         pods."""
         def policies(folder):
@@ -254,7 +254,7 @@ class KServePolicy(unittest.TestCase):
 
 
 class Secrets(unittest.TestCase):
-    def test_no_secret_in_the_tree(self):
+    def test_manifests_contain_no_secret(self):
         """The user creates Secrets when deploying. The manifests have no Secret, no generator of one, and no text like
         a key."""
         for folder, documents in manifests.all_documents().items():

@@ -65,14 +65,14 @@ class Flags(unittest.TestCase):
             with self.subTest(where):
                 self.assertEqual(flags.faults(line), [])
 
-    def test_manifests(self):
+    def test_flags_in_manifests_exist(self):
         self.check(from_pods(), 8)
 
-    def test_patches(self):
+    def test_flags_in_patches_exist(self):
         self.check(from_kustomizations(), 1)
 
-    def test_compose(self):
+    def test_flags_in_compose_exist(self):
         self.check(from_compose(), 0)
 
-    def test_dockerfile(self):
+    def test_flags_in_the_dockerfile_exist(self):
         self.check(from_dockerfile(), 0)

@@ -51,11 +51,11 @@ def series(name, pod, step, **labels):
 
 
 class Monitoring(unittest.TestCase):
-    def test_rules_are_those_of_prometheus(self):
+    def test_rules_equal_those_of_prometheus(self):
         kept = yaml.safe_load(prometheus_rule.FILE.read_text())
         self.assertEqual(kept, prometheus_rule.made(), "run script/kubernetes-check --update")
 
-    def test_label_of_the_release(self):
+    def test_the_guides_overlay_labels_the_monitors(self):
         """The guide's overlay for kube-prometheus-stack labels the three objects that kube-prometheus-stack looks for, and
         nothing else."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
@@ -69,7 +69,7 @@ class Monitoring(unittest.TestCase):
         labelled = {one["kind"] for one in yaml.safe_load_all(said.stdout) if "release" in one["metadata"].get("labels", {})}
         self.assertEqual(labelled, {"ServiceMonitor", "PodMonitor", "PrometheusRule"})
 
-    def test_jobs_are_those_that_rules_know(self):
+    def test_jobs_match_those_in_the_rules(self):
         names = {one["relabelings"][0]["replacement"] for file in ("service-monitor", "pod-monitor")
                  for one in (lambda spec: spec.get("endpoints") or spec["podMetricsEndpoints"])(
                      yaml.safe_load((prometheus_rule.FILE.parent / f"{file}.yaml").read_text())["spec"])}
@@ -78,7 +78,7 @@ class Monitoring(unittest.TestCase):
             known.update(re.findall(r'job="([^"]+)"', file.read_text()))
         self.assertLessEqual(known, names)
 
-    def test_kserves_pods_are_scraped_at_the_port_of_metrics(self):
+    def test_kserve_pods_are_scraped_at_the_metrics_port(self):
         (pod,) = [one for one in manifests.pods("kserve")]
         (container,) = pod.containers()
         (endpoint,) = manifests.documents("kserve", "PodMonitor")[0]["spec"]["podMetricsEndpoints"]
@@ -99,7 +99,7 @@ class Monitoring(unittest.TestCase):
         for name in used:
             self.assertIn(re.sub(r"_(sum|count|bucket)$", "", name), documented)
 
-    def test_autoscaler_asks_for_what_the_adapter_makes(self):
+    def test_autoscaler_uses_the_adapters_metrics(self):
         metrics = yaml.safe_load(SCALER.read_text())["spec"]["metrics"]
         asked = [metric["pods"]["metric"]["name"] for metric in metrics if metric["type"] == "Pods"]
         self.assertEqual(asked, list(adapter_rules()))
@@ -110,14 +110,14 @@ class Monitoring(unittest.TestCase):
         self.assertEqual(promtool_says(query(name), series, {f'{{pod="{pod}"}}': value for pod, value in samples.items()}), "")
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
-    def test_query_of_busy_lanes(self):
+    def test_busy_lanes_query_gives_the_ratio_per_pod(self):
         """There are three pods: one at 40 %, an idle one, and one of another deployment."""
         self.check_query("vitrine_lanes_busy_ratio",
                          [{"series": f'vitrine_lanes_busy_ratio{{namespace="vitrine",pod="{pod}",instance="{pod}:8501"}}',
                            "values": f"{value}+0x20"} for pod, value in (("a", 0.4), ("b", 0), ("z", 1))], {"a": 0.4, "b": 0})
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
-    def test_query_of_expiry(self):
+    def test_expiry_query_gives_the_ratio_per_pod(self):
         """In the first pod all requests expire, the second gets only late requests, the third gets none."""
         self.check_query("vitrine_requests_expired_ratio",
                          [series("", "a", 40, code="DEADLINE_EXCEEDED"), series("", "a", 0, code="OK"),
@@ -127,7 +127,7 @@ class Monitoring(unittest.TestCase):
                           series("", "c", 0, code="OK"), series("expired_", "c", 0, stage="queue")], {"a": 1, "b": 0, "c": 0})
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
-    def test_query_of_refusals(self):
+    def test_shed_query_excludes_quota_rejections(self):
         """The first pod rejects everything, the second only requests beyond a caller's quota, the third gets no
         requests."""
         self.check_query("vitrine_requests_shed_ratio",
@@ -138,7 +138,7 @@ class Monitoring(unittest.TestCase):
                           series("", "c", 0, code="OK"), series("shed_", "c", 0, reason="wait"),
                           series("", "z", 1, code="OK"), series("shed_", "z", 1, reason="wait")], {"a": 1, "b": 0, "c": 0})
 
-    def test_a_run_is_one_instance_in_every_pod(self):
+    def test_relabeling_gives_the_instance_of_each_run(self):
         """Relabeling gives the right instance for pods of a Job, for pods of a PyTorchJob, and for other pods."""
         spec = yaml.safe_load((prometheus_rule.FILE.parent / "pod-monitor.yaml").read_text())["spec"]
         component, job = "app.kubernetes.io/component", "batch.kubernetes.io/job-name"

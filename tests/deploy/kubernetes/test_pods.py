@@ -28,7 +28,7 @@ def effective(pod, container, name):
 
 
 class Pods(unittest.TestCase):
-    def test_restricted(self):
+    def test_pods_meet_the_restricted_standard(self):
         """Pods meet the security standard "restricted", have a read-only root file system and no token of the API."""
         for pod in manifests.pods():
             with self.subTest(pod.where):
@@ -49,7 +49,7 @@ class Pods(unittest.TestCase):
                     self.assertEqual(effective(pod, container, "runAsUser"), 65532)
                     self.assertEqual(effective(pod, container, "seccompProfile"), {"type": "RuntimeDefault"})
 
-    def test_init_container_of_the_guide(self):
+    def test_the_guides_init_container_is_restricted(self):
         """A restricted namespace would admit the template for the training operator."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         template = re.search(r"(?ms)^```yaml\n(- name: init-pytorch\n.*?)^```", guide)[1]
@@ -60,7 +60,7 @@ class Pods(unittest.TestCase):
         self.assertEqual(own["capabilities"], {"drop": ["ALL"]})
         self.assertEqual(own["seccompProfile"], {"type": "RuntimeDefault"})
 
-    def test_resources(self):
+    def test_requests_equal_limits_with_whole_cores(self):
         """For every container, requests equal limits and cores are whole numbers. The pod is then Guaranteed and can
         get exclusive cores."""
         for pod in manifests.pods():
@@ -107,7 +107,7 @@ class Pods(unittest.TestCase):
                     self.assertNotEqual(tag, "latest")
                     self.assertEqual(pull, "IfNotPresent")
 
-    def test_volumes(self):
+    def test_volumes_mounts_and_claims_match(self):
         """Every mount has a volume, every volume is mounted, and every claim is in storage/."""
         claims = {one["metadata"]["name"] for one in manifests.documents("storage", "PersistentVolumeClaim")}
         for pod in manifests.pods():
@@ -121,7 +121,7 @@ class Pods(unittest.TestCase):
                     if "emptyDir" in volume:
                         self.assertIn("sizeLimit", volume["emptyDir"])
 
-    def test_no_volume_is_shared_by_nodes(self):
+    def test_pods_with_claims_share_a_node(self):
         """No claim is ReadWriteMany. Therefore all pods with claims, except those of the chart, must run on the same node."""
         for folder in manifests.all_documents():
             self.assertNotIn("ReadWriteMany", str(manifests.documents(folder)), folder)
@@ -134,7 +134,7 @@ class Pods(unittest.TestCase):
                 self.assertEqual(pod.metadata["labels"]["vitrine.claims"], "true")
                 self.assertEqual(pod.spec["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"], [term])
 
-    def test_paths_are_mounted(self):
+    def test_paths_of_commands_are_mounted(self):
         """Every absolute path in a command line is in a volume; if the program writes to it, the volume is writable."""
         for pod in manifests.pods():
             if pod.kind == "ServingRuntime":
@@ -152,7 +152,7 @@ class Pods(unittest.TestCase):
                         if name in ("--work", "--publish", "--out"):
                             self.assertTrue(mounts[mount], "read-only")
 
-    def test_who_may_write(self):
+    def test_volumes_are_writable_only_where_needed(self):
         """The server and its clients never write to the repository; trainers never write to data sets. A server's copy of a
         remote repository is used by its pod only."""
         found = 0

@@ -170,7 +170,7 @@ class Runs(unittest.TestCase):
             await_that(lambda: self.cluster.process.poll() is not None or self.cluster.probe(probe), 60, probe)
             self.assertIsNone(self.cluster.process.poll(), self.cluster.said())
 
-    def test_probes_from_start_to_end(self):
+    def test_probes_work_from_start_to_shutdown(self):
         """The server is ready and alive. After SIGTERM it is not ready but alive, so that no kubelet restarts it. It
         then ends with code 0."""
         cluster = self.cluster
@@ -196,7 +196,7 @@ class Runs(unittest.TestCase):
         self.assertGreaterEqual(time.monotonic() - begin, 5.9)
         self.assertLess(time.monotonic() - begin, cluster.pod.spec["terminationGracePeriodSeconds"])
 
-    def test_evaluation_and_merge(self):
+    def test_indexed_evaluation_can_be_merged(self):
         """Runs the eight pods of the Indexed Job and the merging pod, over TLS with a token."""
         cluster = self.cluster
         data = cluster.root / "data" / "cifar10"
@@ -228,7 +228,7 @@ class Runs(unittest.TestCase):
 
 @unittest.skipIf(flags.folder() is None, "the programs are not built")
 class RandomModel(unittest.TestCase):
-    def test_is_published_once_however_often_the_init_container_runs(self):
+    def test_repeated_init_containers_publish_once(self):
         # Reads the overlay's own file, without rendering it.
         deployment = yaml.safe_load((manifests.FOLDER / "overlays" / "dev" / "deployment.yaml").read_text())
         container, = deployment["spec"]["template"]["spec"]["initContainers"]

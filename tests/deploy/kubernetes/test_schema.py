@@ -41,13 +41,13 @@ def faults(document):
 
 
 class Schema(unittest.TestCase):
-    def test_every_object(self):
+    def test_every_object_matches_its_schema(self):
         for folder, documents in manifests.all_documents().items():
             for document in documents:
                 with self.subTest(f"{folder} {manifests.identity(document)}"):
                     self.assertEqual(faults_of(document), [])
 
-    def test_pods_inside_custom_resources(self):
+    def test_pods_in_custom_resources_match_the_schema(self):
         """Schemas of custom resources do not check pods, but Kubernetes' schema does."""
         custom = [pod for pod in manifests.pods() if pod.kind in ("PyTorchJob", "ServingRuntime")]
         self.assertTrue(custom)
@@ -57,7 +57,7 @@ class Schema(unittest.TestCase):
                             "template": {"metadata": pod.metadata, "spec": pod.spec}}
                 self.assertEqual(faults_of(document), [])
 
-    def test_names_and_labels(self):
+    def test_names_are_unique_and_labels_complete(self):
         for folder, documents in manifests.all_documents().items():
             seen = set()
             for document in documents:
@@ -83,7 +83,7 @@ class Files(unittest.TestCase):
         there = {file for file in manifests.FOLDER.rglob("*") if file.is_file() and file.suffix != ".json"}
         self.assertEqual(sorted(there - named), [])
 
-    def test_overlays(self):
+    def test_overlays_differ_as_documented(self):
         """Each overlay exists and differs from the others as documented. Pods contain no scripts of ours."""
         self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "gpu-mig", "dev", "one-node"})
         self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])

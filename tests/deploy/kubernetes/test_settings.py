@@ -21,19 +21,19 @@ def encode(message, file, text):
 
 @unittest.skipIf(shutil.which("protoc") is None, "texts are not parsed: there is no protoc (Debian: protobuf-compiler)")
 class Settings(unittest.TestCase):
-    def test_texts(self):
+    def test_settings_files_are_valid(self):
         self.assertEqual(encode("ServingConfig", "serving", SERVING.read_text()), "")
         self.assertEqual(encode("AccessPolicy", "access", POLICY.read_text()), "")
         self.assertIn("no field named", encode("AccessPolicy", "access", "callers { tokens: \"a\" }"))
 
-    def test_texts_of_the_chart(self):
+    def test_settings_of_the_chart_are_valid(self):
         policies = {one["data"]["policy.textproto"] for name in manifests.folders("ConfigMap") if name.startswith("helm/")
                     for one in manifests.documents(name, "ConfigMap") if "policy.textproto" in one["data"]}
         self.assertGreaterEqual(len(policies), 2)
         for policy in policies:
             self.assertEqual(encode("AccessPolicy", "access", policy), "")
 
-    def test_examples_of_the_guide(self):
+    def test_examples_of_the_guide_are_valid(self):
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         examples = re.findall(r"^```\n(models \{.*?)^```", guide, re.M | re.S)
         self.assertEqual(len(examples), 1)
@@ -44,7 +44,7 @@ class Settings(unittest.TestCase):
 
 
 class Policy(unittest.TestCase):
-    def test_methods_are_those_of_the_server(self):
+    def test_methods_exist_in_the_server(self):
         """The server does not start with a policy that names an unknown method."""
         known = set()
         for file in (manifests.ROOT / "proto").rglob("*.proto"):
@@ -59,7 +59,7 @@ class Policy(unittest.TestCase):
                 self.assertTrue(any(one == method or (method.endswith("/*") and one.startswith(method[:-1])) for one in known))
         self.assertFalse([method for method in asked if ".Admin/" in method or "/RepositoryModel" in method])
 
-    def test_roles_and_callers(self):
+    def test_roles_and_callers_are_defined_and_used(self):
         text = POLICY.read_text()
         roles = set(re.findall(r'^  name: "([^"]+)"', text, re.M))
         self.assertEqual(set(re.findall(r'roles: "([^"]+)"', text)), roles)

@@ -142,7 +142,7 @@ class Calibrate(unittest.TestCase):
         self.assertLess(fitted["calibrated"]["nll"], fitted["uncalibrated"]["nll"])
         self.assertIn(f"temperature {fitted['temperature']:.4f}", said)
 
-    def test_2_answers_say_it_by_every_way(self):
+    def test_2_answers_are_calibrated_over_every_protocol(self):
         self.assertFalse(json.loads(self.classify("--format", "json"))["unsure"], "not calibrated yet")
         before = json.loads(self.classify("--format", "json"))["predictions"]
         fitted = self.folder / "fit/calibration.json"
@@ -184,7 +184,7 @@ class Calibrate(unittest.TestCase):
     def classify(self, *more):
         return self.tool("vitrine", "classify", self.doubtful(), "--model", MODEL, "--top-k", "10", *more).stdout
 
-    def test_3_refusals_say_the_way_out(self):
+    def test_3_errors_give_the_remedy(self):
         for change, words in (({"weights_sha256": "0" * 64}, "name the version that was evaluated"),
                               ({"unsure_below": None}, "lower --sure-accuracy"), ({"temperature": "warm"}, "is not a calibration.json"),
                               ({"temperature": 30}, "0.05 to 20")):
@@ -195,7 +195,7 @@ class Calibrate(unittest.TestCase):
             self.assertEqual(done.returncode, 1, change)
             self.assertIn(words, done.stderr)
 
-    def test_4_shards_are_calibrated_once_merged(self):
+    def test_4_merged_shards_are_calibrated(self):
         for number in (1, 2):
             self.evaluate(f"part{number}", "--shard", f"{number}/2", "--calibrate", "--sure-accuracy", "0.9")
         subprocess.run([BIN / "vitrine", "eval", "merge", self.folder / "part1", self.folder / "part2", "--out",

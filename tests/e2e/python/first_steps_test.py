@@ -205,7 +205,7 @@ class FirstSteps(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"{line}\n{done.stdout[-3000:]}")
         print(f"{time.monotonic() - start:6.1f} s  {line}", flush=True)
 
-    def test_every_command_does_what_it_says(self):
+    def test_every_documented_command_works(self):
         for document, most in DOCUMENTS:
             found = list(commands(document, most))
             self.assertTrue(found, document)

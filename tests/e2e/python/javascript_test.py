@@ -82,7 +82,7 @@ class Examples(unittest.TestCase):
         return subprocess.run(["node", str(SOURCE / "client/examples/node/classify.mjs"), *map(str, arguments)],
                               capture_output=True, text=True, timeout=120)
 
-    def test_node_prints_the_guesses_and_saves_the_map(self):
+    def test_node_prints_predictions_and_saves_the_map(self):
         with tempfile.TemporaryDirectory() as folder:
             saved = pathlib.Path(folder) / "map.png"
             ran = self.node(self.url, MODEL, HORSE, saved)
@@ -91,7 +91,7 @@ class Examples(unittest.TestCase):
             self.assertEqual(saved.read_bytes(), base64.b64decode(self.expected["attention"][0]["png"]))
             self.assertTrue(saved.read_bytes().startswith(PNG))
 
-    def test_node_says_what_the_server_refused(self):
+    def test_node_prints_the_error_of_the_server(self):
         ran = self.node(self.url, "no-such-model", HORSE)
         self.assertEqual(ran.returncode, 1)
         self.assertIn("no-such-model", ran.stderr)
@@ -127,17 +127,17 @@ class Examples(unittest.TestCase):
         return html.unescape(re.search(r'role="alert">(.*?)</p>', document)[1])
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
-    def test_the_page_shows_guesses_and_map(self):
+    def test_the_page_shows_predictions_and_map(self):
         document = self.page(self.front(self.server.http), HORSE)
         self.assertEqual(re.findall(r"<li>(.*?)</li>", document), self.expected_lines())
         self.assertIn(f"data:image/png;base64,{self.expected['attention'][0]['png']}", document)
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
-    def test_the_page_shows_what_was_refused(self):
+    def test_the_page_shows_the_error(self):
         self.assertIn("not a JPEG", self.alert(self.page(self.front(self.server.http), SOURCE / "README.md")))
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
-    def test_a_page_of_another_origin_that_the_server_names(self):
+    def test_a_page_of_an_allowed_origin_works(self):
         front = self.front()
         server = oip_server.Server("--http-cors-origin", f"http://127.0.0.1:{front.server_port}")
         self.addCleanup(server.stop)
@@ -155,7 +155,7 @@ class Examples(unittest.TestCase):
         self.assertNotIn("<li>", stranger)
 
     @unittest.skipUnless(shutil.which("chromium"), "there is no chromium")
-    def test_a_page_of_another_origin_that_the_server_does_not_name(self):
+    def test_a_page_of_another_origin_is_refused(self):
         front = self.front()
         document = self.page(front, HORSE, server=self.url)
         self.assertIn("Failed to fetch", self.alert(document))

@@ -9,7 +9,7 @@ import oip_server
 from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, UNSURE_BELOW, class_of, encoded, pixels, words
 
 
-class Either:
+class OipClientCase:
     """Tests for either client, with a server per class. The subclass defines `module`, `codes`, `gzip`, `address`,
     `as_dict` and `set_text`."""
 
@@ -43,14 +43,14 @@ class Either:
         self.assertIn(code, str(caught.exception.status()))
         self.assertIn(sentence, caught.exception.message())
 
-    def test_compressed(self):
+    def test_compression_does_not_change_values(self):
         """Requests and answers compressed by tritonclient give the same values."""
         black = numpy.zeros((1, 32, 32, 3), dtype=numpy.uint8)
         plain = self.infer(black, "UINT8").as_numpy("probabilities")
         packed = self.infer(black, "UINT8", **self.gzip).as_numpy("probabilities")
         numpy.testing.assert_array_equal(packed, plain)
 
-    def test_health(self):
+    def test_health_of_server_and_models(self):
         self.assertTrue(self.client.is_server_live())
         self.assertTrue(self.client.is_server_ready())
         self.assertTrue(self.client.is_model_ready(MODEL))
@@ -58,7 +58,7 @@ class Either:
         self.assertFalse(self.client.is_model_ready(MODEL, "7"))
         self.assertFalse(self.client.is_model_ready("nobody"))
 
-    def test_metadata(self):
+    def test_metadata_of_server_and_model(self):
         about = self.as_dict(self.client.get_server_metadata())
         self.assertEqual(about["name"], "vitrine")
         self.assertIn("classification", about["extensions"])
@@ -73,7 +73,7 @@ class Either:
         self.assertEqual(config["max_batch_size"], 64)
         self.assertEqual(config["input"][0]["data_type"], "TYPE_STRING")
 
-    def test_encoded_picture(self):
+    def test_encoded_image_is_classified(self):
         for name in SURE:
             result = self.infer(encoded([name]), "BYTES")
             probabilities = result.as_numpy("probabilities")
@@ -83,14 +83,14 @@ class Either:
             exact = numpy.exp((logits - logits.max()) / TEMPERATURE)
             numpy.testing.assert_allclose(probabilities, exact / exact.sum(), rtol=1e-4)
 
-    def test_batch_is_each_picture(self):
+    def test_batch_equals_single_images(self):
         whole = self.infer(encoded(SURE), "BYTES", [("logits", {})]).as_numpy("logits")
         self.assertEqual(whole.shape, (len(SURE), 10))
         for row, name in zip(whole, SURE):
             alone = self.infer(encoded([name]), "BYTES", [("logits", {})]).as_numpy("logits")[0]
             numpy.testing.assert_allclose(row, alone, rtol=1e-3, atol=1e-3)
 
-    def test_classification(self):
+    def test_classification_returns_top_classes(self):
         result = self.infer(encoded(SURE), "BYTES", [("probabilities", {"class_count": 3}), ("logits", {})])
         best = result.as_numpy("probabilities")
         self.assertEqual(best.shape, (len(SURE), 3))
@@ -101,7 +101,7 @@ class Either:
             self.assertEqual([label for _, _, label in rows], [LABELS[index] for _, index, _ in rows])
             self.assertEqual(rows, sorted(rows, reverse=True))
 
-    def test_unsure(self):
+    def test_unsure_is_returned_on_request(self):
         """The output "unsure" has a bool for each image, if it is requested."""
         names = ["cat-chelsea.jpg", *SURE]
         result = self.infer(encoded(names), "BYTES", [("probabilities", {}), ("unsure", {})])
@@ -114,7 +114,7 @@ class Either:
         self.assertIsNone(alone.as_numpy("probabilities"))
         self.assertIsNone(self.infer(encoded(names), "BYTES").as_numpy("unsure"))
 
-    def test_pixels(self):
+    def test_pixel_formats_give_equal_logits(self):
         for name in SURE:
             image = pixels(name)
             bytes_, floats = image, (image / 255).astype(numpy.float32)
@@ -128,12 +128,12 @@ class Either:
             for other in answers[1:]:
                 numpy.testing.assert_allclose(other, answers[0], rtol=1e-3, atol=1e-3)
 
-    def test_request_id_and_version(self):
+    def test_request_id_and_version_are_returned(self):
         answer = self.as_dict(self.infer(encoded(SURE[:1]), "BYTES", request_id="frame 7",
                                          model_version="2").get_response())
         self.assertEqual((answer["id"], answer["model_name"], answer["model_version"]), ("frame 7", MODEL, "2"))
 
-    def test_attention(self):
+    def test_attention_maps_are_returned(self):
         image = self.module.InferInput("image", [1, 1], "BYTES")
         image.set_data_from_numpy(encoded(SURE[:1]))
         requested = self.module.InferRequestedOutput("attention")
@@ -148,7 +148,7 @@ class Either:
         with self.assertRaisesRegex(InferenceServerException, "SPELL"):
             self.client.infer(ATTENTIVE, [image], outputs=[requested])
 
-    def test_embedding(self):
+    def test_embedding_can_be_normalized(self):
         image = self.module.InferInput("image", [len(SURE), 1], "BYTES")
         image.set_data_from_numpy(encoded(SURE))
         requested = self.module.InferRequestedOutput("embedding")
@@ -161,7 +161,7 @@ class Either:
         self.assertGreater(abs(lengths - 1).max(), 0.1)
         numpy.testing.assert_allclose(unit, plain / lengths, rtol=1e-5, atol=1e-7)
 
-    def test_refusals(self):
+    def test_errors_have_the_right_code(self):
         picture = encoded(SURE[:1])
         invalid, missing = self.codes["INVALID_ARGUMENT"], self.codes["NOT_FOUND"]
         self.refused(missing, "nobody", picture, "BYTES", model="nobody")
@@ -172,7 +172,7 @@ class Either:
         batch[2, 0] = batch[2, 0][:200]
         self.refused(invalid, "", batch, "BYTES")
 
-    def test_repository_index(self):
+    def test_repository_index_lists_models(self):
         index = self.as_dict(self.client.get_model_repository_index())
         rows = index if isinstance(index, list) else index["models"]
         states = {row["name"]: (row["version"], row["state"]) for row in rows}

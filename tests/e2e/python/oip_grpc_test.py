@@ -14,11 +14,11 @@ from google.protobuf import descriptor_pb2, json_format
 from tritonclient.grpc import model_config_pb2, service_pb2
 from tritonclient.utils import InferenceServerException
 
-from oip_client_case import Either
+from oip_client_case import OipClientCase
 from oip_pictures import CIFAR, MODEL, SURE, class_of, encoded, pixels, words
 
 
-class Grpc(Either, unittest.TestCase):
+class Grpc(OipClientCase, unittest.TestCase):
     module = tritonclient.grpc
     codes = {name: f"StatusCode.{name}" for name in ("INVALID_ARGUMENT", "NOT_FOUND")}
     gzip = {"compression_algorithm": "gzip"}
@@ -35,7 +35,7 @@ class Grpc(Either, unittest.TestCase):
     def set_truth(self, output, name, truth):
         output._get_tensor().parameters[name].bool_param = truth
 
-    def test_answers_larger_than_clients_take(self):
+    def test_answers_above_the_clients_limit_are_refused(self):
         """The server rejects a request whose answer is above gRPC's default receive limit. The error names the option
         to raise."""
         large = io.BytesIO()  # an image with the model's maximum number of tokens
@@ -75,7 +75,7 @@ class Grpc(Either, unittest.TestCase):
         self.assertTrue(answers[0].parameters["triton_final_response"].bool_param)
         self.assertNotIn("triton_final_response", answers[1].parameters)
 
-    def test_typed_contents(self):
+    def test_typed_contents_are_accepted(self):
         """Sends values in `contents`, which tritonclient never uses."""
         stub = self.client._client_stub
         floats = (pixels(SURE[1]) / 255).astype(numpy.float32)
@@ -92,7 +92,7 @@ class Grpc(Either, unittest.TestCase):
         tensor.contents.bytes_contents.append((CIFAR / SURE[0]).read_bytes())
         self.assertEqual(len(stub.ModelInfer(request).outputs), 2)
 
-    def test_stream(self):
+    def test_stream_answers_each_request(self):
         answers, come = [], threading.Event()
 
         def take(result, error):
@@ -140,7 +140,7 @@ class Grpc(Either, unittest.TestCase):
         self.assertEqual(inferences, requests)
         self.assertLess(executions, requests, "no two of them were computed together")
 
-    def test_names_and_numbers_are_the_protocols(self):
+    def test_names_and_numbers_equal_the_protocol(self):
         """Every message, field, enum value and method of ours equals the public one."""
         ours = descriptor_pb2.FileDescriptorSet()
         ours.ParseFromString((pathlib.Path(os.environ["VITRINE_BUILD"]) / "gen" / "inference.binpb").read_bytes())

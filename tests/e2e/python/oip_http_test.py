@@ -11,11 +11,11 @@ import unittest
 import numpy
 import tritonclient.http
 
-from oip_client_case import Either
+from oip_client_case import OipClientCase
 from oip_pictures import CIFAR, LABELS, MODEL, SURE, encoded, pixels
 
 
-class Http(Either, unittest.TestCase):
+class Http(OipClientCase, unittest.TestCase):
     module = tritonclient.http
     codes = {"INVALID_ARGUMENT": "400", "NOT_FOUND": "404"}
     gzip = {"request_compression_algorithm": "gzip"}
@@ -40,7 +40,7 @@ class Http(Either, unittest.TestCase):
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
 
-    def test_json_data(self):
+    def test_json_data_is_accepted_and_returned(self):
         """Sends values as nested and flat JSON, and reads the answer as JSON."""
         image = pixels(SURE[1])
         for data in (image.tolist(), image.ravel().tolist()):
@@ -56,7 +56,7 @@ class Http(Either, unittest.TestCase):
         self.assertEqual((status, answer["id"]), (200, "a"))
         self.assertEqual(LABELS[numpy.argmax(answer["outputs"][0]["data"])], "horse")
 
-    def test_binary_and_json_answers(self):
+    def test_answers_can_be_binary_or_json(self):
         for binary in (True, False):
             result = self.infer(encoded(SURE[:2]), "BYTES", [("logits", {"binary_data": binary})])
             self.assertEqual("data" in result.get_response()["outputs"][0], not binary)

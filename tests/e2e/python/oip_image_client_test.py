@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the calls of Triton's image clients on tensor views of every bundled model: metadata and configuration, a
-tensor with their scaling, and classes as texts. Run by script/test-oip-clients."""
+"""Tests the tensor views of every bundled model with the calls of Triton's image clients: metadata and configuration, a
+tensor in the scaling of these clients, and classes as texts. Run by script/test-oip-clients."""
 
 import functools
 import queue
@@ -99,7 +99,7 @@ class ImageClients(unittest.TestCase):
                 for batch in (names[:1], names[:3], names * 2):
                     yield model, view, batch
 
-    def test_asynchronously(self):
+    def test_asynchronous_requests_are_answered(self):
         for protocol, client in self.clients.items():
             asked, done = [], queue.Queue()
             for model, view, names in self.each():
@@ -120,7 +120,7 @@ class ImageClients(unittest.TestCase):
                 else:
                     self.check(each[0].get_result(), *each[1:])
 
-    def test_on_a_stream(self):
+    def test_stream_requests_are_answered(self):
         client, asked, done = self.clients["grpc"], [], queue.Queue()
         client.start_stream(lambda result, error: done.put((result, error)))
         for model, view, names in self.each():

@@ -59,27 +59,27 @@ class KServe(unittest.IsolatedAsyncioTestCase):
         self.client = await self.enterAsyncContext(InferenceGRPCClient(self.server.grpc))
         self.rest = await self.enterAsyncContext(InferenceRESTClient(RESTConfig(protocol="v2")))
 
-    async def test_grpc_takes_values_as_the_client_packs_them(self):
+    async def test_grpc_accepts_raw_values(self):
         for name in SURE:
             for data, datatype in forms(name):
                 with self.subTest(name=name, datatype=datatype):
                     self.assertEqual(labels(await self.client.infer(request(data, datatype))), [class_of(name)])
 
-    async def test_grpc_takes_typed_values(self):
+    async def test_grpc_accepts_typed_values(self):
         """This client converts BYTES to text, so it cannot send image files."""
         for data, datatype in forms(SURE[1])[1:]:
             with self.subTest(datatype=datatype):
                 answer = await self.client.infer(request(data, datatype, binary=False))
                 self.assertEqual(labels(answer), [class_of(SURE[1])])
 
-    async def test_rest_takes_values_as_the_client_packs_them(self):
+    async def test_rest_accepts_packed_values(self):
         for name in SURE:
             for data, datatype in forms(name):
                 with self.subTest(name=name, datatype=datatype):
                     answer = await self.rest.infer(f"http://{self.server.http}", request(data, datatype), model_name=MODEL)
                     self.assertEqual(labels(answer), [class_of(name)])
 
-    async def test_batch_with_an_id(self):
+    async def test_batch_returns_its_id(self):
         answer = await self.client.infer(request(encoded(SURE), "BYTES", request_id="frame 7", outputs=("logits", "probabilities")))
         self.assertEqual((answer.id, answer.model_name, answer.model_version), ("frame 7", MODEL, "2"))
         self.assertEqual(labels(answer), [class_of(name) for name in SURE])

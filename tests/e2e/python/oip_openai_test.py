@@ -30,13 +30,13 @@ class OpenAi(unittest.TestCase):
     def create(self, **arguments):
         return self.client.embeddings.create(model=MODEL, **arguments)
 
-    def test_models(self):
+    def test_models_are_listed_and_described(self):
         self.assertEqual([each.id for each in self.client.models.list()], [MODEL, "kv-pos-mnist"])
         model = self.client.models.retrieve(MODEL)
         self.assertEqual((model.id, model.object, model.owned_by), (MODEL, "model", "vitrine"))
         self.assertGreater(model.created, 1_700_000_000)
 
-    def test_one_and_several(self):
+    def test_one_and_several_images_are_embedded(self):
         alone = self.create(input=text_of(SURE[0]))
         self.assertEqual((alone.object, alone.model, len(alone.data)), ("list", MODEL, 1))
         self.assertAlmostEqual(float(numpy.linalg.norm(alone.data[0].embedding)), 1, places=5)
@@ -48,14 +48,14 @@ class OpenAi(unittest.TestCase):
         for each in several.data:
             self.assertEqual((each.object, each.model, each.version, each.weights_sha256), ("embedding", MODEL, 2, digest))
 
-    def test_both_formats_are_the_same_numbers(self):
+    def test_both_encodings_give_equal_numbers(self):
         numbers = self.create(input=text_of(SURE[0]), encoding_format="float").data[0].embedding
         packed = self.create(input=text_of(SURE[0]), encoding_format="base64").data[0].embedding
         values = numpy.frombuffer(base64.b64decode(packed), "<f4")
         numpy.testing.assert_array_equal(numpy.array(numbers, numpy.float32), values)
         self.assertEqual(self.create(input=text_of(SURE[0])).data[0].embedding, [float(value) for value in values])
 
-    def test_what_is_not_openais(self):
+    def test_extensions_of_openai_work(self):
         whole = self.create(input=text_of(SURE[0]), extra_body={"normalize": False, "feature": "mean", "version": "stable"})
         plain = numpy.array(whole.data[0].embedding)
         self.assertGreater(abs(numpy.linalg.norm(plain) - 1), 0.1)

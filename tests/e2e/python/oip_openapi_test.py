@@ -60,10 +60,10 @@ class OpenApi(unittest.TestCase):
         jsonschema.Draft202012Validator({**schema, "components": self.document["components"]}).validate(answer)
         return answer
 
-    def test_the_document_is_one(self):
+    def test_the_document_is_valid_openapi(self):
         openapi_spec_validator.validate(self.document)
 
-    def test_answers_of_v1(self):
+    def test_v1_answers_match_the_document(self):
         classify = f"/v1/models/{MODEL}:classify"
         self.check("GET", "/v1/models", 200)
         self.check("POST", classify, 200, PICTURE)
@@ -76,7 +76,7 @@ class OpenApi(unittest.TestCase):
         self.check("POST", "/v1/models/nobody:classify", 404, PICTURE)
         self.check("POST", classify + "?deadline=1ns", 504, PICTURE)
 
-    def test_embeddings(self):
+    def test_embeddings_match_the_document(self):
         picture = base64.b64encode(PICTURE).decode()
         for body in ({"model": MODEL, "input": picture}, {"model": MODEL, "input": [picture] * 2, "encoding_format": "base64",
                                                           "version": 2, "feature": "mean", "normalize": False, "user": None}):
@@ -87,7 +87,7 @@ class OpenApi(unittest.TestCase):
         self.check("POST", "/v1/embeddings", 400, b"{}")
         self.check("POST", "/v1/embeddings", 404, json.dumps({"model": "nobody", "input": picture}))
 
-    def test_answers_of_v2(self):
+    def test_v2_answers_match_the_document(self):
         self.check("GET", "/v2", 200)
         self.check("GET", "/v2/health/live", 200)
         self.check("GET", "/v2/health/ready", 200)
@@ -102,14 +102,14 @@ class OpenApi(unittest.TestCase):
         self.check("POST", f"/v2/models/{MODEL}/infer", 400, b"{")
         self.check("GET", "/v2/models/nobody", 404)
 
-    def test_models_and_the_status(self):
+    def test_models_and_status_match_the_document(self):
         self.check("GET", "/v1/models", 200)
         self.check("GET", f"/v1/models/{MODEL}", 200)
         self.check("GET", f"/v1/models/{MODEL}/versions/2", 200)
         self.check("GET", "/v1/models/nobody", 404)
         self.check("GET", "/v1/status", 200)
 
-    def test_the_parameters_are_those_that_are_taken(self):
+    def test_documented_parameters_are_those_accepted(self):
         refusal = self.check("POST", f"/v1/models/{MODEL}:classify?nothing=1", 400, PICTURE)["error"]
         taken = re.split(r",? and |, ", refusal.split("valid parameters are ")[1])
         described = [self.resolve(each) for each in self.operation("POST", f"/v1/models/{MODEL}:classify")["parameters"]]

@@ -39,7 +39,7 @@ class Operated(unittest.TestCase):
         self.assertEqual(caught.exception.status(), "StatusCode.NOT_FOUND")
         self.assertIn("RepositoryModelLoad", operated.log.read_text())
 
-    def test_tokens(self):
+    def test_tokens_are_required(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         tokens = pathlib.Path(folder.name) / "tokens"

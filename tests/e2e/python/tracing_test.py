@@ -31,7 +31,7 @@ STAGES = ["queue", "decode", "compute", "encode"]
 
 class Tracing(unittest.TestCase):
     def start(self, endpoint, *arguments):
-        """Starts a server that sends its spans to `collector`, and waits for its model."""
+        """Starts a server that sends its spans to `endpoint`, and waits for its model."""
         server = oip_server.Server("--otlp-endpoint", endpoint, *arguments)
         self.addCleanup(server.stop)
         client = tritonclient.grpc.InferenceServerClient(server.grpc)
@@ -85,7 +85,7 @@ class Tracing(unittest.TestCase):
         self.assertLessEqual(last, whole.end_time_unix_nano)
         return whole, stages
 
-    def test_spans_of_a_call(self):
+    def test_a_call_is_exported_with_its_stages(self):
         collector, server = self.collect()
         subprocess.run([pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine", "classify", str(PICTURE), "--server", server.grpc,
                         "--model", MODEL, "--traceparent", SAMPLED], check=True, capture_output=True, timeout=60)
@@ -113,7 +113,7 @@ class Tracing(unittest.TestCase):
         self.await_count(server, "vitrine_spans_exported_total", 5)
         self.assertEqual(self.count(server, "vitrine_spans_dropped_total"), 0)
 
-    def test_spans_over_http_and_of_refusals(self):
+    def test_http_calls_and_errors_are_exported(self):
         collector, server = self.collect()
         self.assertEqual(self.post(server, SAMPLED), 200)
         self.assertEqual(self.post(server, SAMPLED, model="nobody"), 404)
@@ -151,7 +151,7 @@ class Tracing(unittest.TestCase):
                             <= call.end_time_unix_nano)
         return call
 
-    def test_a_call_with_several_pictures_is_one_span_of_the_server(self):
+    def test_a_call_with_several_images_is_one_server_span(self):
         collector, server = self.collect()
         self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, request_id="frames")
         call = self.check_call(collector.await_spans(16), 3)
@@ -163,7 +163,7 @@ class Tracing(unittest.TestCase):
         call = self.check_call(collector.await_spans(27)[16:], 2)
         self.assertEqual((call.name, attributes(call)["http.response.status_code"]), ("POST /v2/models/{model}/infer", 200))
 
-    def test_a_refused_picture_is_told_of_the_call(self):
+    def test_a_refused_image_marks_the_calls_span(self):
         collector, server = self.collect()
         with self.assertRaises(tritonclient.utils.InferenceServerException):
             self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, timeout=1)  # a microsecond
@@ -182,7 +182,7 @@ class Tracing(unittest.TestCase):
         file.write_text(file.read_text() + (folder / "certificate").read_text())
         return file
 
-    def test_over_tls(self):
+    def test_spans_are_exported_over_tls(self):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
         right, other = self.certificate(folder, "IP:127.0.0.1"), self.certificate(folder, "DNS:collector.test")
         for file, trusted, reason in ((right, right, ""), (right, other, "self-signed certificate"), (other, other, "IP address mismatch")):
@@ -200,7 +200,7 @@ class Tracing(unittest.TestCase):
                 else:
                     collector.await_spans(5)
 
-    def test_headers_for_the_collector(self):
+    def test_headers_are_sent_to_the_collector(self):
         collector = Collector()
         self.addCleanup(collector.stop)
         file = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory())) / "headers"
@@ -212,7 +212,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual((collector.metadata[0]["authorization"], collector.metadata[0]["x-team"]),
                          ("Bearer of-spans", "vision"))
 
-    def test_the_log_names_the_span(self):
+    def test_the_log_has_the_span_id(self):
         collector, server = self.collect("--log-requests", "all", "--log-format", "json")
         self.assertEqual(self.post(server, SAMPLED), 200)
         whole = collector.await_spans(5)[0]

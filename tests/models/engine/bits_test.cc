@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that an engine computes the same bits for an image alone and in any batch and order, with other threads
-// running, and with any other outputs requested. Covers every form of every family on every path of this CPU.
+// Checks that an engine computes the same bits for an image in any batch and order, while other threads run, and while
+// other outputs are requested. Covers the small models of every family on every path of this CPU.
 #include <gtest/gtest.h>
 
 #include <tuple>
@@ -16,14 +16,14 @@ constexpr int kBatches = 20;  // fewer, since sanitizers are slow; a sanitizer f
 constexpr int kBatches = 60;  // three of these batches run on teams, of two, three and four threads
 #endif
 
-class Bits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
+class EngineBits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
 
-TEST_P(Bits, DependOnTheImageAlone) {
+TEST_P(EngineBits, DependOnlyOnTheImage) {
   const auto& [form, path] = GetParam();
   Company(form, path, /*images=*/8).ExpectChangesNothing({.batches = kBatches, .most_images = 12, .team_every = 20});
 }
 
-INSTANTIATE_TEST_SUITE_P(Forms, Bits,
+INSTANTIATE_TEST_SUITE_P(Forms, EngineBits,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(EnginePaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 

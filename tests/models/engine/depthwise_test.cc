@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(, EngineDepthwise, ::testing::ValuesIn(AllConvolutions(
 
 // Covers narrow grids, so that blocks of cells end at every column. Also covers convolutions with and without fused
 // steps.
-TEST_P(EngineDepthwise, IsThatOfTheFormula) {
+TEST_P(EngineDepthwise, AgreesWithTheFormula) {
   constexpr int64_t kRows = 3, kChannels = 21, kGap = 2;
   for (int64_t columns = 1; columns <= 13; ++columns) {
     Matrix<float> x(kRows * columns, kChannels, kGap, NAN), residual(kRows * columns, kChannels, 5, NAN);

@@ -49,7 +49,7 @@ class EngineFloatMode : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, EngineFloatMode, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// Returns the result of `compute` under the control word `set`, and expects that `compute` leaves it unchanged.
+// Returns the result of `compute` under the control word `set`, and expects that `compute` keeps that word.
 template <class Compute>
 std::vector<float> Under(Control set, const Compute& compute) {
   const Control before = Get();
@@ -61,8 +61,8 @@ std::vector<float> Under(Control set, const Compute& compute) {
   return result;
 }
 
-// x is multiplied by 1e-25, 1e-14 and 1e38. The product would be x / 10, but the intermediate value is denormal.
-TEST_P(EngineFloatMode, DenormalsOnTheWayAreZeroForEveryCaller) {
+// Multiplies x by 1e-25, 1e-14 and 1e38. The result is not x / 10, but 0, because an intermediate value is denormal.
+TEST_P(EngineFloatMode, DenormalIntermediatesAreZeroForEveryCaller) {
   program::Builder b(1);
   program::Value x = b.Linear("small", b.MeanTokens(b.Patchify(1)), 1, /*bias=*/false);
   x = b.Linear("denormal", x, 1, /*bias=*/false);

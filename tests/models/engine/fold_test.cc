@@ -9,21 +9,21 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(Fold, WhatStoodBeforeIsScaledByColumnOfInputs) {
+TEST(Fold, FoldBeforeScalesInputColumns) {
   LinearWeights weights{.weight = {1, 2, 3, 4}, .bias = {10, 20}};
   weights.FoldBefore(std::vector<float>{2, 3}, std::vector<float>{5, 7});
   EXPECT_THAT(weights.weight, ElementsAre(2, 6, 6, 12));
   EXPECT_THAT(weights.bias, ElementsAre(10 + 5 + 14, 20 + 15 + 28));
 }
 
-TEST(Fold, WhatFollowsIsScaledByRowOfOutputs) {
+TEST(Fold, FoldAfterScalesOutputRows) {
   LinearWeights weights{.weight = {1, 2, 3, 4}, .bias = {10, 20}};
   weights.FoldAfter(std::vector<float>{2, 3}, std::vector<float>{5, 7});
   EXPECT_THAT(weights.weight, ElementsAre(2, 4, 9, 12));
   EXPECT_THAT(weights.bias, ElementsAre(25, 67));
 }
 
-TEST(Fold, BatchNormIsAFactorAndATerm) {
+TEST(Fold, BatchNormBecomesScaleAndShift) {
   const ColumnAffine affine = AffineOfBatchNorm(std::vector<float>{6}, std::vector<float>{1}, std::vector<float>{5},
                                                 std::vector<float>{8}, /*epsilon=*/1);
   EXPECT_THAT(affine.scale, ElementsAre(2));   // 6 / sqrt(8 + 1)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which operators may run in a narrow precision, and which operators the search keeps in fp32 next.
+// Tests which operators may run in bf16 or int8, and which operators the search keeps in fp32 next.
 #include "models/engine/kept_layers.h"
 
 #include <gmock/gmock.h>
@@ -51,7 +51,7 @@ TEST(NarrowableOperators, NamesEveryProductOfEveryFamilyOnce) {
 
 // Operators that are computed as one matrix product must be in one group, because the engine checks only the first
 // operator.
-TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
+TEST(NarrowableOperators, OperatorsOfOneProductAreOneGroup) {
   int stems = 0, shared = 0;
   for (const SmallForm& form : SmallForms()) {
     const ModelDescription model = *ModelDescription::Make(form.config);
@@ -76,16 +76,16 @@ TEST(NarrowableOperators, WhatSharesAProductIsOneGroup) {
   EXPECT_GT(shared, 0);
 }
 
-TEST(SortByError, GoesByErrorAndThenByTheProgram) {
+TEST(SortByError, OrdersByErrorAndThenByProgramOrder) {
   EXPECT_THAT(SortByError(std::vector<double>{0.1, 0.3, 0.1, 0.2}), ElementsAre(1, 3, 0, 2));
   EXPECT_THAT(SortByError(std::vector<double>{}), IsEmpty());
 }
 
-TEST(SortByError, WhatIsNoNumberIsTheWorst) {
+TEST(SortByError, NanCountsAsTheLargestError) {
   EXPECT_THAT(SortByError(std::vector<double>{0.5, kNotANumber, 0.7}), ElementsAre(1, 2, 0));
 }
 
-TEST(KeepNext, DoublesUpToTheMost) {
+TEST(KeepNext, DoublesUpToTheMaximum) {
   std::vector<size_t> kept = {0};
   while (kept.back() < 11) kept.push_back(KeepNext(kept.back(), 11));
   EXPECT_THAT(kept, ElementsAre(0, 1, 2, 4, 8, 11));
@@ -93,7 +93,7 @@ TEST(KeepNext, DoublesUpToTheMost) {
   EXPECT_EQ(KeepNext(0, 0), 0u);
 }
 
-TEST(OperatorsAt, AreThoseOfTheGroups) {
+TEST(OperatorsAt, ReturnsTheOperatorsOfTheGroups) {
   const std::vector<OperatorGroup> groups = {{"stem.0", "stem.1"}, {"qkv"}, {"fc1"}};
   EXPECT_THAT(OperatorsAt(groups, std::vector<size_t>{2, 0}), ElementsAre("fc1", "stem.0", "stem.1"));
   EXPECT_THAT(OperatorsAt(groups, std::vector<size_t>{}), IsEmpty());
@@ -101,7 +101,7 @@ TEST(OperatorsAt, AreThoseOfTheGroups) {
   EXPECT_THAT(OperatorsExcept(groups, 0), ElementsAre("fc1", "qkv"));
 }
 
-TEST(RelativeError, IsInPartsOfWhatItIsComparedWith) {
+TEST(RelativeError, IsRelativeToTheReference) {
   using Floats = std::vector<float>;
   EXPECT_DOUBLE_EQ(RelativeError(Floats{3, 4}, Floats{3, 4}), 0);
   EXPECT_DOUBLE_EQ(RelativeError(Floats{3, 5}, Floats{3, 4}), 0.2);

@@ -43,7 +43,7 @@ class EngineKernels : public ::testing::TestWithParam<cpu::CpuPath> {
 INSTANTIATE_TEST_SUITE_P(, EngineKernels, ::testing::ValuesIn(cpu::SupportedPaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
+TEST_P(EngineKernels, AProductWithFusedStepsAgreesWithTheFormula) {
   for (const int64_t rows : {1, 2, 7, 14, 15, 29}) {
     for (const int64_t outputs : {1, 10, 16, 17, 32, 40, 65}) {
       for (const Activation activation :
@@ -74,7 +74,7 @@ TEST_P(EngineKernels, AProductWithAllThatFollowsIsThatOfTheFormula) {
 }
 
 // The bits of a row do not depend on the tile that contains the row.
-TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
+TEST_P(EngineKernels, BitsOfAProductRowDoNotDependOnOtherRows) {
   constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
   a.FillWithNoise(1);
@@ -92,7 +92,7 @@ TEST_P(EngineKernels, ARowOfAProductIsTheSameBitsInAnyCompany) {
   }
 }
 
-TEST_P(EngineKernels, AResidualMayBeTheResult) {
+TEST_P(EngineKernels, TheResidualMayAliasTheResult) {
   Matrix<float> a(5, 8), weight(20, 8), apart(5, 20), y(5, 20);
   a.FillWithNoise(1);
   weight.FillWithNoise(2);
@@ -106,7 +106,7 @@ TEST_P(EngineKernels, AResidualMayBeTheResult) {
 }
 
 // Compares every row kernel with its formula, for widths with and without a partial vector at the end.
-TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
+TEST_P(EngineKernels, RowKernelsAgreeWithTheFormulas) {
   for (const int64_t columns : {1, 3, 16, 31, 64, 130}) {
     constexpr int64_t kRows = 7;
     Matrix<float> x(kRows, columns, 3, NAN), z(kRows, columns, 1, NAN), y(kRows, columns, 2, kUntouched);
@@ -156,7 +156,7 @@ TEST_P(EngineKernels, RowsAreThoseOfTheFormulas) {
 }
 
 // Covers inputs from -7 to 7, where GELU bends, in steps of 5e-5. Then covers magnitudes from 1e-30 to 1e6.
-TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
+TEST_P(EngineKernels, GeluAgreesWithTheFormulaForAllInputs) {
   std::vector<float> x;
   for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);
   for (float size = 1e-30f; size < 1e6f; size *= 1.5f) x.insert(x.end(), {size, -size});
@@ -173,7 +173,7 @@ TEST_P(EngineKernels, GeluIsThatOfTheFormulaEverywhere) {
   }
 }
 
-TEST_P(EngineKernels, ARowOfASoftmaxAndDotsAreThoseOfTheFormula) {
+TEST_P(EngineKernels, SoftmaxRowsAndDotsAgreeWithTheFormula) {
   constexpr int64_t kRows = 7;
   for (const int64_t columns : {1, 3, 8, 16, 31, 64, 197}) {
     Matrix<float> x(kRows, columns, 3, NAN);
@@ -207,7 +207,7 @@ TEST_P(EngineKernels, ARowOfASoftmaxAndDotsAreThoseOfTheFormula) {
 }
 
 // Rows are processed in blocks, and the last rows one by one.
-TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
+TEST_P(EngineKernels, BitsOfARowDoNotDependOnItsBlock) {
   constexpr int64_t kRows = 9;
   for (const int64_t columns : {1, 24, 31, 64}) {
     Matrix<float> x(kRows, columns, 3, NAN), together(kRows, columns), alone(1, columns);
@@ -232,7 +232,7 @@ TEST_P(EngineKernels, ARowIsTheSameBitsInAnyBlock) {
   }
 }
 
-TEST_P(EngineKernels, AColumnOfASoftmaxIsTheSameBitsInAWholeVectorAndInTheLast) {
+TEST_P(EngineKernels, SoftmaxColumnBitsDoNotDependOnTheVectorPosition) {
   constexpr int64_t kRows = 7;
   const std::vector<float> column = NoiseVector(1, kRows);
   const auto first_of = [&](int64_t columns) {
@@ -246,7 +246,7 @@ TEST_P(EngineKernels, AColumnOfASoftmaxIsTheSameBitsInAWholeVectorAndInTheLast) 
   EXPECT_EQ(first_of(5), first_of(16));
 }
 
-TEST_P(EngineKernels, ColumnsOfASoftmaxSumToOneWhateverTheirNumber) {
+TEST_P(EngineKernels, SoftmaxColumnsSumToOneForAnyNumber) {
   constexpr int64_t kRows = 7;
   for (const int64_t columns : {1, 5, 8, 16, 23, 48, 53}) {
     const std::vector<float> noise = NoiseVector(1, kRows * columns);
@@ -265,7 +265,7 @@ TEST_P(EngineKernels, ColumnsOfASoftmaxSumToOneWhateverTheirNumber) {
   }
 }
 
-TEST_P(EngineKernels, LengthsOfColumnsHaveALeast) {
+TEST_P(EngineKernels, ColumnLengthsHaveAMinimum) {
   for (const int64_t columns : {21, 149}) {  // covers blocks of eight vectors, single vectors and a partial vector
     Matrix<float> x(9, columns, 4, NAN);
     x.FillWithNoise(1);

@@ -47,7 +47,7 @@ std::vector<FloatArray> Images(int count) {
   return images;
 }
 
-TEST(LogitsOf, EachThreadHasItsShareAndEachImageItsRow) {
+TEST(LogitsOf, ThreadsShareTheImagesAndRowsKeepTheirOrder) {
   const std::map<int, std::map<size_t, int>> shares = {{0, {{5, 1}}},         {1, {{5, 1}}}, {2, {{2, 1}, {3, 1}}},
                                                        {3, {{1, 1}, {2, 2}}}, {5, {{1, 5}}}, {9, {{1, 5}}}};
   for (const auto& [threads, expected] : shares) {
@@ -60,7 +60,7 @@ TEST(LogitsOf, EachThreadHasItsShareAndEachImageItsRow) {
   }
 }
 
-TEST(LogitsOf, WhatFailsOnAnyThreadFails) {
+TEST(LogitsOf, AFailureOnAnyThreadIsReturned) {
   for (const size_t wrong : {0, 4}) {
     std::vector<FloatArray> images = Images(5);
     images[wrong].values[0] = -1;

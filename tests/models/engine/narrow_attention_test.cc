@@ -21,7 +21,7 @@ using cpu::kUntouched;
 using cpu::Matrix;
 using cpu::View;
 
-class Bf16KernelsOf : public ::testing::TestWithParam<cpu::CpuPath> {
+class Bf16KernelsTest : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   static double Rounded(float value) { return cpu::ToFloat(cpu::ToBf16(value)); }
   static std::byte* Bytes(AlignedFloats& floats) { return reinterpret_cast<std::byte*>(floats.data()); }
@@ -42,11 +42,11 @@ std::vector<cpu::CpuPath> Bf16Paths() {
   }
   return paths;
 }
-INSTANTIATE_TEST_SUITE_P(, Bf16KernelsOf, ::testing::ValuesIn(Bf16Paths()),
+INSTANTIATE_TEST_SUITE_P(, Bf16KernelsTest, ::testing::ValuesIn(Bf16Paths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
 // Tests the product of `a` and `b`, with `b` stored as [inner, columns] and as [columns, inner].
-TEST_P(Bf16KernelsOf, AProductOfActivationsIsThatOfTheirRoundedNumbers) {
+TEST_P(Bf16KernelsTest, ProductsOfActivationsUseRoundedNumbers) {
   for (const int64_t inner : {1, 2, 5, 32, 33, 64, 67}) {
     for (const int64_t columns : {1, 4, 15, 16, 17, 32, 33, 50}) {
       constexpr int64_t kRows = 19;
@@ -79,7 +79,7 @@ TEST_P(Bf16KernelsOf, AProductOfActivationsIsThatOfTheirRoundedNumbers) {
 }
 
 // Tests the transposed left operand of a product: XCiT's k^T.
-TEST_P(Bf16KernelsOf, ColumnsOfAPanelAreRows) {
+TEST_P(Bf16KernelsTest, ProductsAcceptATransposedLeftOperand) {
   for (const int64_t tokens : {1, 9, 50}) {
     const int64_t columns = kernels_.panel_columns - 3, groups = GroupsOf(tokens), whole = kernels_.panel_columns;
     Matrix<float> k(tokens, columns), q(tokens, columns), y(columns, columns);
@@ -100,7 +100,7 @@ TEST_P(Bf16KernelsOf, ColumnsOfAPanelAreRows) {
   }
 }
 
-TEST_P(Bf16KernelsOf, WeightsOfARowAreThoseOfASoftmax) {
+TEST_P(Bf16KernelsTest, RowWeightsAgreeWithSoftmax) {
   for (const int64_t keys : {1, 3, 16, 37, 197}) {
     for (const float scale : {0.125f, -3.0f}) {
       constexpr int64_t kRows = 6;

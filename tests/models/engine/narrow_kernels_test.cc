@@ -87,7 +87,7 @@ struct Taken {
   const bool is_of_bytes;
 };
 
-class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
+class NarrowKernelsTest : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
   const bool is_of_bytes_ = kernels_.of_bytes;
@@ -119,10 +119,10 @@ class NarrowKernelsOf : public ::testing::TestWithParam<Numbers> {
     return call;
   }
 };
-INSTANTIATE_TEST_SUITE_P(, NarrowKernelsOf, ::testing::ValuesIn(AllNumbers()),
+INSTANTIATE_TEST_SUITE_P(, NarrowKernelsTest, ::testing::ValuesIn(AllNumbers()),
                          [](const auto& info) { return info.param.name; });
 
-TEST_P(NarrowKernelsOf, AProductWithAllThatFollowsIsThatOfTheFormula) {
+TEST_P(NarrowKernelsTest, AProductWithFusedStepsAgreesWithTheFormula) {
   for (const int64_t rows : {1, 2, 7, 14, 15, 29, 33, 56}) {
     for (const int64_t outputs : {1, 10, 16, 17, 32, 40, 65}) {
       for (const int64_t inputs : {1, 37, 64, 150}) {
@@ -159,7 +159,7 @@ TEST_P(NarrowKernelsOf, AProductWithAllThatFollowsIsThatOfTheFormula) {
   }
 }
 
-TEST_P(NarrowKernelsOf, ARowOfAProductIsTheSameBitsInAnyCompany) {
+TEST_P(NarrowKernelsTest, BitsOfAProductRowDoNotDependOnOtherRows) {
   constexpr int64_t kRows = 41, kInputs = 50, kOutputs = 45;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), together(kRows, kOutputs), alone(1, kOutputs);
   a.FillWithNoise(1);
@@ -185,7 +185,7 @@ TEST_P(NarrowKernelsOf, ARowOfAProductIsTheSameBitsInAnyCompany) {
 }
 
 // bf16 results equal the fp32 results, rounded to bf16.
-TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
+TEST_P(NarrowKernelsTest, ResultsCanBeRoundedToBf16) {
   constexpr int64_t kRows = 17, kInputs = 24, kOutputs = 43;
   Matrix<float> a(kRows, kInputs), weight(kOutputs, kInputs), y(kRows, kOutputs);
   a.FillWithNoise(1);
@@ -205,17 +205,17 @@ TEST_P(NarrowKernelsOf, AResultMayBeBf16) {
   }
 }
 
-// Rows consist of parts, as in a convolution. Each part begins with its own group of inputs and reads no other part's
-// inputs.
-TEST_P(NarrowKernelsOf, ARowMayBePieces) {
+// Rows consist of parts, as in a convolution. Each part begins a new group of inputs, so no group has inputs of two
+// parts.
+TEST_P(NarrowKernelsTest, RowsCanConsistOfParts) {
   constexpr int64_t kRows = 5, kPart = 9, kParts = 3, kOutputs = 20;
   Matrix<float> weight(kOutputs, kPart * kParts), y(kRows, kOutputs);
   weight.FillWithNoise(2);
   const std::vector<float> bias = NoiseVector(4, kOutputs);
   const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_, kParts);
   const std::vector<double> rounded = Rounded(weight.view());
-  // Each row's parts are rows of one matrix, kRows apart. The parts of a row share one range, so all rows of the matrix
-  // get the range -1 to 1.
+  // The parts of a row are rows of one matrix, kRows apart. The parts of a row share one range, so all rows of the
+  // matrix get the range -1 to 1.
   Matrix<float> a(kRows * kParts, kPart);
   a.FillWithNoise(1);
   for (int64_t i = 0; i < kRows * kParts; ++i) {
@@ -240,7 +240,7 @@ TEST_P(NarrowKernelsOf, ARowMayBePieces) {
   }
 }
 
-TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
+TEST_P(NarrowKernelsTest, QuantizedRowsAreWithinTheirTolerance) {
   for (const int64_t columns : {1, 3, 16, 31, 64, 130}) {
     for (const float epsilon : {-1.0f, 1e-2f}) {
       constexpr int64_t kRows = 7;
@@ -271,7 +271,7 @@ TEST_P(NarrowKernelsOf, RowsKeepWhatTheirNumbersCan) {
 }
 
 // Covers the GELU of a narrow product in steps of 1e-4 from -6 to 6, where GELU bends, and at a few other inputs.
-TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
+TEST_P(NarrowKernelsTest, GeluAgreesWithTheFormulaForAllInputs) {
   constexpr int64_t kOutputs = 32;
   Matrix<float> weight(kOutputs, 1), zero(1, 1), y(1, kOutputs);
   std::fill_n(weight.view().data, kOutputs, 1.0f);
@@ -294,7 +294,7 @@ TEST_P(NarrowKernelsOf, GeluIsThatOfTheFormulaEverywhere) {
 }
 
 // Values that differ little relative to their size leave few quantization steps for a row. No byte may overflow.
-TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
+TEST_P(NarrowKernelsTest, RowsFarFromZeroAreWithinTheirTolerance) {
   constexpr int64_t kColumns = 70;
   for (const float center : {1.0f, -1.0f, 300.0f, -300.0f, 1e6f, -1e-20f}) {
     for (const float relative : {1.0f, 1e-2f, 1e-4f, 1e-6f, 0.0f}) {
@@ -320,7 +320,7 @@ TEST_P(NarrowKernelsOf, RowsFarFromZeroKeepWhatTheyCan) {
 }
 
 // The largest possible sum must fit 32 bits.
-TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
+TEST_P(NarrowKernelsTest, SumsOfTheLargestNumbersDoNotOverflow) {
   constexpr int64_t kInputs = 6144;
   Matrix<float> a(1, kInputs), weight(1, kInputs), y(1, 1);
   for (int64_t k = 0; k < kInputs; ++k) {
@@ -337,7 +337,7 @@ TEST_P(NarrowKernelsOf, SumsOfTheLargestNumbersAreExact) {
   EXPECT_EQ(taken.At(0, 1), 255);
 }
 
-// True if /proc/cpuinfo lists this flag.
+// Returns true if /proc/cpuinfo lists this flag.
 bool ProcessorSays(const std::string& flag) {
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
@@ -346,7 +346,7 @@ bool ProcessorSays(const std::string& flag) {
   return false;
 }
 
-TEST(FindKernels, EveryPathHasThoseOfItsInstructions) {
+TEST(FindKernels, EveryPathHasTheKernelsOfItsInstructions) {
   EXPECT_NE(FindBf16Kernels(cpu::CpuPath::kPortable), nullptr) << "every processor can count";
   EXPECT_NE(FindInt8Kernels(cpu::CpuPath::kPortable), nullptr);
   EXPECT_EQ(FindBf16Kernels(cpu::CpuPath::kAvx2), nullptr);

@@ -82,7 +82,7 @@ class Narrow : public ::testing::TestWithParam<std::tuple<EngineForm, NarrowPath
   }
 };
 
-TEST_P(Narrow, IsNearTheReference) {
+TEST_P(Narrow, IsCloseToTheReference) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
   const std::vector<at::Tensor> images = Images();
   const std::vector<float> reference = compiled.ByReference(images), ours = compiled.ByEngine(images);
@@ -90,7 +90,7 @@ TEST_P(Narrow, IsNearTheReference) {
   EXPECT_NE(Apart(ours, reference), 0);
 }
 
-TEST(PathOf, IsThatOfThePrecisionsKernels) {
+TEST(PathOf, ReturnsThePathOfThePrecisionsKernels) {
   EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAmx, Precision::kFp32), cpu::CpuPath::kAvx512);
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
     EXPECT_EQ(engine::PathOf(cpu::CpuPath::kAmx, precision), cpu::CpuPath::kAmx);
@@ -103,7 +103,7 @@ TEST(PathOf, IsThatOfThePrecisionsKernels) {
 
 // If PrecisionChoice::kept names all operators, bf16 becomes fp32. int8 becomes bf16 if the path has bf16. Operators
 // that are never int8 become fp32.
-TEST_P(Narrow, WhatIsKeptIsWider) {
+TEST_P(Narrow, KeptOperatorsUseAWiderPrecision) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
   for (const program::Operator& op : fp32.program->operators()) choice.kept.insert(op.name);
@@ -128,7 +128,7 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
 
 // Convolutions of images are narrow even if PrecisionChoice::kept names all other operators, unless one of the
 // convolutions pools.
-TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
+TEST_P(NarrowBf16, StemConvolutionsAreNarrowUnlessOnePools) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
   bool convolves = false, pools = false;
@@ -144,14 +144,14 @@ TEST_P(NarrowBf16, ConvolutionsOfImagesAreNarrowByThemselves) {
 }
 
 // bf16 only: a row of bytes cannot represent NaN.
-TEST_P(NarrowBf16, WhatIsNoNumberReachesTheLogits) {
+TEST_P(NarrowBf16, NanInAnImageReachesTheLogits) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
   const at::Tensor image = Images()[0].clone().fill_(NAN);
   for (const float logit : compiled.ByEngine({image})) EXPECT_TRUE(std::isnan(logit));
 }
 
 // With 16 lanes, a GELU after a depthwise convolution is computed by NarrowGelu.
-TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
+TEST_P(NarrowBf16, DepthwiseConvolutionsUseNarrowGelu) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
   const program::SingleReaderIndex readers(*fp32.program);
@@ -170,7 +170,7 @@ TEST_P(NarrowBf16, DepthwiseConvolutionsHaveTheirGelu) {
   EXPECT_EQ(narrow_gelu.ByEngine(images) != fp32.ByEngine(images), activates && looks_up);
 }
 
-TEST_P(Narrow, DependsOnTheImageAlone) {
+TEST_P(Narrow, DependsOnlyOnTheImage) {
   Company(form(), narrow().path, /*images=*/6, {.precision = narrow().precision, .kept = {}})
       .ExpectChangesNothing({.batches = kNarrowBatches, .most_images = 9});
 }
@@ -194,7 +194,7 @@ constexpr NarrowPath kEveryNarrowPath[] = {
 
 class NarrowEnginePath : public ::testing::TestWithParam<NarrowPath> {};
 
-TEST_P(NarrowEnginePath, IsCompared) {
+TEST_P(NarrowEnginePath, IsTestedOnThisCpu) {
   const absl::Status can = engine::CanCompute(GetParam().precision, GetParam().path);
   if (!can.ok()) GTEST_SKIP() << "this CPU cannot run " << NameOf(GetParam()) << ": " << can.message();
   const std::vector<NarrowPath> compared = NarrowPaths();
@@ -204,14 +204,14 @@ TEST_P(NarrowEnginePath, IsCompared) {
 INSTANTIATE_TEST_SUITE_P(, NarrowEnginePath, ::testing::ValuesIn(kEveryNarrowPath),
                          [](const auto& info) { return NameOf(info.param); });
 
-TEST(NarrowEngine, EveryPathThatIsComparedIsListed) {
+TEST(NarrowEngine, EveryTestedPathIsListed) {
   for (const NarrowPath& narrow : NarrowPaths()) {
     EXPECT_NE(std::find(std::begin(kEveryNarrowPath), std::end(kEveryNarrowPath), narrow), std::end(kEveryNarrowPath))
         << NameOf(narrow);
   }
 }
 
-TEST(NarrowEngine, RefusesWhatTheModelDoesNotHave) {
+TEST(NarrowEngine, RefusesKeptOperatorsThatTheModelLacks) {
   const Compiled compiled(EngineForms()[0].config, cpu::CpuPath::kPortable);
   const auto made = engine::Engine::Make(*compiled.program, compiled.weights, cpu::CpuPath::kPortable,
                                          {.precision = Precision::kInt8, .kept = {"blocks.77.mlp.fc1"}});
@@ -219,7 +219,7 @@ TEST(NarrowEngine, RefusesWhatTheModelDoesNotHave) {
   EXPECT_NE(made.status().message().find("'blocks.77.mlp.fc1'"), std::string::npos) << made.status();
 }
 
-TEST(NarrowEngine, RefusesWhatTheCpuCannotMultiply) {
+TEST(NarrowEngine, RefusesPrecisionsThatTheCpuLacks) {
   for (const cpu::CpuPath path : cpu::SupportedPaths()) {
     if (engine::FindBf16Kernels(path) != nullptr) continue;
     const absl::Status status = engine::CanCompute(Precision::kBf16, path);

@@ -43,13 +43,13 @@ class Parity : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPa
   }
 };
 
-TEST_P(Parity, ImagesOfManySizes) {
+TEST_P(Parity, LogitsOfManySizesAgreeWithTheReference) {
   std::vector<at::Tensor> images;
   for (size_t i = 0; i < 7; ++i) images.push_back(Sized(i, 10 + i));
   ExpectClose(images);
 }
 
-TEST_P(Parity, WhatIsHandedOut) {
+TEST_P(Parity, AttentionAndTokensAgreeWithTheReference) {
   const std::vector<at::Tensor> images = {Sized(0, 1), Sized(1, 2), Sized(2, 3)};
   Handed ours = RequestEverything(compiled_, 1), theirs = ours;
   const std::vector<float> logits = Logits(*compiled_.engine, images, &ours.attention, &ours.tokens);
@@ -58,8 +58,8 @@ TEST_P(Parity, WhatIsHandedOut) {
   ExpectSame(compiled_, 1, ours, theirs);
 }
 
-// NaN must reach the logits: a maximum (in ReLU, softmax or pooling) must not replace it by a number.
-TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
+// NaN must reach the logits: a maximum (in ReLU, softmax or pooling) must not replace NaN by a number.
+TEST_P(Parity, NanInAnImageReachesTheLogits) {
   at::Tensor image = Sized(0, 1).clone();
   image.select(1, image.size(1) / 2).select(1, image.size(2) / 2).fill_(NAN);
   const auto is_none = [](float logit) { return std::isnan(logit); };
@@ -69,7 +69,7 @@ TEST_P(Parity, WhatIsNoNumberReachesTheLogits) {
 }
 
 // The reference must use LibTorch's operators: MacCounter would not count the multiply-adds of our own kernels.
-TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
+TEST_P(Parity, TheReferenceUsesOnlyLibTorchOperators) {
   const auto [height, width] = form().sizes[0];
   const absl::StatusOr<Workload> workload = WorkloadOf(form().config, {height, width, 2}, Form::kExecuted);
   ASSERT_TRUE(workload.ok()) << workload.status();
@@ -80,7 +80,7 @@ TEST_P(Parity, TheReferenceRunsOnLibTorchAlone) {
 
 // Changes one weight tensor at a time: engine and reference must still agree, and the logits of both must change. Some
 // tensors do not affect the logits, for instance convolutions in the last block, which class tokens bypass.
-TEST_P(Parity, EveryWeightIsSeen) {
+TEST_P(Parity, EveryWeightAffectsBothEqually) {
   const std::vector<at::Tensor> images = {Sized(0, 1)};
   const std::vector<float> logits = compiled_.ByReference(images);
   size_t changes = 0, seen = 0;
@@ -105,11 +105,11 @@ TEST_P(Parity, EveryWeightIsSeen) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// Every path with fp32 kernels, so that a run reports which paths it compared. narrow_test.cc does so for narrow
-// precisions.
+// Every path with fp32 kernels, so that a run reports which paths it compared. narrow_test.cc does the same for bf16
+// and int8.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 
-TEST_P(EnginePath, IsCompared) {
+TEST_P(EnginePath, IsTestedOnThisCpu) {
   if (!cpu::IsSupported(GetParam())) GTEST_SKIP() << "this CPU cannot run " << cpu::Name(GetParam());
   const std::vector<cpu::CpuPath> compared = EnginePaths();
   EXPECT_NE(std::find(compared.begin(), compared.end(), GetParam()), compared.end());

@@ -23,7 +23,7 @@ LoweredPlan Chain(std::vector<Buffer> buffers, const std::vector<std::pair<std::
   return plan;
 }
 
-TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
+TEST(PlanArena, BuffersWithDisjointLifetimesShareASlot) {
   const LoweredPlan plan =
       Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 4}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}},
             {{{}, 0}, {{0}, 1}, {{1}, 2}, {{2}, 3}});
@@ -36,7 +36,7 @@ TEST(PlanArena, BuffersWhoseLivesDoNotOverlapShareASlotAsWideAsTheWidest) {
 
 // A buffer takes the smallest free slot that is large enough. If no free slot is large enough, the buffer takes the
 // slot that must grow least.
-TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
+TEST(PlanArena, ABufferGetsTheBestFittingSlot) {
   // When the last buffer is written, slots of widths 8 and 16 are free, and a slot of width 2 has the step's input.
   const auto slot_of_last = [](int64_t width) {
     const LoweredPlan plan =
@@ -53,7 +53,7 @@ TEST(PlanArena, ABufferTakesTheSlotThatFitsBest) {
   EXPECT_EQ(slot_of_last(18), 1) << "grows by 2 instead of 10";
 }
 
-TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
+TEST(PlanArena, ABufferKeepsItsSlotUntilItsLastRead) {
   const LoweredPlan plan =
       Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}, {RowsOf::kTokens, 8}},
             {{{}, 0}, {{0}, 1}, {{1}, 2}, {{0, 2}, 3}});
@@ -61,14 +61,14 @@ TEST(PlanArena, WhatIsReadLaterKeepsItsSlot) {
   for (const int other : {1, 2, 3}) EXPECT_NE(plan.buffers[static_cast<size_t>(other)].slot, kept) << other;
 }
 
-TEST(PlanArena, RowsOfAnotherKindHaveTheirOwnSlot) {
+TEST(PlanArena, RowsOfAnotherKindGetTheirOwnSlot) {
   const LoweredPlan plan =
       Chain({{RowsOf::kTokens, 8}, {RowsOf::kImages, 8}, {RowsOf::kCells, 8}}, {{{}, 0}, {{0}, 1}, {{1}, 2}});
   EXPECT_EQ(plan.slots.size(), 3u);
 }
 
 // In every compiled model, no step overwrites a buffer that a later step reads.
-TEST(PlanArena, NothingIsWrittenOverBeforeItsLastReader) {
+TEST(PlanArena, NoBufferIsOverwrittenBeforeItsLastRead) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
     const Plan& plan = compiled.engine->plan();

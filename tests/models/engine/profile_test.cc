@@ -20,8 +20,8 @@ std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
   return views;
 }
 
-// Every step is listed once with its name. The multiply-adds of a step equal those computed without a measurement.
-TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
+// Every step is listed with its name. In total, the steps have the multiply-adds of the workload, or fewer (see below).
+TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);
     const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
@@ -57,7 +57,7 @@ TEST(Profile, CountsTheMultiplyAddsThatTheWorkloadCounts) {
   }
 }
 
-TEST(Peaks, OfSeveralCoresAreTheHighestOfEach) {
+TEST(Peaks, CombineTheMaximumOfSeveralCores) {
   CorePeaks peaks = {.gflops = 2, .bf16_gflops = 30, .int8_gflops = 40, .cache_gbps = 20, .memory_gbps = 5};
   peaks.RaiseTo({.gflops = 3, .bf16_gflops = 32, .int8_gflops = 41, .cache_gbps = 10, .memory_gbps = 6});
   peaks.RaiseTo({.gflops = 1, .bf16_gflops = 31, .int8_gflops = 39, .cache_gbps = 15, .memory_gbps = 4});
@@ -69,7 +69,7 @@ TEST(Peaks, OfSeveralCoresAreTheHighestOfEach) {
   EXPECT_EQ(peaks.memory_gbps, 6);
 }
 
-TEST(Peaks, ArePositiveAndTheCacheIsNoSlowerThanMemory) {
+TEST(Peaks, ArePositiveWithACacheAsFastAsMemory) {
   const CorePeaks peaks = MeasureCorePeaks(*FindInstructions(cpu::SupportedPaths().back()));
   EXPECT_GT(peaks.gflops, 0);
   EXPECT_GT(peaks.memory_gbps, 0);

@@ -59,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(, Programs, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
 // Tests learned positions for an image with the grid of the table, and for an image with another grid.
-TEST_P(Programs, LearnedPositionsOfCellsAloneAreThoseOfTheirCells) {
+TEST_P(Programs, LearnedPositionsWithoutAClassTokenAgreeWithTheReference) {
   Builder b(3);
   const Value cells = b.Linear("patches", b.Patchify(2), 4);
   const Value x = b.Relu("relu", b.TablePosition("positions", cells, {2, 3}, {}));
@@ -100,7 +100,7 @@ void Split(Weighted& together, Weighted& apart) {
 
 // The last block needs queries only for the class token, but must return the attention of all queries if the program
 // offers that.
-TEST_P(Programs, AttentionIsHandedOutAlikeOfQueriesSideBySideAndApart) {
+TEST_P(Programs, AttentionIsEqualForJoinedAndSeparateQueries) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));
     Split(together, apart);
@@ -130,8 +130,8 @@ Program OneProduct(int64_t inputs) {
   return b.Take(b.Linear("head", b.MeanTokens(b.Patchify(1)), 1));
 }
 
-// The sums of products of bytes are the largest possible: all products have one sign.
-TEST_P(Programs, SumsOfBytesFitTheirNumbersOrAreRefused) {
+// The sums of products of bytes are the largest possible: all products have the same sign.
+TEST_P(Programs, ByteSumsFitTheirTypeOrAreRefused) {
   if (!engine::CanCompute(Precision::kInt8, GetParam()).ok()) return;
   const PrecisionChoice int8 = {.precision = Precision::kInt8, .kept = {}};
   constexpr int64_t kMost = kMostByteInputs;

@@ -34,13 +34,13 @@ Kernels CountingKernels() {
   return kernels;
 }
 
-class Rows : public ::testing::TestWithParam<testing::EngineForm> {};
-INSTANTIATE_TEST_SUITE_P(, Rows, ::testing::ValuesIn(testing::EngineForms()),
+class EngineRows : public ::testing::TestWithParam<testing::EngineForm> {};
+INSTANTIATE_TEST_SUITE_P(, EngineRows, ::testing::ValuesIn(testing::EngineForms()),
                          [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// Checks that no padding is multiplied. profile_test.cc compares each step's reported cost with the workload, which is
-// computed without an engine.
-TEST_P(Rows, AreThoseOfTheImagesAndNoneIsPadding) {
+// Checks that no padding is multiplied. profile_test.cc compares the total of the steps' costs with the workload, which
+// is computed without an engine.
+TEST_P(EngineRows, DoNotIncludePadding) {
   const testing::EngineForm& form = GetParam();
   const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
   const Kernels kernels = CountingKernels();

@@ -38,7 +38,7 @@ class TeamTest : public ::testing::Test {
   FrameMemory memory_;
 };
 
-TEST_F(TeamTest, SharesAreNextToEachOtherAndAllThereIs) {
+TEST_F(TeamTest, SharesAreAdjacentAndCoverAllItems) {
   for (const int members : {1, 2, 3, 7}) {
     for (const int64_t items : {0, 1, 6, 197}) {
       int64_t next = 0;
@@ -53,7 +53,7 @@ TEST_F(TeamTest, SharesAreNextToEachOtherAndAllThereIs) {
   }
 }
 
-TEST_F(TeamTest, EveryoneDoesEveryStepAndNobodyIsAhead) {
+TEST_F(TeamTest, MembersRunEveryStepTogether) {
   constexpr int kMembers = 3, kSteps = 20;
   std::atomic<int> done[kSteps] = {};
   std::atomic<bool> ahead = false;
@@ -69,7 +69,7 @@ TEST_F(TeamTest, EveryoneDoesEveryStepAndNobodyIsAhead) {
   EXPECT_FALSE(ahead);
 }
 
-TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
+TEST_F(TeamTest, FramesHaveTheirOwnMemberAndScratch) {
   std::set<const float*> scratch;
   int leaders = 0;
   for (const Frame& frame : Frames(4)) {
@@ -82,7 +82,7 @@ TEST_F(TeamTest, FramesDifferInMemberAndScratch) {
 }
 
 // Each member would need so much scratch memory that two members exceed the limit of the team.
-TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
+TEST_F(TeamTest, MembersWithoutScratchMemoryGetNoShare) {
   class Wants : public Step {
    public:
     void Run(const Frame&) const override {}
@@ -100,7 +100,7 @@ TEST_F(TeamTest, WhoseScratchWouldBeTooMuchHasNoShare) {
 }
 
 // When the last members leave, the remaining members take over the shares of these members from the next step on.
-TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
+TEST_F(TeamTest, RecalledMembersLeaveBetweenTwoSteps) {
   constexpr int kMembers = 4, kItems = 100;
   std::atomic<int64_t> recalls = 0;
   std::atomic<int64_t> done[4] = {};
@@ -126,7 +126,7 @@ TEST_F(TeamTest, WhoeverIsRecalledLeavesBetweenTwoSteps) {
   EXPECT_EQ(present[3], 2);
 }
 
-TEST_F(TeamTest, WhoeverIsRecalledBetweenTwoPlansLeavesToo) {
+TEST_F(TeamTest, MembersRecalledBetweenTwoPlansLeave) {
   std::atomic<int64_t> recalls = 0;
   std::atomic<int> runs = 0;
   Then([&](const Frame& frame) {
@@ -139,7 +139,7 @@ TEST_F(TeamTest, WhoeverIsRecalledBetweenTwoPlansLeavesToo) {
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(TeamTest, WhoComesLateIsNotWaitedFor) {
+TEST_F(TeamTest, TheTeamDoesNotWaitForLateMembers) {
   Team team;
   EXPECT_EQ(team.Gather(3, absl::Milliseconds(1)), 1);
   EXPECT_FALSE(team.Join());

@@ -17,8 +17,8 @@
 namespace vitrine::testing {
 namespace {
 
-// Consecutive blocks compute with the same shapes, so two of each kind test as much as two dozen. EIT's blocks differ
-// in shape.
+// Reduces the depth to two: all blocks of a kind have the same shapes, so two test as much as two dozen. Keeps the
+// depth of EIT, whose blocks differ in shape.
 v1::ModelConfig Shortened(v1::ModelConfig config) {
   if (config.has_vit()) config.mutable_vit()->set_depth(2);
   if (config.has_kv()) config.mutable_kv()->set_depth(2);
@@ -46,7 +46,7 @@ bool Whole() {
   return std::getenv("VITRINE_WHOLE_ZOO") != nullptr;
 }
 
-// Returns the rows that differ in more than depth. If several rows are equal, returns the first.
+// Returns rows of the zoo. If several rows differ only in depth, returns the first of them.
 std::vector<EngineForm> ZooForms() {
   std::vector<EngineForm> forms;
   std::set<std::string> seen;
@@ -73,7 +73,7 @@ std::vector<cpu::CpuPath> Paths() {
 
 class ZooBits : public ::testing::TestWithParam<std::tuple<EngineForm, cpu::CpuPath>> {};
 
-TEST_P(ZooBits, DependOnTheImageAlone) {
+TEST_P(ZooBits, DependOnlyOnTheImage) {
   const auto& [form, path] = GetParam();
   Company(form, path, /*images=*/3).ExpectChangesNothing({.batches = 8, .most_images = 4});
 }

@@ -92,7 +92,7 @@ INSTANTIATE_TEST_SUITE_P(Goldens, Parity, ::testing::ValuesIn(GoldenCase::All())
   return name;
 });
 
-TEST_P(Parity, HoldsAloneAndInAMixedBatch) {
+TEST_P(Parity, GoldensHoldAloneAndInAMixedBatch) {
   const std::unique_ptr<Model> model = golden_.Build();
   double worst = 0;
   for (const auto& batches : {BySize(), Mixed()}) {

@@ -61,7 +61,7 @@ TEST(ResolveAttention, MakesDefaultsExplicitAndIndicesPositive) {
   EXPECT_THAT(distance->heads(), ::testing::ElementsAre(0, 1, 2, 3));
 }
 
-TEST(ResolveAttention, RefusalsNameTheFaultAndTheWayOut) {
+TEST(ResolveAttention, ErrorsNameTheFaultAndTheRemedy) {
   EXPECT_THAT(Refusal(Request(v1::SCORES)), AllOf(HasSubstr("SCORES"), HasSubstr("CLASS_TOKEN_ROW, MEAN_OVER")));
   EXPECT_THAT(Refusal(Request(v1::ATTENTION_KIND_UNSPECIFIED)), HasSubstr("UNSPECIFIED"));
   EXPECT_THAT(Refusal(Request(v1::WEIGHTS, {3})), AllOf(HasSubstr("layer 3"), HasSubstr("0 to 2")));
@@ -102,9 +102,9 @@ TEST(SizeOf, CountsMapsAndValues) {
 }
 
 // A ViT that captures the attention of one image, in a batch with an image of another size.
-class Captured : public ::testing::Test {
+class CapturedAttention : public ::testing::Test {
  protected:
-  Captured()
+  CapturedAttention()
       : model_(testing::MakeHashed(testing::Config(
             "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } "
             "vit { patch: 4 width: 24 depth: 3 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 }"))) {}
@@ -132,7 +132,7 @@ double Sum(const AttentionMap& map) {
   return std::accumulate(map.values.begin(), map.values.end(), 0.0);
 }
 
-TEST_F(Captured, WeightsAreRowsThatSumToOne) {
+TEST_F(CapturedAttention, WeightsAreRowsThatSumToOne) {
   const std::vector<AttentionMap> maps = Maps(Request(v1::WEIGHTS, {0, 2}, {1, 3}));
   ASSERT_EQ(maps.size(), 4U);
   EXPECT_EQ(maps[1].layer, 0);
@@ -148,7 +148,7 @@ TEST_F(Captured, WeightsAreRowsThatSumToOne) {
   }
 }
 
-TEST_F(Captured, SpatialMapsAreTheMatrixWithoutTheClassKey) {
+TEST_F(CapturedAttention, SpatialMapsEqualTheMatrixWithoutTheClassKey) {
   const std::vector<AttentionMap> all = Maps(Request(v1::WEIGHTS, {1}));
   const std::vector<AttentionMap> row = Maps(Request(v1::CLASS_TOKEN_ROW, {1}));
   const std::vector<AttentionMap> mean = Maps(Request(v1::MEAN_OVER_QUERIES, {1}));
@@ -164,7 +164,7 @@ TEST_F(Captured, SpatialMapsAreTheMatrixWithoutTheClassKey) {
   EXPECT_NEAR(Sum(row[0]) + all[0].values[0], 1, 1e-5);
 }
 
-TEST_F(Captured, RolloutIsTheProductOverLayers) {
+TEST_F(CapturedAttention, RolloutEqualsTheProductOverLayers) {
   const std::vector<AttentionMap> maps = Maps(Request(v1::ROLLOUT));
   ASSERT_EQ(maps.size(), 1U);
   EXPECT_EQ(maps[0].layer, -1);
@@ -179,7 +179,7 @@ TEST_F(Captured, RolloutIsTheProductOverLayers) {
   }
 }
 
-TEST_F(Captured, AQueryRowIsItsRowOfTheMatrix) {
+TEST_F(CapturedAttention, AQueryRowEqualsItsRowOfTheMatrix) {
   const std::vector<AttentionMap> all = Maps(Request(v1::WEIGHTS, {1}, {2}));
   v1::AttentionRequest request = Request(v1::QUERY_ROW, {1}, {2});
   request.set_query(7);
@@ -188,7 +188,7 @@ TEST_F(Captured, AQueryRowIsItsRowOfTheMatrix) {
   for (int key = 1; key < 16; ++key) EXPECT_EQ(row[0].values[key - 1], all[0].values[8 * 16 + key]);
 }
 
-TEST_F(Captured, DistanceIsOneNumberPerLayerAndHead) {
+TEST_F(CapturedAttention, DistanceHasOneValuePerLayerAndHead) {
   const std::vector<AttentionMap> maps = Maps(Request(v1::DISTANCE, {0, 2}, {3, 1}));
   ASSERT_EQ(maps.size(), 1U);
   ASSERT_EQ(maps[0].rows, 2);

@@ -19,15 +19,15 @@ std::vector<float> HashedValues(int64_t count, uint64_t seed) {
   return {values.const_data_ptr<float>(), values.const_data_ptr<float>() + count};
 }
 
-class EveryPath : public ::testing::TestWithParam<CpuPath> {
+class ChannelKernels : public ::testing::TestWithParam<CpuPath> {
  protected:
   const KernelTable& kernels_ = *FindKernels(GetParam());
 };
 
-INSTANTIATE_TEST_SUITE_P(Paths, EveryPath, ::testing::ValuesIn(SupportedPaths()),
+INSTANTIATE_TEST_SUITE_P(Paths, ChannelKernels, ::testing::ValuesIn(SupportedPaths()),
                          [](const auto& info) { return std::string(Name(info.param)); });
 
-TEST_P(EveryPath, ProductsAreThoseOfTheFormulaAndNothingElseIsWritten) {
+TEST_P(ChannelKernels, ProductsAgreeWithTheFormulaWithinTheirBounds) {
   constexpr int64_t kStride = 61;
   for (const int64_t rows : {1, 8, 13, 48}) {
     for (const int64_t columns : {1, 7, 16, 24, 32, 48, 55}) {
@@ -72,7 +72,7 @@ double Depthwise(const DepthwiseCall& call, int64_t row, int64_t column, int64_t
   return 0.5 * sum * (1 + std::erf(sum / std::sqrt(2.0))) * call.scale[channel] + call.shift[channel];
 }
 
-TEST_P(EveryPath, DepthwiseConvolutionsAreThoseOfTheFormula) {
+TEST_P(ChannelKernels, DepthwiseConvolutionsAgreeWithTheFormula) {
   for (const auto& [rows, columns] : {std::pair{1, 1}, {1, 4}, {3, 5}, {7, 2}}) {
     for (const int64_t channels : {5, 16, 24, 40}) {
       const int64_t stride = channels + 3;

@@ -52,7 +52,7 @@ class Stem : public ::testing::Test {
   const ImageBatch images_{RandomImage(3, 24, 40, 1), RandomImage(3, 16, 16, 2), RandomImage(3, 16, 16, 3)};
 };
 
-TEST_F(Stem, TrainingCountsThePixelsOfAllSizesAlike) {
+TEST_F(Stem, TrainingStatisticsWeightAllPixelsEqually) {
   const at::NoGradGuard no_grad;
   const at::Tensor mean = tensors_.at("norms.0.running_mean").clone(), var = tensors_.at("norms.0.running_var").clone();
   const at::Tensor y = Run(images_, true);
@@ -70,7 +70,7 @@ TEST_F(Stem, TrainingCountsThePixelsOfAllSizesAlike) {
   EXPECT_LT(Difference(y.var(0, /*unbiased=*/false).sqrt(), weight.abs()), 1e-3);
 }
 
-TEST_F(Stem, TrainingIsRepeatableAndReplicasLeaveTheStatistics) {
+TEST_F(Stem, TrainingIsRepeatableWithoutStatisticsUpdates) {
   const at::NoGradGuard no_grad;
   const at::Tensor mean = tensors_.at("norms.1.running_mean").clone();
   const at::Tensor first = Run(images_, true, false);
@@ -79,7 +79,7 @@ TEST_F(Stem, TrainingIsRepeatableAndReplicasLeaveTheStatistics) {
 }
 
 // If the running statistics equal the batch's, evaluation computes the same as training.
-TEST_F(Stem, EvaluationIsTrainingWithTheRunningStatistics) {
+TEST_F(Stem, EvaluationUsesTheRunningStatistics) {
   const at::NoGradGuard no_grad;
   const at::Tensor in_training = Run(images_, true);
   for (int repeat = 0; repeat < 300; ++repeat) Run(images_, true);
@@ -91,7 +91,7 @@ TEST_F(Stem, EvaluationIsTrainingWithTheRunningStatistics) {
   EXPECT_LT(Difference(Run(images_, false), in_training), 1e-4);
 }
 
-TEST_F(Stem, PixelsBeyondTheLastCellAreCutOff) {
+TEST_F(Stem, PixelsBeyondTheLastCellAreIgnored) {
   const at::NoGradGuard no_grad;
   const at::Tensor large = RandomImage(3, 23, 31, 4);
   const at::Tensor cut = large.narrow(1, 0, 16).narrow(2, 0, 24);

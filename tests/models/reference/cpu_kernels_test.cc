@@ -30,20 +30,20 @@ class Isa {
   std::string before_;
 };
 
-TEST(CpuKernelsDeathTest, AreOfThePathThatIsForced) {
+TEST(CpuKernelsDeathTest, UseTheForcedPath) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // starts a new process, in which no code has requested kernels yet
   const Isa isa("portable");
   EXPECT_EXIT(std::_Exit(&CpuKernels() == &cpu::kPortableKernels ? 0 : 1), ::testing::ExitedWithCode(0), "");
 }
 
-TEST(CpuKernelsDeathTest, AreTheBestWhereNoneIsForced) {
+TEST(CpuKernelsDeathTest, UseTheBestPathByDefault) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Isa isa("");
   EXPECT_EXIT(std::_Exit(&CpuKernels() == cpu::FindKernels(cpu::SupportedPaths().back()) ? 0 : 1),
               ::testing::ExitedWithCode(0), "");
 }
 
-TEST(CpuKernels, NoModelIsMadeForAPathThatThereIsNot) {
+TEST(CpuKernels, AnUnknownPathIsAnErrorOfMakeModel) {
   const Isa isa("sve");
   const absl::Status status = MakeModel(FindVariant("kv-mnist-p7-d64-l2")->config).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);

@@ -37,7 +37,7 @@ void SquaresGradient(Grid grid, int64_t columns, const float* x, const float* dy
 }
 const program::Custom kSquares = {"squares", Squares, SquaresGradient};
 
-TEST(Custom, EveryImageIsGivenWithItsGrid) {
+TEST(CustomOperator, GetsEveryImageWithItsGrid) {
   const auto layout = TokenLayout::Make({{2, 3}, {2, 3}, {4, 1}}, 0);
   constexpr int64_t kPadding = 2;
   const at::Tensor x = Hashed({layout->total_tokens() + kPadding, 5}, 1).set_requires_grad(true);
@@ -56,7 +56,7 @@ TEST(Custom, EveryImageIsGivenWithItsGrid) {
   EXPECT_LT(Difference(x.grad(), expected_x.grad()), 1e-6);
 }
 
-TEST(Custom, RunsInAProgramThatEndsInTheMeanOfItsTokens) {
+TEST(CustomOperator, RunsInAProgramWithMeanTokens) {
   program::Builder b(3);
   const program::Value x = b.Custom("squares", b.Patchify(2), kSquares);
   b.FinalTokens(x);

@@ -63,7 +63,7 @@ double Correlation(const std::vector<float>& a, const std::vector<float>& b, siz
   return ab / std::sqrt(aa * bb);
 }
 
-TEST(DropPath, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
+TEST(DropPath, HasNoEffectAtRateZeroOrInEvaluation) {
   const at::Tensor x = Hashed({6, 3}, 1);
   const PackedTokens packed{x, TokenLayout::Make({{1, 2}, {2, 2}}, 0)};
   ForwardContext still = DroppingPaths(0.5F);
@@ -121,7 +121,7 @@ TEST(DropPath, DecidesOncePerImageOfAPackedBatch) {
   }
 }
 
-TEST(DropPath, ReplicasDropAsTheWholeBatchDoes) {
+TEST(DropPath, ReplicasDropLikeTheWholeBatch) {
   const ForwardContext whole = DroppingPaths(0.5F, 11);
   const std::vector<float> factors = Factors(24, 1, whole);
   for (int part = 0; part < 3; ++part) {
@@ -146,7 +146,7 @@ TEST(DropPath, ADroppedBranchHasNoGradient) {
   }
 }
 
-TEST(Dropout, IsTheIdentityAtRateZeroAndOutsideOfTraining) {
+TEST(Dropout, HasNoEffectAtRateZeroOrInEvaluation) {
   const at::Tensor x = Hashed({6, 3}, 1);
   EXPECT_TRUE(Dropout(x, 0, 3, Training()).is_same(x));
   EXPECT_TRUE(Dropout(x, 0.001F, 3, Training()).is_same(x)) << "below a step of 1/256";
@@ -217,9 +217,9 @@ struct Form {
 };
 
 // Tests one variant of every family that has blocks, and one variant with every form of block.
-class EveryBlock : public ::testing::TestWithParam<Form> {
+class EveryBlockDropout : public ::testing::TestWithParam<Form> {
  protected:
-  EveryBlock() {
+  EveryBlockDropout() {
     v1::ModelConfig config = FindVariant(GetParam().variant)->config;
     config.MergeFrom(testing::Config(GetParam().change));
     model_ = testing::MakeHashed(config);
@@ -241,7 +241,7 @@ class EveryBlock : public ::testing::TestWithParam<Form> {
 };
 
 // At a rate of almost 1, every branch of every block is dropped, so the parameters of blocks have no gradient.
-TEST_P(EveryBlock, DropPathReachesEveryBranch) {
+TEST_P(EveryBlockDropout, DropPathReachesEveryBranch) {
   model_->RequireGrad(true);
   ForwardContext context = DroppingPaths(std::nextafter(1.0F, 0.0F), 3);
   context.update_statistics = false;
@@ -264,7 +264,7 @@ TEST_P(EveryBlock, DropPathReachesEveryBranch) {
   EXPECT_GT(loud, 3);
 }
 
-TEST_P(EveryBlock, EveryRateActsInTrainingAlone) {
+TEST_P(EveryBlockDropout, EveryRateActsOnlyInTraining) {
   ForwardContext context = Training(5);
   context.update_statistics = false;
   const at::Tensor still = Logits({}), undropped = Logits(context);
@@ -288,7 +288,7 @@ TEST_P(EveryBlock, EveryRateActsInTrainingAlone) {
   member([](ForwardContext& c) { c.drop_path = 0.3F; });
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EveryBlock,
+INSTANTIATE_TEST_SUITE_P(Families, EveryBlockDropout,
                          ::testing::Values(Form{"vit-mini-cifar10", "vit { depth: 2 }"},
                                            Form{"vit-mini-cifar10", "vit { depth: 2 norm: POST }"},
                                            Form{"eit34-mini-cifar10", "eit { depth: 2 }"},

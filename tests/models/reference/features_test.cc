@@ -19,7 +19,7 @@ v1::FeatureRequest Request(v1::FeatureKind kind) {
   return request;
 }
 
-TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesWhatTheModelLacks) {
+TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesMissingFeatures) {
   const FeatureAbility ability{{v1::CLASS_TOKEN, v1::MEAN_TOKEN}, 24};
   EXPECT_EQ(ResolveFeature(Request(v1::CLASS_TOKEN), ability)->encoding(), v1::FEATURE_FLOAT32);
   const absl::Status lacking = ResolveFeature(Request(v1::PATCH_TOKENS), ability).status();
@@ -32,7 +32,7 @@ TEST(ResolveFeature, MakesTheEncodingExplicitAndRefusesWhatTheModelLacks) {
 }
 
 // Without classes, a model's result is its projection.
-TEST(CollectFeature, GivesTheProjection) {
+TEST(CollectFeature, ReturnsTheProjection) {
   const std::unique_ptr<Model> model = testing::MakeHashed(testing::Config(
       "preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } vit { patch: 4 width: 24 "
       "depth: 2 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 input_norm: true projection: 6 }"));
@@ -48,7 +48,7 @@ TEST(CollectFeature, GivesTheProjection) {
 }
 
 // The head reads the class token's features: multiplied by the head's weights, they give the logits.
-TEST(CollectFeature, GivesWhatTheHeadReads) {
+TEST(CollectFeature, ReturnsTheInputOfTheHead) {
   const std::unique_ptr<Model> model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } "
                       "vit { patch: 4 width: 24 depth: 2 heads: 4 mlp_width: 48 grid_rows: 4 grid_columns: 4 }"));

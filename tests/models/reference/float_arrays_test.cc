@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(FloatArrays, HoldATensorsValuesRowByRow) {
+TEST(FloatArrays, HaveATensorsValuesRowByRow) {
   at::Tensor x = at::arange(6, at::kFloat).view({2, 3}).set_requires_grad(true);
   const FloatArray array = FloatsOf(x.t().to(at::kBFloat16));
   EXPECT_THAT(array.shape, ElementsAre(3, 2));
@@ -30,7 +30,7 @@ TEST(FloatArrays, AreCopies) {
   EXPECT_THAT(array.values, ElementsAre(0, 1, 2, 3));
 }
 
-TEST(FloatArrays, OfNothingAreNoTensor) {
+TEST(FloatArrays, GiveNoTensorIfTheyAreEmpty) {
   EXPECT_FALSE(TensorOf({}).defined());
 }
 

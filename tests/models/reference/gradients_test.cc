@@ -32,7 +32,7 @@ void BackwardAlong(const at::Tensor& y, const at::Tensor& direction) {
   (y * direction.to(y.scalar_type())).sum().backward();
 }
 
-TEST(AffineMap, ValueAndGradientsAreThoseOfTheFormula) {
+TEST(AffineMap, ValueAndGradientsAgreeWithTheFormula) {
   for (const auto& [m, k, n] : {std::array<int, 3>{65, 50, 150}, {1, 7, 3}, {130, 200, 64}}) {
     at::Tensor x = Leaf(Hashed({m, k}, 1)), w = Leaf(Hashed({n, k}, 2)), b = Leaf(Hashed({n}, 3));
     at::Tensor dx = DoubleLeaf(x), dw = DoubleLeaf(w), db = DoubleLeaf(b);
@@ -48,7 +48,7 @@ TEST(AffineMap, ValueAndGradientsAreThoseOfTheFormula) {
   }
 }
 
-TEST(AffineMap, Bf16RoundsAndNoMore) {
+TEST(AffineMap, Bf16ErrorsAreRoundingErrors) {
   at::Tensor x = Leaf(Hashed({65, 50}, 1)), w = Leaf(Hashed({150, 50}, 2)), b = Leaf(Hashed({150}, 3));
   at::Tensor dx = DoubleLeaf(x), dw = DoubleLeaf(w), db = DoubleLeaf(b);
   const at::Tensor direction = Hashed({65, 150}, 4);
@@ -57,7 +57,7 @@ TEST(AffineMap, Bf16RoundsAndNoMore) {
   EXPECT_EQ(y.scalar_type(), at::kFloat);
   BackwardAlong(y, direction);
   BackwardAlong(expected, direction);
-  // Operands have 8 bits each, so the product is off by a few parts in 256 of the largest value.
+  // The operands are rounded to 8 bits, so the product is off by a few parts in 256 of its largest value.
   EXPECT_LT(Difference(y.to(at::kDouble), expected), 0.02 * expected.abs().max().item<double>());
   EXPECT_LT(Difference(x.grad().to(at::kDouble), dx.grad()), 0.02 * dx.grad().abs().max().item<double>());
   EXPECT_LT(Difference(w.grad().to(at::kDouble), dw.grad()), 0.02 * dw.grad().abs().max().item<double>());
@@ -79,7 +79,7 @@ at::Tensor DirectConvolution(const at::Tensor& x, const at::Tensor& weight, cons
   return at::cat(images);
 }
 
-TEST(GridConvolution, ValueAndGradientsAreThoseOfConv2d) {
+TEST(GridConvolution, ValueAndGradientsAgreeWithConv2d) {
   const auto layout = TokenLayout::Make({{3, 5}, {3, 5}, {1, 4}, {6, 2}, {1, 1}}, 1);
   constexpr int kChannels = 12;
   at::Tensor weight = Leaf(Hashed({kChannels, 3, 3, kChannels}, 3) * 0.1);
@@ -97,7 +97,7 @@ TEST(GridConvolution, ValueAndGradientsAreThoseOfConv2d) {
   EXPECT_LT(Difference(weight.grad().to(at::kDouble), double_weight.grad()), 1e-4);
 }
 
-TEST(ConvolutionPatches, ValueAndGradientsAreThoseOfConvAndPool) {
+TEST(ConvolutionPatches, ValueAndGradientsAgreeWithConvolutionAndPool) {
   for (const int pool : {3, 4}) {
     at::Tensor weight = Leaf(Hashed({20, 3, 3, 3}, 5) * 0.2), bias = Leaf(Hashed({20}, 6) * 0.2);
     at::Tensor double_weight = DoubleLeaf(weight), double_bias = DoubleLeaf(bias);

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-TEST(InitialValues, AreThoseOfTheRecordingToTheBit) {
+TEST(InitialValues, EqualTheRecordedOnesBitForBit) {
   if (at::get_cpu_capability() == "DEFAULT") GTEST_SKIP() << "LibTorch draws other normal values without AVX2";
   int compared = 0;
   for (const testing::RecordedWeights& recorded : testing::ReadRecordedWeights()) {

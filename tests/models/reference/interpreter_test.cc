@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Interpreter, TheNullModelHasNoTokensToHandOut) {
+TEST(Interpreter, TheNullModelReturnsNoTokens) {
   const auto model = MakeModel(FindVariant("null")->config);
   ASSERT_TRUE(model.ok()) << model.status();
   TokenTap tap;
@@ -40,7 +40,7 @@ int64_t PeakOf(const std::string& family) {
 }
 
 // Values are freed after their last read, so a deeper model needs no more memory for them.
-TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
+TEST(Interpreter, FreesAValueAfterItsLastRead) {
   for (const std::string embedding : {"", "embedding: F_SNE embedding_width: 16 code_length: 4"}) {
     const std::string xcit = "xcit { patch: 8 width: 16 class_depth: 2 heads: 2 mlp_width: 32 " + embedding;
     EXPECT_EQ(PeakOf(xcit + " depth: 8 }"), PeakOf(xcit + " depth: 2 }"));
@@ -51,7 +51,7 @@ TEST(Interpreter, HoldsAValueUntilItIsReadForTheLastTime) {
 }
 
 // Programs that no family builds: the interpreter must run every supported program.
-class Written : public ::testing::Test {
+class WrittenProgram : public ::testing::Test {
  protected:
   static at::Tensor Run(const program::Program& program, const ForwardContext& context) {
     std::vector<at::Tensor> weights;
@@ -69,7 +69,7 @@ class Written : public ::testing::Test {
 
 // Operators that mix tokens or channels keep their input's type (bf16 with gradients). The operator that reads their
 // result may need fp32.
-TEST_F(Written, NormsReadWhatMixesInBf16) {
+TEST_F(WrittenProgram, NormsReadMixedTokensInBf16) {
   program::Builder b(3);
   const program::Value x = b.Linear("x", b.Patchify(2), 16);
   const program::Value channels = b.AttendChannels("channels", {b.Linear("qkv", x, 48)}, {.heads = 2});
@@ -84,7 +84,7 @@ TEST_F(Written, NormsReadWhatMixesInBf16) {
   EXPECT_LT(testing::Difference(rounded, exact), 0.1 * exact.abs().max().item<double>());
 }
 
-TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
+TEST_F(WrittenProgram, GeluAfterACodedLayerIsComputed) {
   program::Builder b(3);
   const int codes = b.AddWeight("codes", {3, 5}, {});
   const program::Value hidden = b.CodedLinear("first", b.Patchify(2), 8, codes, 1);
@@ -94,9 +94,9 @@ TEST_F(Written, GeluBehindACodedLayerIsNotLost) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// The rates are those of torch.linspace(0, rate, blocks) in timm: the first block drops nothing, the last one at the
-// full rate.
-TEST_F(Written, DropPathRisesWithDepth) {
+// The rates are those of torch.linspace(0, rate, blocks) in timm: the first block drops nothing, and the last
+// block drops at the full rate.
+TEST_F(WrittenProgram, DropPathIncreasesWithDepth) {
   program::Builder b(3);
   program::Value x = Tokens(b);
   for (const std::string name : {"a", "b", "c"}) {
@@ -130,7 +130,7 @@ TEST_F(Written, DropPathRisesWithDepth) {
 }
 
 // Logits need only class tokens. A token tap makes the interpreter compute all tokens; the logits stay equal.
-TEST_F(Written, WhatMixesTokensIsCutToTheClassTokens) {
+TEST_F(WrittenProgram, ComputesOnlyClassTokensAfterTheLastMixing) {
   program::Builder b(3);
   program::Value x = b.AttendLinearly("mix", {b.Linear("qkv", Tokens(b), 36)}, {.heads = 2});
   x = b.Residual("add", x, b.Linear("mlp", x, 12), /*path=*/1);

@@ -77,18 +77,18 @@ INSTANTIATE_TEST_SUITE_P(
                       "mixer: NONE }"),
     [](const auto& info) { return "Form" + std::to_string(info.index); });
 
-TEST_P(LinearMemory, Inference) {
+TEST_P(LinearMemory, InferenceMemoryIsLinearInTheTokens) {
   ExpectLinear(Measure(*model_, kShort, false), Measure(*model_, kLong, false));
 }
 
-TEST_P(LinearMemory, Training) {
+TEST_P(LinearMemory, TrainingMemoryIsLinearInTheTokens) {
   model_->RequireGrad(true);
   Measure(*model_, kShort, true);  // allocates the gradients, which later calls reuse
   ExpectLinear(Measure(*model_, kShort, true), Measure(*model_, kLong, true));
 }
 
 // The memory of captured attention is also linear in the tokens, since X-ViT returns factors.
-TEST_P(LinearMemory, Capture) {
+TEST_P(LinearMemory, CaptureMemoryIsLinearInTheTokens) {
   Use use[2];
   for (const int side : {kShort, kLong}) {
     AttentionTap tap;
@@ -99,7 +99,7 @@ TEST_P(LinearMemory, Capture) {
   ExpectLinear(use[0], use[1]);
 }
 
-TEST(MemoryMeter, SeesAMatrixOfTokensByTokens) {
+TEST(MemoryMeter, CountsAMatrixOfTokensByTokens) {
   const at::Tensor q = testing::Hashed({kLong * kLong, 4}, 1);
   const testing::MemoryMeter meter;
   at::Tensor scores = at::matmul(q, q.t());

@@ -23,7 +23,7 @@ at::Tensor For(const at::Tensor& table, Grid grid) {
   return TableFor(table, {4, 4}, grid, 1, interpolations);
 }
 
-TEST(PositionTable, IsTheTableItselfOnItsOwnGrid) {
+TEST(PositionTable, IsUnchangedOnItsOwnGrid) {
   EXPECT_EQ(testing::Difference(For(Table(), {4, 4}), Table()), 0);
 }
 
@@ -49,7 +49,7 @@ TEST(PositionTable, OtherGridsAreBicubicWithAntialiasing) {
   }
 }
 
-TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
+TEST(PositionTable, TheMatrixOfAGridIsCached) {
   const GridInterpolations interpolations({4, 4});
   const at::Tensor first = interpolations.To({3, 2}, at::kCPU);
   EXPECT_NE(interpolations.To({2, 3}, at::kCPU).data_ptr(), first.data_ptr());
@@ -57,7 +57,7 @@ TEST(PositionTable, TheMatrixOfAGridIsMadeOnce) {
 }
 
 // Images of many shapes must not fill a device's memory: each grid of 4,096 cells needs a matrix of 3.2 MB.
-TEST(PositionTable, MatricesOfManyGridsAreKeptWithinABoundOfBytes) {
+TEST(PositionTable, TheCacheOfMatricesIsBounded) {
   const GridInterpolations interpolations({14, 14});
   const at::Tensor first = interpolations.To({64, 64}, at::kCPU);
   for (int columns = 1; columns < 20; ++columns) interpolations.To({60, 64 - columns}, at::kCPU);

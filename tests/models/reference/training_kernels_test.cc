@@ -171,7 +171,7 @@ std::vector<float> ChannelAttentionBothWays(const TrainingKernels<E>& kernels, i
   return Values(out, dq, dk, dv, dtemperature);
 }
 
-TEST_P(TrainingKernelsTest, RowsAndValues) {
+TEST_P(TrainingKernelsTest, RowKernelsEqualThePortableOnes) {
   for (const int64_t columns : {3, 16, 45, 128}) {
     Compare<float>("norm", [&](const auto& kernels) { return NormBothWays(kernels, columns); });
     Compare<Bf16>("norm", [&](const auto& kernels) { return NormBothWays(kernels, columns); });
@@ -186,7 +186,7 @@ TEST_P(TrainingKernelsTest, RowsAndValues) {
   }
 }
 
-TEST_P(TrainingKernelsTest, Attention) {
+TEST_P(TrainingKernelsTest, AttentionEqualsThePortableKernel) {
   for (const int64_t tokens : {1, 7, 16, 65}) {
     for (const int64_t width : {1, 5, 16, 25}) {
       Compare<float>("attention", [&](const auto& kernels) { return AttentionBothWays(kernels, tokens, width); });
@@ -195,7 +195,7 @@ TEST_P(TrainingKernelsTest, Attention) {
   }
 }
 
-TEST_P(TrainingKernelsTest, ChannelAttention) {
+TEST_P(TrainingKernelsTest, ChannelAttentionEqualsThePortableKernel) {
   for (const int64_t tokens : {2, 7, 49}) {
     for (const int64_t width : {2, 5, 16, 32}) {
       Compare<float>("channels", [&](const auto& kernels) { return ChannelAttentionBothWays(kernels, tokens, width); });
@@ -204,7 +204,7 @@ TEST_P(TrainingKernelsTest, ChannelAttention) {
   }
 }
 
-TEST_P(TrainingKernelsTest, DepthwiseGradient) {
+TEST_P(TrainingKernelsTest, DepthwiseGradientEqualsThePortableKernel) {
   for (const int64_t channels : {3, 16, 40}) {
     const auto x = Noise<float>(20 * channels, 1), dy = Noise<float>(20 * channels, 2);
     const auto run = [&](const TrainingTable& table) {

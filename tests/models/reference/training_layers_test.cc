@@ -109,7 +109,7 @@ std::shared_ptr<const TokenLayout> MixedLayout(int prefix_tokens) {
   return TokenLayout::Make({{3, 5}, {3, 5}, {4, 4}, {1, 1}, {7, 6}}, prefix_tokens);
 }
 
-TEST(TrainingLayers, LayerNorm) {
+TEST(TrainingLayers, LayerNormAgreesWithTheLibrary) {
   for (const int width : {7, 16, 50, 250}) {
     Weights w({{"norm.weight", {width}}, {"norm.bias", {width}}});
     // Row 3 has values far from zero.
@@ -121,14 +121,14 @@ TEST(TrainingLayers, LayerNorm) {
   }
 }
 
-TEST(TrainingLayers, Gelu) {
+TEST(TrainingLayers, GeluAgreesWithTheLibrary) {
   Weights none;
   CheckAgainstLibrary(none, Hashed({31, 33}, 1) * 6, [](const at::Tensor& x, const ForwardContext& context) {
     return Gelu(x.to(context.bf16 ? at::kBFloat16 : at::kFloat), context);
   });
 }
 
-TEST(TrainingLayers, AddBranch) {
+TEST(TrainingLayers, AddBranchAgreesWithTheLibrary) {
   Weights scale({{"scale", {37}}}), none;
   const auto branch = [](const at::Tensor& x, const ForwardContext& context) {
     return (x * 0.5).to(context.bf16 ? at::kBFloat16 : at::kFloat);
@@ -141,7 +141,7 @@ TEST(TrainingLayers, AddBranch) {
   });
 }
 
-TEST(TrainingLayers, ColumnSums) {
+TEST(TrainingLayers, ColumnSumsAgreeWithTheLibrary) {
   for (const int rows : {1, 8, 29}) {
     const at::Tensor x = Hashed({rows, 45}, 1);
     EXPECT_LT(Difference(ColumnSums(x), x.sum(0)), 1e-5);
@@ -151,7 +151,7 @@ TEST(TrainingLayers, ColumnSums) {
 }
 
 // A single fp32 sum of 300,000 values of 0.1 would be off by 3e-3.
-TEST(TrainingLayers, SumsOverManyRowsKeepTheirDigits) {
+TEST(TrainingLayers, SumsOverManyRowsAreAccurate) {
   constexpr int64_t kImages = 3000, kRows = 100 * kImages;
   const auto layout = TokenLayout::Make(std::vector<Grid>(kImages, Grid{10, 10}), 0);
   Weights w({{"norm.weight", {2}}, {"norm.bias", {2}}, {"mean", {2}}, {"variance", {2}}, {"kernel", {2, 1, 3, 3}}});
@@ -179,7 +179,7 @@ TEST(TrainingLayers, SumsOverManyRowsKeepTheirDigits) {
   EXPECT_NEAR(ColumnSums(x.detach() * 0 + 0.1)[0].item<float>() / kRows, 0.1, 3e-5);
 }
 
-TEST(TrainingLayers, SelfAttention) {
+TEST(TrainingLayers, SelfAttentionAgreesWithTheLibrary) {
   const auto layout = MixedLayout(1);
   for (const int width : {5, 16, 25, 40}) {
     Weights w({{"qkv.weight", {6 * width, 2 * width}}, {"qkv.bias", {6 * width}}});
@@ -191,7 +191,7 @@ TEST(TrainingLayers, SelfAttention) {
   }
 }
 
-TEST(TrainingLayers, SoftmaxOfLargeScores) {
+TEST(TrainingLayers, SoftmaxOfLargeScoresAgreesWithTheLibrary) {
   Weights w({{"qkv.weight", {30, 10}}, {"qkv.bias", {30}}});
   const auto layout = MixedLayout(0);
   testing::HashWeights(w);
@@ -204,7 +204,7 @@ TEST(TrainingLayers, SoftmaxOfLargeScores) {
   ExpectEqual(Pass(w, x, own, layer), Pass(w, x, library, layer), 2e-4);
 }
 
-TEST(TrainingLayers, CrossCovarianceAttention) {
+TEST(TrainingLayers, CrossCovarianceAttentionAgreesWithTheLibrary) {
   const auto layout = MixedLayout(0);
   for (const int width : {10, 32, 64}) {
     Weights w({{"qkv.weight", {3 * width, width}}, {"qkv.bias", {3 * width}}, {"temperature", {2, 1, 1}}});
@@ -218,7 +218,7 @@ TEST(TrainingLayers, CrossCovarianceAttention) {
 
 const Weights::Shapes kDepthwise = {{"weight", {37, 1, 3, 3}}, {"bias", {37}}};
 
-TEST(TrainingLayers, DepthwiseConvolution) {
+TEST(TrainingLayers, DepthwiseConvolutionAgreesWithTheLibrary) {
   const auto layout = MixedLayout(0);
   Weights w(kDepthwise);
   CheckAgainstLibrary(w, Hashed({layout->total_tokens(), 37}, 1),
@@ -235,7 +235,7 @@ Weights::Shapes NormShapes(const std::string& name, int64_t channels) {
 }
 
 // Tests the BatchNorm of the GELU of a convolution, as in XCiT's local patch interaction.
-TEST(TrainingLayers, BatchNorm) {
+TEST(TrainingLayers, BatchNormAgreesWithTheLibrary) {
   const auto layout = MixedLayout(0);
   Weights::Shapes shapes = kDepthwise;
   for (const auto& each : NormShapes("norm", 37)) shapes.push_back(each);
@@ -248,7 +248,7 @@ TEST(TrainingLayers, BatchNorm) {
                       {.training = true});
 }
 
-TEST(TrainingLayers, ConvolutionStem) {
+TEST(TrainingLayers, ConvolutionStemAgreesWithTheLibrary) {
   Weights::Shapes shapes = {{"convolutions.0.weight", {16, 3, 3, 3}}, {"convolutions.1.weight", {32, 16, 3, 3}}};
   for (const int i : {0, 1}) {
     for (const auto& each : NormShapes("norms." + std::to_string(i), 16 << i)) shapes.push_back(each);
@@ -264,7 +264,7 @@ TEST(TrainingLayers, ConvolutionStem) {
                       {.training = true});
 }
 
-TEST(TrainingLayers, RunningStatistics) {
+TEST(TrainingLayers, RunningStatisticsAgreeWithTheLibrary) {
   for (const bool bf16 : {false, true}) {
     std::vector<at::Tensor> buffers[2];
     for (const bool library : {false, true}) {
@@ -285,7 +285,7 @@ TEST(TrainingLayers, RunningStatistics) {
 }
 
 // Whole models must give the same gradients as with only LibTorch's operators.
-TEST(TrainingLayers, Families) {
+TEST(TrainingLayers, GradientsOfModelsAgreeWithTheLibrary) {
   const std::string ends = "classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } ";
   const std::string large = "classes: 5 preprocessing { channels: 3 native { cell: 8 min_tokens: 1 max_tokens: 64 } } ";
   for (const std::string& text :

@@ -17,9 +17,9 @@
 namespace vitrine {
 namespace {
 
-class WhatRuns : public ::testing::TestWithParam<SmallForm> {};
+class ExecutedWorkload : public ::testing::TestWithParam<SmallForm> {};
 
-INSTANTIATE_TEST_SUITE_P(Families, WhatRuns, ::testing::ValuesIn(SmallForms()),
+INSTANTIATE_TEST_SUITE_P(Families, ExecutedWorkload, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
 // Counts with gradients enabled, so that no padding rows follow the tokens. No parameter requires a gradient.
@@ -32,7 +32,7 @@ int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   return counter.total();
 }
 
-TEST_P(WhatRuns, MultiplyAddsAreThoseOfTheList) {
+TEST_P(ExecutedWorkload, MultiplyAddsEqualTheWorkload) {
   const v1::ModelConfig config = GetParam().config;
   const auto model = MakeModel(config);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -45,7 +45,7 @@ TEST_P(WhatRuns, MultiplyAddsAreThoseOfTheList) {
   EXPECT_EQ((*model)->CountParameters(), Parameters(*workload));
 }
 
-TEST(CountedRuns, KvClassifiers) {
+TEST(CountedRuns, MultiplyAddsOfKvClassifiersEqualTheWorkload) {
   for (const char* name : {"qkv-mnist-p7-d64-l2", "kv-mnist-p7-d64-l2", "kv-pos-mnist-p7-d64-l2"}) {
     const v1::ModelConfig config = FindVariant(name)->config;
     const auto model = MakeModel(config);
@@ -60,7 +60,7 @@ TEST(CountedRuns, KvClassifiers) {
 }
 
 // Checks that the counter sees all products: a model with one block less costs exactly one block less.
-TEST(CountedRuns, TheCounterNoticesABlock) {
+TEST(CountedRuns, TheCounterCountsEveryProductOfABlock) {
   const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;
   one.mutable_vit()->set_depth(1);

@@ -31,7 +31,7 @@ std::vector<NamedTensor> AllTensors(const Model& model) {
   return tensors;
 }
 
-TEST(Weights, EveryParameterComesBackExactly) {
+TEST(Weights, EveryParameterIsReadBackExactly) {
   const auto saved = MakeModel(SmallKvConfig(), 1);
   const auto loaded = MakeModel(SmallKvConfig(), 2);
   (*loaded)->RequireGrad(true);  // as in a trainer that resumes
@@ -46,7 +46,7 @@ TEST(Weights, EveryParameterComesBackExactly) {
   EXPECT_TRUE((*loaded)->Parameters()[0].tensor.requires_grad()) << "loading must not stop training";
 }
 
-TEST(Weights, StoredInBfloat16TheyTakeHalfTheBytesAndWidenOnLoading) {
+TEST(Weights, Bfloat16WeightsAreWidenedOnLoading) {
   const auto saved = MakeModel(SmallKvConfig(), 1);
   const auto loaded = MakeModel(SmallKvConfig(), 2);
   const Safetensors weights = SaveWeights(**saved, Dtype::kBF16);
@@ -58,7 +58,7 @@ TEST(Weights, StoredInBfloat16TheyTakeHalfTheBytesAndWidenOnLoading) {
   }
 }
 
-TEST(Weights, TrainingOnDoesNotChangeWhatWasSaved) {
+TEST(Weights, FurtherTrainingDoesNotChangeSavedWeights) {
   const auto model = MakeModel(SmallKvConfig(), 1);
   const Safetensors weights = SaveWeights(**model, Dtype::kF32);
   const std::string before = *WriteSafetensors(weights);
@@ -78,49 +78,49 @@ class LoadRefusalTest : public testing::Test {
   Safetensors weights_ = SaveWeights(**MakeModel(SmallKvConfig(), 1), Dtype::kF32);
 };
 
-TEST_F(LoadRefusalTest, MissingTensor) {
+TEST_F(LoadRefusalTest, RefusesAMissingTensor) {
   weights_.tensors.erase("head_out.bias");
   Refused("tensor \"head_out.bias\" is missing");
 }
 
-TEST_F(LoadRefusalTest, ExtraTensor) {
+TEST_F(LoadRefusalTest, RefusesAnExtraTensor) {
   weights_.tensors["blocks.2.norm.weight"] = StoredOf(at::full({16}, 1.0, at::kFloat));
   Refused("tensor \"blocks.2.norm.weight\" is in the weights, but the model has no such tensor");
 }
 
-TEST_F(LoadRefusalTest, RenamedTensor) {
+TEST_F(LoadRefusalTest, RefusesARenamedTensor) {
   weights_.tensors["head.bias"] = weights_.tensors.extract("head_out.bias").mapped();
   Refused("tensor \"head_out.bias\" is missing");
 }
 
-TEST_F(LoadRefusalTest, WrongShape) {
+TEST_F(LoadRefusalTest, RefusesAWrongShape) {
   weights_.tensors["head_out.bias"] = StoredOf(at::full({4}, 1.0, at::kFloat));
   Refused("tensor \"head_out.bias\" has shape [4]; the model needs [3]");
 }
 
-TEST_F(LoadRefusalTest, BroadcastableShapeIsStillWrong) {
+TEST_F(LoadRefusalTest, RefusesABroadcastableShape) {
   weights_.tensors["head_out.bias"] = StoredOf(at::full({1}, 1.0, at::kFloat));
   Refused("has shape [1]; the model needs [3]");
 }
 
-TEST_F(LoadRefusalTest, WrongKindOfNumber) {
+TEST_F(LoadRefusalTest, RefusesIntegers) {
   weights_.tensors["head_out.bias"] = StoredOf(at::full({3}, 1, at::kLong));
   Refused("tensor \"head_out.bias\" is stored as I64; the model needs floating-point numbers");
 }
 
-TEST_F(LoadRefusalTest, NanWeight) {
+TEST_F(LoadRefusalTest, RefusesNan) {
   TensorOf(weights_.tensors["head_out.bias"]).select(0, 2).fill_(std::nan(""));
   Refused("tensor \"head_out.bias\" holds NaN or infinity");
 }
 
-TEST(BuildModel, GivesTheModelOfTheVersion) {
+TEST(BuildModel, ReturnsTheModelOfTheVersion) {
   const StoredVersion version = SmallKvVersion();
   const auto model = BuildModel(version);
   ASSERT_TRUE(model.ok()) << model.status();
   EXPECT_EQ(*WriteSafetensors(SaveWeights(**model, Dtype::kF32)), *WriteSafetensors(version.weights));
 }
 
-TEST(BuildModel, TheWeightsBecomeTheModelsOwnWithoutACopy) {
+TEST(BuildModel, UsesTheWeightsWithoutACopy) {
   const StoredVersion version = SmallKvVersion();
   const auto model = BuildModel(version);
   ASSERT_TRUE(model.ok()) << model.status();
@@ -131,7 +131,7 @@ TEST(BuildModel, TheWeightsBecomeTheModelsOwnWithoutACopy) {
   }
 }
 
-TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
+TEST(BuildModel, WidensNarrowWeightsAndFreesThem) {
   StoredVersion version = SmallKvVersion();
   const Safetensors wide = version.weights;
   version.weights = SaveWeights(**BuildModel(version), Dtype::kBF16);
@@ -146,8 +146,8 @@ TEST(BuildModel, NarrowWeightsAreWidenedAndLetGo) {
   }
 }
 
-// A load replaces the initial weights. Drawing 1.6 GB of them first would take most of the load's time.
-TEST(BlankModel, TouchesNoMemory) {
+// Loading replaces the initial weights. Drawing 1.6 GB of random weights first would take most of the loading time.
+TEST(BlankModel, UsesNoResidentMemory) {
   v1::ModelConfig config = SmallKvConfig();
   config.mutable_kv()->set_width(2048);
   config.mutable_kv()->set_mlp_width(8192);
@@ -159,7 +159,7 @@ TEST(BlankModel, TouchesNoMemory) {
   EXPECT_LT(after - before, (*model)->CountParameters() * static_cast<int64_t>(sizeof(float)) / 4);
 }
 
-TEST(BuildModel, RefusalsNameTheVersion) {
+TEST(BuildModel, ErrorsNameTheVersion) {
   StoredVersion version = SmallKvVersion();
   version.weights.tensors.erase("class_token");
   EXPECT_THAT(BuildModel(version), Fails(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr("class_token"))));
@@ -171,7 +171,7 @@ TEST(BuildModel, RefusalsNameTheVersion) {
   EXPECT_THAT(BuildModel(version), Fails(kRefused, HasSubstr("the manifest says")));
 }
 
-TEST(BuildModel, AnImmenseConfigCostsNoMemory) {
+TEST(BuildModel, RefusesAHugeConfigWithoutAllocatingIt) {
   StoredVersion version = SmallKvVersion();
   v1::KvConfig& kv = *version.manifest.mutable_config()->mutable_kv();
   kv.set_width(16384);

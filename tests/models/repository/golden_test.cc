@@ -45,19 +45,19 @@ class GoldenTest : public testing::Test {
   std::map<std::string, StoredTensor>& golden_ = version_.golden.tensors;
 };
 
-TEST_F(GoldenTest, HoldsForTheWeightsItWasRecordedFrom) {
+TEST_F(GoldenTest, HoldsForTheRecordedWeights) {
   EXPECT_TRUE(Check().ok()) << Check();
   const at::Tensor logits = Golden("logits.1");
   EXPECT_EQ(logits.numel(), 3);
   EXPECT_FALSE(logits.equal(Golden("logits.0"))) << "the goldens do not depend on the input";
 }
 
-TEST_F(GoldenTest, NoticesOtherWeights) {
+TEST_F(GoldenTest, DetectsOtherWeights) {
   TensorOf(version_.weights.tensors.at("head_out.weight")).add_(0.01);
   Refused("golden \"input.0\" in a batch of 3 gives logits that are off by");
 }
 
-TEST_F(GoldenTest, NoticesEachGoldenAlone) {
+TEST_F(GoldenTest, ChecksEachGoldenAlone) {
   for (const char* name : {"logits.0", "logits.1", "logits.2"}) {
     const at::Tensor logits = Golden(name);
     const at::Tensor whole = logits.clone();
@@ -90,7 +90,7 @@ StoredVersion OfAnySize(StoredVersion version) {
   return version;
 }
 
-TEST_F(GoldenTest, FewAreTheImagesAndTheSmallestInput) {
+TEST_F(GoldenTest, FewGoldensAreTheImagesAndTheSmallestInput) {
   version_ = OfAnySize(version_);
   golden_["input.3"] = StoredOf(at::full({1, 12, 12}, 0.5, at::kFloat));
   golden_["input.4"] = StoredOf(at::full({1, 4, 8}, 0.25, at::kFloat));
@@ -108,7 +108,7 @@ TEST_F(GoldenTest, FewAreTheImagesAndTheSmallestInput) {
   Refused("golden \"input.0\" in a batch of 5");
 }
 
-TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
+TEST_F(GoldenTest, ReportsTheRunOfASingleGolden) {
   std::vector<int64_t> told;
   const GoldenRun run = {.before_alone = [&] { told.push_back(0); },
                          .after_alone = [&](int64_t tokens) { told.push_back(tokens); }};
@@ -119,7 +119,7 @@ TEST_F(GoldenTest, TellsOfTheRunOfOneAlone) {
   EXPECT_THAT(told, testing::ElementsAre(0, grid.cells() + model->prefix_tokens()));
 }
 
-TEST_F(GoldenTest, NoticesAnotherPreprocessing) {
+TEST_F(GoldenTest, DetectsAnotherPreprocessing) {
   const auto darker = [](std::string_view image, const v1::Preprocessing& preprocessing) {
     auto input = DecodeRawImage(image, preprocessing);
     if (input.ok()) std::transform(input->values.begin(), input->values.end(), input->values.begin(), Darkened);
@@ -139,7 +139,7 @@ TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogit) {
 }
 
 // An untrained head gives logits of a few hundredths, so with an absolute tolerance zeros would pass.
-TEST_F(GoldenTest, SmallLogitsAreNotReproducedByZeros) {
+TEST_F(GoldenTest, ZerosDoNotPassForSmallLogits) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.05f);
   for (const char* weight : {"head_out.weight", "head_out.bias"}) {
     TensorOf(version_.weights.tensors.at(weight)).mul_(0.01);
@@ -153,7 +153,7 @@ TEST_F(GoldenTest, SmallLogitsAreNotReproducedByZeros) {
   Refused("gives logits that are off by");
 }
 
-TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
+TEST_F(GoldenTest, DriftIsTheLargestErrorRelativeToTheLargestLogit) {
   const std::unique_ptr<Model> model = *BuildModel(version_);
   const auto drift_of = [&](int64_t classes) {
     const Forward zeros = [classes](std::span<const FloatArray> images) -> absl::StatusOr<FloatArray> {
@@ -176,7 +176,7 @@ TEST_F(GoldenTest, DriftIsTheLargestDistanceInPartsOfTheLargestLogit) {
   EXPECT_THAT(drift_of(2), Fails(absl::StatusCode::kInternal, HasSubstr("wrong shape")));
 }
 
-TEST_F(GoldenTest, NanLogitsAreOff) {
+TEST_F(GoldenTest, NanLogitsAreRefused) {
   Golden("logits.0").fill_(std::nan(""));
   Refused("golden \"input.0\" has logits that are not finite");
   TensorOf(version_.weights.tensors.at("head_out.weight")).fill_(3e38);
@@ -192,7 +192,7 @@ TEST_F(GoldenTest, NeedsAToleranceForDeviceAndPrecision) {
 
 // A version may store golden logits for another precision in addition to the fp32 logits. Results in that precision are
 // then compared with these logits.
-TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
+TEST_F(GoldenTest, APrecisionCanHaveItsOwnLogits) {
   v1::GoldenTolerance& tolerance = *version_.manifest.add_golden_tolerances();
   tolerance.set_device("cpu");
   tolerance.set_precision("int8");
@@ -213,7 +213,7 @@ TEST_F(GoldenTest, APrecisionMayHaveLogitsOfItsOwn) {
   EXPECT_THAT(CheckWith(DecodeRawImage, "cpu", "int8"), Refuses(kRefused, HasSubstr("int8.logits.2")));
 }
 
-TEST_F(GoldenTest, NeedsAImage) {
+TEST_F(GoldenTest, NeedsAnImage) {
   golden_.erase("picture.1");
   golden_["input.1"] = StoredOf(at::full({1, 8, 8}, 0.5, at::kFloat));
   Refused("no golden image");
@@ -252,7 +252,7 @@ TEST_F(GoldenTest, RecordingAgainReplacesTheLogits) {
   EXPECT_EQ(*WriteSafetensors(version_.golden), before);
 }
 
-TEST_F(GoldenTest, RecordedFromRoundedWeightsItHoldsForTheStoredVersion) {
+TEST_F(GoldenTest, GoldensOfRoundedWeightsHoldForTheStoredVersion) {
   version_.weights = SaveWeights(**BuildModel(version_), Dtype::kBF16);
   EXPECT_FALSE(Check().ok()) << "rounding must be noticed, or the test proves nothing";
   ASSERT_TRUE(Record().ok());

@@ -23,7 +23,7 @@ std::string Refusal(const std::string& name, const std::string& bytes) {
   return std::string(ReadForeignWeights(folder.path() / name).status().message());
 }
 
-TEST(ForeignFile, OtherFormatsAreNamedWithTheWayOut) {
+TEST(ForeignFile, ErrorsNameOtherFormatsAndTheRemedy) {
   const std::string zeros(64, '\0');
   EXPECT_THAT(Refusal("w.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n"),
               AllOf(HasSubstr("\"w.safetensors\" is a Git LFS pointer"), HasSubstr("`git lfs pull`")));
@@ -47,7 +47,7 @@ std::string FileOf(const std::string& dtype, size_t bytes) {
   return file + header + std::string(bytes, '\0');
 }
 
-TEST(ForeignFile, OtherElementTypesAreNoDamage) {
+TEST(ForeignFile, OtherElementTypesAreNotReportedAsDamage) {
   EXPECT_THAT(Refusal("w.safetensors", FileOf("F64", 8)),
               AllOf(HasSubstr("tensor \"w\" is stored as F64"), HasSubstr(".float()")));
   for (const auto& [dtype, bytes] : {std::pair("I32", 4), {"BOOL", 1}, {"I8", 1}}) {
@@ -74,7 +74,7 @@ TensorMap Renamed(const TensorMap& tensors, const std::string& from, const std::
   return renamed;
 }
 
-class Head : public testing::Test {
+class HeadAdoption : public testing::Test {
  protected:
   absl::StatusOr<std::string> Adopt(const TensorMap& tensors) {
     weights_ = *UnwrapForeign(tensors);
@@ -86,7 +86,7 @@ class Head : public testing::Test {
   UnwrappedWeights weights_;
 };
 
-TEST_F(Head, UnderItsUsualNamesIsAdopted) {
+TEST_F(HeadAdoption, AcceptsUsualNames) {
   EXPECT_EQ(*Adopt(tiny_), "");
   for (const char* name : {"fc", "classifier", "head.fc", "heads.head"}) {
     const auto adopted = Adopt(Renamed(tiny_, "head", name));
@@ -97,7 +97,7 @@ TEST_F(Head, UnderItsUsualNamesIsAdopted) {
   }
 }
 
-TEST_F(Head, BesideThePrefixOfTheBodyIsAdopted) {
+TEST_F(HeadAdoption, AcceptsAHeadOutsideTheBodysPrefix) {
   for (const std::string name : {"fc", "head"}) {
     TensorMap tensors;
     for (const auto& [own, tensor] : tiny_) {
@@ -112,7 +112,7 @@ TEST_F(Head, BesideThePrefixOfTheBodyIsAdopted) {
   }
 }
 
-TEST_F(Head, OfAModelThatNeedsNoneIsAdopted) {
+TEST_F(HeadAdoption, RemovesTheHeadOfAModelWithoutClasses) {
   const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, "vit_tiny_patch16_224", 0);
   for (const std::string name : {"head", "head.1", ""}) {  // "head.1" is not certainly a head
     TensorMap tensors;
@@ -126,7 +126,7 @@ TEST_F(Head, OfAModelThatNeedsNoneIsAdopted) {
   }
 }
 
-TEST_F(Head, ThatIsNotCertainIsOnlyNamed) {
+TEST_F(HeadAdoption, NamesAnUncertainHeadInTheError) {
   EXPECT_THAT(Adopt(Renamed(tiny_, "head", "head.1")).status(),
               Refuses(kRefused, AllOf(HasSubstr("\"head.weight\" is missing; \"head.1.weight\" may be it"),
                                       HasSubstr("dropout"))));
@@ -135,7 +135,7 @@ TEST_F(Head, ThatIsNotCertainIsOnlyNamed) {
   EXPECT_THAT(Adopt(two).status(), Refuses(kRefused, HasSubstr("\"aux.weight\" or \"fc.weight\"")));
 }
 
-TEST_F(Head, ThatIsNotThereIsSaidToBeMissing) {
+TEST_F(HeadAdoption, ReportsAMissingHead) {
   TensorMap body = tiny_;
   body.erase("head.weight");
   body.erase("head.bias");
@@ -148,7 +148,7 @@ absl::Status Rename(const TensorMap& tensors, const std::string& arch) {
   return RenameForeign(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, arch, 2), tensors).status();
 }
 
-TEST(OtherArchitecture, IsNamedByItsShapes) {
+TEST(OtherArchitecture, IsIdentifiedByItsShapes) {
   const TensorMap tiny = Stored(TimmVitWeights(kTiny));
   EXPECT_THAT(Rename(tiny, "vit_small_patch16_224"),
               Refuses(kRefused, HasSubstr("the shapes of --arch deit_tiny_patch16_224 or vit_tiny_patch16_224")));
@@ -160,7 +160,7 @@ TEST(OtherArchitecture, IsNamedByItsShapes) {
   EXPECT_THAT(Rename(extra, "vit_tiny_patch16_224"), Refuses(kRefused, testing::Not(HasSubstr("--arch"))));
 }
 
-TEST(OtherNames, OfTorchvisionAndOfAveragedTokensAreRecognized) {
+TEST(OtherNames, AreRecognizedForTorchvisionAndAveragedTokens) {
   const TensorMap tiny = Stored(TimmVitWeights(kTiny));
   TensorMap torchvision;
   torchvision["conv_proj.weight"] = torchvision["encoder.pos_embedding"] = tiny.at("norm.bias");

@@ -105,14 +105,14 @@ at::Tensor Imported(ForeignSource source, const Tensors& foreign, const at::Tens
   return (*RunModel(*model, {image}))[0];
 }
 
-TEST(Import, TimmVitComputesWhatTimmComputes) {
+TEST(Import, TimmVitAgreesWithTimm) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
   const Tensors foreign = TimmVitWeights(kSmallVit);
   const at::Tensor logits = Imported(ForeignSource::kTimm, foreign, image);
   EXPECT_LT((logits - TimmForward(foreign, image)).abs().max().item<float>(), 1e-5);
 }
 
-TEST(Import, HuggingFaceVitComputesWhatTransformersComputes) {
+TEST(Import, HuggingFaceVitAgreesWithTransformers) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
   Tensors foreign = HuggingFaceVitWeights(kSmallVit);
   foreign["vit.pooler.dense.weight"] = HashedTensor({24, 24}, 1);  // does not affect the logits
@@ -127,7 +127,7 @@ TEST(Import, StoredTypesAreKept) {
   for (const auto& [name, tensor] : renamed) EXPECT_EQ(tensor.dtype, Dtype::kF16) << name;
 }
 
-TEST(Import, PartsOfDifferentTypesBecomeFloats) {
+TEST(Import, PartsOfDifferentTypesAreWidened) {
   const at::Tensor image = HashedTensor({3, 12, 16}, 99);
   for (const std::string part : {"query", "value"}) {
     Tensors foreign = HuggingFaceVitWeights(kSmallVit);
@@ -140,7 +140,7 @@ TEST(Import, PartsOfDifferentTypesBecomeFloats) {
 }
 
 // Each of our tensors comes from a tensor of timm, for both patch sizes.
-TEST(Import, TimmXcitFillsTheModel) {
+TEST(Import, TimmXcitFillsEveryTensor) {
   for (const auto& [arch, patch] : {std::pair("xcit_nano_12_p16_224", 16), std::pair("xcit_nano_12_p8_224", 8)}) {
     const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, arch, 7);
     const Tensors foreign = TimmXcitWeights(128, 12, 4, patch, 7);
@@ -175,7 +175,7 @@ void ExpectGivenBack(ForeignSource source, const v1::ModelConfig& config, const 
   }
 }
 
-TEST(Import, ForeignTensorsAreGivenBack) {
+TEST(Import, ForeignTensorsAreRestored) {
   ExpectGivenBack(ForeignSource::kTimm, SmallVit(ForeignSource::kTimm), TimmVitWeights(kSmallVit));
   ExpectGivenBack(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), HuggingFaceVitWeights(kSmallVit));
   ExpectGivenBack(ForeignSource::kTimm, *ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224", 7),
@@ -194,13 +194,13 @@ class ImportRefusal : public testing::Test {
   Tensors tensors_ = TimmVitWeights(kSmallVit);
 };
 
-TEST_F(ImportRefusal, MissingTensor) {
+TEST_F(ImportRefusal, RefusesAMissingTensor) {
   tensors_.erase("blocks.1.mlp.fc2.bias");
   EXPECT_THAT(Try(tensors_), Refuses(kRefused, HasSubstr("tensor \"blocks.1.mlp.fc2.bias\" is missing; the model needs "
                                                          "it as [24]")));
 }
 
-TEST_F(ImportRefusal, ExtraTensors) {
+TEST_F(ImportRefusal, RefusesExtraTensors) {
   tensors_["head_dist.weight"] = HashedTensor({5, 24}, 1);
   tensors_["head_dist.bias"] = HashedTensor({5}, 1);
   EXPECT_THAT(Try(tensors_),
@@ -209,24 +209,24 @@ TEST_F(ImportRefusal, ExtraTensors) {
                                       HasSubstr("(and 1 more)"))));
 }
 
-TEST_F(ImportRefusal, DeeperModel) {
+TEST_F(ImportRefusal, RefusesADeeperModel) {
   VitSizes deeper = kSmallVit;
   deeper.depth = 3;
   EXPECT_THAT(Try(TimmVitWeights(deeper)), Refuses(kRefused, HasSubstr("tensor \"blocks.2.")));
 }
 
-TEST_F(ImportRefusal, WrongShape) {
+TEST_F(ImportRefusal, RefusesAWrongShape) {
   tensors_["pos_embed"] = HashedTensor({1, 26, 24}, 1);
   EXPECT_THAT(Try(tensors_),
               Refuses(kRefused, HasSubstr("tensor \"pos_embed\" has shape [1, 26, 24]; the model needs [1, 13, 24]")));
 }
 
-TEST_F(ImportRefusal, TransposedPatchesOfEqualSize) {
+TEST_F(ImportRefusal, RefusesTransposedPatchesOfEqualSize) {
   tensors_["patch_embed.proj.weight"] = tensors_["patch_embed.proj.weight"].permute({0, 2, 3, 1}).contiguous();
   EXPECT_THAT(Try(tensors_), Refuses(kRefused, HasSubstr("has shape [24, 4, 4, 3]; the model needs [24, 3, 4, 4]")));
 }
 
-TEST_F(ImportRefusal, IntegersAndNan) {
+TEST_F(ImportRefusal, RefusesIntegersAndNan) {
   Tensors integers = tensors_;
   integers["norm.bias"] = at::full({24}, 1, at::kLong);
   EXPECT_THAT(Try(integers), Refuses(kRefused, HasSubstr("tensor \"norm.bias\" is stored as I64")));
@@ -234,14 +234,14 @@ TEST_F(ImportRefusal, IntegersAndNan) {
   EXPECT_THAT(Try(tensors_), Refuses(kRefused, HasSubstr("tensor \"blocks.0.attn.qkv.weight\" holds NaN or infinity")));
 }
 
-TEST_F(ImportRefusal, TheOtherLibrarysFile) {
+TEST_F(ImportRefusal, NamesTheOtherLibraryOfAFile) {
   EXPECT_THAT(Try(HuggingFaceVitWeights(kSmallVit)), Refuses(kRefused, HasSubstr("--from huggingface")));
   EXPECT_THAT(
       RenameForeign(ForeignSource::kHuggingFace, SmallVit(ForeignSource::kHuggingFace), Stored(tensors_)).status(),
       Refuses(kRefused, HasSubstr("--from timm")));
 }
 
-TEST_F(ImportRefusal, FamiliesThatTheSourceLacks) {
+TEST_F(ImportRefusal, RefusesFamiliesThatTheSourceLacks) {
   v1::ModelConfig config = SmallVit(ForeignSource::kTimm);
   config.mutable_null();
   EXPECT_THAT(RenameForeign(ForeignSource::kTimm, config, {}).status(), Refuses(kInvalid, HasSubstr("family")));
@@ -251,7 +251,7 @@ TEST_F(ImportRefusal, FamiliesThatTheSourceLacks) {
               Refuses(kInvalid, HasSubstr("another form")));
 }
 
-TEST(ForeignConfig, EveryNameMakesAModel) {
+TEST(ForeignConfig, EveryNameGivesAModel) {
   for (const ForeignSource source : {ForeignSource::kTimm, ForeignSource::kHuggingFace}) {
     for (const std::string& arch : ForeignArchs(source)) {
       const absl::StatusOr<std::unique_ptr<Model>> model = MakeModel(*ForeignConfig(source, arch, 10), 0, at::kMeta);
@@ -261,7 +261,7 @@ TEST(ForeignConfig, EveryNameMakesAModel) {
 }
 
 // Compares whole configs: wrong heads, scales or statistics would not change the number of parameters.
-TEST(ForeignConfig, EveryNameMeansWhatIsStored) {
+TEST(ForeignConfig, EveryNameGivesItsStoredConfig) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
   std::string all;
@@ -275,7 +275,7 @@ TEST(ForeignConfig, EveryNameMeansWhatIsStored) {
   ExpectStored("foreign_archs.txt", all);
 }
 
-TEST(ForeignConfig, TagsOfTheSamePreprocessingAreKnown) {
+TEST(ForeignConfig, TagsOfTheSamePreprocessingAreAccepted) {
   const std::string name = "vit_base_patch16_224";
   const std::string plain = ForeignConfig(ForeignSource::kTimm, name, 10)->SerializeAsString();
   for (const char* tag : {".augreg_in21k", ".orig_in21k", ".sam_in1k", ".fb_in1k"}) {
@@ -286,7 +286,7 @@ TEST(ForeignConfig, TagsOfTheSamePreprocessingAreKnown) {
   EXPECT_EQ(ForeignConfig(ForeignSource::kTimm, name, 7)->classes(), 7);
 }
 
-TEST(ForeignConfig, UnknownNamesAndTags) {
+TEST(ForeignConfig, RefusesUnknownNamesAndTags) {
   EXPECT_THAT(ForeignConfig(ForeignSource::kTimm, "resnet50", 10).status(),
               Refuses(kInvalid, testing::Eq("no architecture \"resnet50\"; `vitrine-repo import --help` lists the "
                                             "supported ones")));

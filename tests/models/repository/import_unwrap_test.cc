@@ -46,7 +46,7 @@ bool Same(const TensorMap& a, const TensorMap& b) {
          });
 }
 
-TEST(UnwrapForeign, CutsOffWhateverStandsBeforeEveryName) {
+TEST(UnwrapForeign, RemovesACommonPrefixOfAllNames) {
   const TensorMap huggingface = Stored(HuggingFaceVitWeights(kSmallVit));
   for (const char* prefix : {"module.", "model.", "net.", "backbone.", "ema_model.", "state_dict.", "state_dict.model.",
                              "model_ema.module.", "state_dict_ema.", "online_model.", "student.module.backbone."}) {
@@ -60,7 +60,7 @@ TEST(UnwrapForeign, CutsOffWhateverStandsBeforeEveryName) {
   }
 }
 
-TEST(UnwrapForeign, TakesWrappersOutOfTheMiddleOfNames) {
+TEST(UnwrapForeign, RemovesWrappersWithinNames) {
   const auto compiled = [](const std::string& name) {
     return "module._orig_mod." + absl::StrReplaceAll(name, {{"blocks.1.", "blocks.1._orig_mod."}});
   };
@@ -75,7 +75,7 @@ TEST(UnwrapForeign, TakesWrappersOutOfTheMiddleOfNames) {
               Refuses(absl::StatusCode::kFailedPrecondition, HasSubstr("twice, with and without")));
 }
 
-TEST(UnwrapForeign, WhatStandsBesideTheModelIsToldAndPassedOver) {
+TEST(UnwrapForeign, ReportsAndIgnoresTensorsOutsideTheModel) {
   TensorMap tensors = Behind("model.", Small());
   tensors["criterion.weight"] = tensors["model.head.bias"];
   tensors["n_averaged"] = tensors["model.head.bias"];
@@ -88,7 +88,7 @@ TEST(UnwrapForeign, WhatStandsBesideTheModelIsToldAndPassedOver) {
   EXPECT_TRUE(UnwrapForeign(tensors)->tensors.contains("head_dist.bias"));
 }
 
-TEST(UnwrapForeign, OfCopiesTheAverageOrTheOneAskedFor) {
+TEST(UnwrapForeign, ChoosesTheAverageOrTheRequestedCopy) {
   TensorMap tensors = Behind("model.", Small());
   TensorMap other = Small();
   other["head.bias"] = Stored({{"b", HashedTensor({5}, 99)}})["b"];
@@ -116,12 +116,12 @@ TEST(UnwrapForeign, OfCopiesTheAverageOrTheOneAskedFor) {
                       AllOf(HasSubstr("2 copies"), HasSubstr("\"student.\", \"teacher.\""), HasSubstr("--prefix"))));
 }
 
-TEST(UnwrapForeign, LeavesWhatIsNoModelAlone) {
+TEST(UnwrapForeign, LeavesOtherTensorsUnchanged) {
   EXPECT_THAT(Names(UnwrapForeign(Stored({{"module.a", HashedTensor({2}, 1)}}))->tensors), ElementsAre("module.a"));
   EXPECT_TRUE(UnwrapForeign({})->tensors.empty());
 }
 
-TEST(RenameForeign, TakesTheLaterNamesOfTransformers) {
+TEST(RenameForeign, AcceptsTheNewNamesOfTransformers) {
   const v1::ModelConfig config = SmallVit(ForeignSource::kHuggingFace);
   const TensorMap before = Stored(HuggingFaceVitWeights(kSmallVit));
   const TensorMap later = Renamed(before, [](const std::string& name) {
@@ -162,7 +162,7 @@ class Shards : public testing::Test {
   const ScratchFolder folder_{FastParent()};
 };
 
-TEST_F(Shards, AreReadByAnyOfThemByTheirIndexAndByTheirFolder) {
+TEST_F(Shards, AreReadByOneShardIndexOrFolder) {
   WriteTwo("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors");
   WriteFile(folder_.path() / "model.safetensors.index.json",
             R"({"metadata": {"total_size": 1}, "weight_map": {"cls_token": "model-00001-of-00002.safetensors",
@@ -177,7 +177,7 @@ TEST_F(Shards, AreReadByAnyOfThemByTheirIndexAndByTheirFolder) {
   }
 }
 
-TEST_F(Shards, OneThatIsMissingIsNamed) {
+TEST_F(Shards, AMissingShardIsNamed) {
   WriteTwo("vit-00001-of-00003.safetensors", "vit-00002-of-00003.safetensors");
   EXPECT_THAT(Read("vit-00002-of-00003.safetensors").status(),
               Refuses(absl::StatusCode::kNotFound,
@@ -189,7 +189,7 @@ TEST_F(Shards, OneThatIsMissingIsNamed) {
       Refuses(absl::StatusCode::kNotFound, AllOf(HasSubstr("index of 1 shards"), HasSubstr("\"gone.safetensors\""))));
 }
 
-TEST_F(Shards, WhatIsNoIndexIsRefused) {
+TEST_F(Shards, AnInvalidIndexIsRefused) {
   for (const char* json :
        {"", "[]", "{}", R"({"weight_map": []})", R"({"weight_map": {}})", R"({"weight_map": {"a": 1}})",
         R"({"weight_map": {"a": "../b.safetensors"}})", R"({"weight_map": {"a": "/etc/passwd"}})"}) {

@@ -37,7 +37,7 @@ TEST(ImportWithoutHead, IsRecognized) {
 }
 
 // transformers 5 saves a CLIPVisionModel without the prefix "vision_model."; transformers 4 saves it with this prefix.
-TEST(ImportWithoutProjection, NamesTheClassThatHasOne) {
+TEST(ImportWithoutProjection, NamesTheClassWithAProjection) {
   const v1::ModelConfig config = *ForeignConfig(ForeignSource::kHuggingFace, "clip-vit-base-patch32", 0);
   for (const std::string prefix : {"", "vision_model."}) {
     const TensorMap tensors = Stored({{prefix + "embeddings.class_embedding", HashedTensor({768}, 1)}});
@@ -46,8 +46,8 @@ TEST(ImportWithoutProjection, NamesTheClassThatHasOne) {
   }
 }
 
-// timm has the projection as the head, with a bias that must be zeros.
-TEST(ImportWithoutProjection, SaysHowTimmKeepsIt) {
+// timm stores the projection as a head, whose bias must be zeros.
+TEST(ImportWithoutProjection, ExplainsHowTimmStoresTheProjection) {
   const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, "vit_base_patch32_clip_224", 0);
   const auto shapes = *ForeignShapes(ForeignSource::kTimm, config, {});
   TensorMap tensors;

@@ -11,7 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-TEST(Labels, RoundTrip) {
+TEST(Labels, AreParsedAsFormatted) {
   const std::vector<std::string> labels = {"crane", "crane", "Zürich, \"old\" town"};
   const auto text = FormatLabels(labels);
   ASSERT_TRUE(text.ok()) << text.status();
@@ -20,7 +20,7 @@ TEST(Labels, RoundTrip) {
   EXPECT_TRUE(ParseLabels("")->empty());
 }
 
-TEST(Labels, RefusalsNameTheLine) {
+TEST(Labels, ErrorsNameTheLine) {
   const auto refused = [](const std::string& text, const std::string& message) {
     EXPECT_THAT(ParseLabels(text), Fails(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
   };
@@ -32,7 +32,7 @@ TEST(Labels, RefusalsNameTheLine) {
   EXPECT_THAT(FormatLabels({"ok", "two\nlines"}), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("line 2")));
 }
 
-TEST(Labels, TheLongestIsTaken) {
+TEST(Labels, AcceptTheLongestLabel) {
   const std::string longest(256, 'x');
   EXPECT_THAT(*ParseLabels(longest + "\n"), ElementsAre(longest));
   EXPECT_TRUE(FormatLabels({longest}).ok());

@@ -35,7 +35,7 @@ v1::Manifest SampleManifest() {
   return manifest;
 }
 
-TEST(Manifest, RoundTrips) {
+TEST(Manifest, IsParsedAsFormatted) {
   const v1::Manifest manifest = SampleManifest();
   ASSERT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
   const auto read = ParseManifest(FormatManifest(manifest));
@@ -43,13 +43,13 @@ TEST(Manifest, RoundTrips) {
   EXPECT_EQ(read->SerializeAsString(), manifest.SerializeAsString());
 }
 
-TEST(Manifest, AByteOrderMarkIsNoPartOfTheText) {
+TEST(Manifest, AByteOrderMarkIsIgnored) {
   const auto read = ParseManifest("\xEF\xBB\xBF" + FormatManifest(SampleManifest()));
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ(read->SerializeAsString(), SampleManifest().SerializeAsString());
 }
 
-TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
+TEST(Manifest, ParseErrorsGiveThePositionAndPrintNothing) {
   testing::internal::CaptureStderr();
   const auto refused = [](const std::string& text, const std::string& message) {
     EXPECT_THAT(ParseManifest(text), Fails(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
@@ -69,7 +69,7 @@ TEST(Manifest, ParseErrorsGiveThePlaceAndStayOffStderr) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(Manifest, FieldsThatANewerProgramAddsArePassedOverAndTold) {
+TEST(Manifest, UnknownFieldsAreIgnoredAndReported) {
   v1::Manifest manifest = SampleManifest();
   manifest.add_precisions()->set_precision("int8");
   const std::string text = FormatManifest(manifest);
@@ -89,7 +89,7 @@ TEST(Manifest, FieldsThatANewerProgramAddsArePassedOverAndTold) {
   EXPECT_TRUE(ParseManifest(more).ok());
 }
 
-TEST(Manifest, WhatSaysWhatIsComputedIsRefusedWhereItIsNotKnown) {
+TEST(Manifest, UnknownFieldsThatChangeResultsAreRefused) {
   v1::Manifest manifest = SampleManifest();
   manifest.mutable_calibration()->set_temperature(1);
   manifest.mutable_calibration()->set_pictures(1);
@@ -109,7 +109,7 @@ TEST(Manifest, WhatSaysWhatIsComputedIsRefusedWhereItIsNotKnown) {
       Fails(absl::StatusCode::kInvalidArgument, testing::AllOf(HasSubstr("\"rotary\""), HasSubstr("a newer one can"))));
 }
 
-TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
+TEST(Manifest, UnknownPlansAndTolerancesAreIgnored) {
   v1::Manifest manifest = SampleManifest();
   v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
   row.set_device("npu");
@@ -121,7 +121,7 @@ TEST(Manifest, PlansAndTolerancesOfANewerProgramArePassedOver) {
 }
 
 // Old manifests must stay readable. Release 0.1 wrote this one, with every field.
-TEST(Manifest, ThatOfTheFirstReleaseIsReadAndItsProgramReadsOurs) {
+TEST(Manifest, ReadsAndWritesTheFormatOfTheFirstRelease) {
   const std::string text = ReadFile(VITRINE_SOURCE "/tests/models/repository/manifest-0.1.textproto");
   std::vector<std::string> unknown;
   const auto manifest = ParseManifest(text, &unknown);
@@ -259,7 +259,7 @@ TEST(Manifest, RefusesEveryFaultByName) {
   }
 }
 
-TEST(Manifest, TheEndsOfEveryRangeAreTaken) {
+TEST(Manifest, TheLimitsOfEveryRangeAreAccepted) {
   constexpr void (*kChanges[])(v1::Manifest&) = {
       [](v1::Manifest& m) { m.set_version(1), m.set_parameters(0); },
       [](v1::Manifest& m) { m.mutable_config()->set_classes(1); },

@@ -88,7 +88,7 @@ class PublishFaultTest : public testing::Test {
   int repositories_ = 0;
 };
 
-TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWhole) {
+TEST_F(PublishFaultTest, AKillAtAnySystemCallLeavesACompleteVersion) {
   int died_old = 0;
   int died_new = 0;
   bool finished = false;
@@ -123,7 +123,7 @@ TEST_F(PublishFaultTest, KilledAtEverySystemCallItLeavesTheOldOrTheNewVersionWho
   EXPECT_GT(died_new, 0) << "it was not killed after the rename";
 }
 
-TEST_F(PublishFaultTest, KilledWhileItCreatesTheRepositoryItLeavesNothingPartial) {
+TEST_F(PublishFaultTest, AKillDuringCreationLeavesNoPartialRepository) {
   bool finished = false;
   for (int last = 0; !finished && last < kMostCalls; ++last) {
     const fs::path root = scratch_.path() / absl::StrCat("new", last) / "repository";
@@ -188,7 +188,7 @@ class DurabilityRecorder {
   bool synced_after_rename_ = false;
 };
 
-TEST_F(PublishFaultTest, EverythingIsOnTheDiskBeforeTheRenameAndTheRenameBeforeTheEnd) {
+TEST_F(PublishFaultTest, FilesAreSyncedBeforeTheRenameAndTheRenameBeforeTheEnd) {
   DurabilityRecorder recorder;
   const ChildResult child = RunTraced(
       PublishNew(FreshRepository()), [](const SystemCall&) { return Verdict{}; },
@@ -282,7 +282,7 @@ TEST_F(PublishFaultTest, AFullDiskIsReportedAndLeavesNoTemporaryFiles) {
                                 HasSubstr("entries: 2;"), HasSubstr("then: OK")));
 }
 
-TEST_F(PublishFaultTest, AReadOnlyRepositoryIsSaidBeforeAndByThePublish) {
+TEST_F(PublishFaultTest, AReadOnlyRepositoryIsReportedBeforeAndByPublish) {
   const fs::path disk = scratch_.path() / "disk";
   const ChildResult child = OnSmallDisk(disk, [&]() -> std::string {
     if (const auto old = Publish(disk, "sample", SampleDraft(kOld)); !old.ok()) return old.status().ToString();
@@ -300,7 +300,7 @@ TEST_F(PublishFaultTest, AReadOnlyRepositoryIsSaidBeforeAndByThePublish) {
   EXPECT_THAT(child.text, testing::MatchesRegex(kPattern));
 }
 
-TEST_F(PublishFaultTest, AFullDiskIsSaidBefore) {
+TEST_F(PublishFaultTest, AFullDiskIsReportedBeforePublish) {
   const fs::path disk = scratch_.path() / "disk";
   const ChildResult child = OnSmallDisk(disk, [&] {
     const std::string fits = CheckPublishable(disk, "sample", 900000).ToString();

@@ -60,7 +60,7 @@ class SweepTest : public testing::Test {
   FileDescriptor parent_;
 };
 
-TEST_F(SweepTest, AVersionThatWasJustPublishedIsNotSwept) {
+TEST_F(SweepTest, AJustPublishedVersionIsNotSwept) {
   std::unique_ptr<TemporaryFolder> living = FolderWithWeights();
   MakeTemporaryFoldersOld(model_);
   const auto inode = InodeOf(OpenFolder(model_ / Entries(model_).front())->get());
@@ -77,7 +77,7 @@ TEST_F(SweepTest, AVersionThatWasJustPublishedIsNotSwept) {
   EXPECT_THAT(Entries(model_ / "5"), ElementsAre("weights"));
 }
 
-TEST_F(SweepTest, WhereNoLockIsSeenAYoungFolderIsSpared) {
+TEST_F(SweepTest, WithoutLocksAYoungFolderIsKept) {
   every_lock_succeeds = true;
   const std::unique_ptr<TemporaryFolder> living = FolderWithWeights();
   ASSERT_TRUE(TemporaryFolder::Create(parent_).ok());
@@ -85,7 +85,7 @@ TEST_F(SweepTest, WhereNoLockIsSeenAYoungFolderIsSpared) {
   EXPECT_THAT(Entries(model_ / "5"), ElementsAre("weights"));
 }
 
-TEST_F(SweepTest, WhereNoLockIsSeenAnOldPublisherIsToldThatItsFolderIsGone) {
+TEST_F(SweepTest, WithoutLocksAnOldPublisherGetsAnErrorForItsFolder) {
   every_lock_succeeds = true;
   const std::unique_ptr<TemporaryFolder> living = FolderWithWeights();
   MakeTemporaryFoldersOld(model_);
@@ -94,7 +94,7 @@ TEST_F(SweepTest, WhereNoLockIsSeenAnOldPublisherIsToldThatItsFolderIsGone) {
   EXPECT_THAT(Entries(model_), ElementsAre());
 }
 
-TEST_F(SweepTest, AnOldFolderThatItsPublisherHoldsIsSpared) {
+TEST_F(SweepTest, AnOldLockedFolderIsKept) {
   const std::unique_ptr<TemporaryFolder> living = FolderWithWeights();
   MakeTemporaryFoldersOld(model_);
   ASSERT_TRUE(TemporaryFolder::Create(parent_).ok());
@@ -102,7 +102,7 @@ TEST_F(SweepTest, AnOldFolderThatItsPublisherHoldsIsSpared) {
   EXPECT_THAT(Entries(model_ / "5"), ElementsAre("weights"));
 }
 
-TEST_F(SweepTest, AnOldFolderThatNobodyHoldsIsSwept) {
+TEST_F(SweepTest, AnOldUnlockedFolderIsSwept) {
   fs::create_directory(model_ / ".tmp-1-dead");
   WriteFile(model_ / ".tmp-1-dead/weights", "some");
   fs::create_directory(model_ / ".tmp-1-young");

@@ -58,7 +58,7 @@ TEST_F(PublishTest, NeverReusesTheNumberOfAnIncompleteVersion) {
   EXPECT_EQ(RemoveVersion(root_, {"sample", std::numeric_limits<int64_t>::max()}), absl::OkStatus());
 }
 
-TEST_F(PublishTest, ARepositoryOfBeforeCountsOnFromWhatIsThere) {
+TEST_F(PublishTest, CountsFromTheFoldersIfTheHighestVersionIsNotStored) {
   for (int version = 1; version <= 2; ++version) ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
   fs::remove(root_ / "sample/.highest-version");
   EXPECT_EQ(Publish(root_, "sample", SampleDraft(2))->version, 3);
@@ -89,7 +89,7 @@ TEST_F(PublishTest, EqualDraftsGiveEqualFiles) {
   }
 }
 
-TEST_F(PublishTest, AVersionReadAndPublishedAgainKeepsItsBytes) {
+TEST_F(PublishTest, ARepublishedVersionKeepsItsBytes) {
   ASSERT_TRUE(Publish(root_, "sample", SampleDraft(1)).ok());
   const auto version = ReadVersion(root_, {"sample", 1});
   const Draft draft = {version->manifest, version->weights, version->golden, version->labels, version->extra_files};
@@ -98,7 +98,7 @@ TEST_F(PublishTest, AVersionReadAndPublishedAgainKeepsItsBytes) {
   EXPECT_EQ(ReadFile(root_ / "copy/1/model_card.md"), "# A card\n");
 }
 
-TEST_F(PublishTest, RefusesBeforeItWrites) {
+TEST_F(PublishTest, RefusesInvalidDraftsBeforeWriting) {
   EXPECT_THAT(Publish(root_, "../x", SampleDraft(1)), Fails(absl::StatusCode::kInvalidArgument, HasSubstr("\"../x\"")));
   Draft draft = SampleDraft(std::nanf(""));
   Refused(draft, "NaN");
@@ -125,7 +125,7 @@ TEST_F(PublishTest, RefusesBeforeItWrites) {
   Refused(draft, "reserved");
 }
 
-TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
+TEST_F(PublishTest, CheckPublishablePredictsFailures) {
   ASSERT_TRUE(CheckPublishable(root_, "sample", 1000).ok());
   EXPECT_THAT(Entries(root_), ElementsAre()) << "nothing is left of the trial";
   EXPECT_FALSE(CheckPublishable(root_, "sample", int64_t{1} << 60).ok());
@@ -145,7 +145,7 @@ TEST_F(PublishTest, WhetherItCouldSucceedIsToldBefore) {
                                                          HasSubstr("file"), HasSubstr("Not a directory"))));
 }
 
-TEST_F(PublishTest, AModelFolderThatIsALinkIsNotFollowed) {
+TEST_F(PublishTest, ALinkAsModelFolderIsNotFollowed) {
   fs::create_directories(root_);
   fs::create_directories(scratch_.path() / "elsewhere");
   fs::create_directory_symlink(scratch_.path() / "elsewhere", root_ / "sample");
@@ -154,7 +154,7 @@ TEST_F(PublishTest, AModelFolderThatIsALinkIsNotFollowed) {
   EXPECT_THAT(Entries(scratch_.path() / "elsewhere"), ElementsAre());
 }
 
-TEST_F(PublishTest, ManyPublishersAtOnceGetAVersionEach) {
+TEST_F(PublishTest, ConcurrentPublishersGetDistinctVersions) {
   constexpr int kThreads = 8;
   constexpr int kEach = 5;
   std::vector<std::vector<VersionId>> published(kThreads);

@@ -46,7 +46,7 @@ class RepositoryTest : public testing::Test {
   fs::path folder_ = root_ / "sample/1";
 };
 
-TEST_F(RepositoryTest, ReadsBackWhatWasPublished) {
+TEST_F(RepositoryTest, ReadsBackAPublishedVersion) {
   const auto version = Read();
   ASSERT_TRUE(version.ok()) << version.status();
   EXPECT_EQ(FillOf(*version), 1);
@@ -57,7 +57,7 @@ TEST_F(RepositoryTest, ReadsBackWhatWasPublished) {
   EXPECT_EQ(ReadManifest(root_, {"sample", 1})->SerializeAsString(), version->manifest.SerializeAsString());
 }
 
-TEST_F(RepositoryTest, AVersionThatIsNotThereIsMissedByItsSelection) {
+TEST_F(RepositoryTest, SelectingAMissingVersionIsNotFound) {
   EXPECT_EQ(*FindOneVersion(root_, "sample@1"), (VersionId{"sample", 1}));
   for (const char* which : {"sample@2", "other@1"}) {
     EXPECT_THAT(FindOneVersion(root_, which),
@@ -82,7 +82,7 @@ TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
   EXPECT_THAT(*ListVersions(root_), ElementsAre(VersionId{"other", 1}, VersionId{"sample", 1}, VersionId{"sample", 2}));
 }
 
-TEST_F(RepositoryTest, LinksAreListedAsPassedOver) {
+TEST_F(RepositoryTest, LinksAreListedAsIgnored) {
   fs::create_directory_symlink("1", root_ / "sample/9");
   fs::create_directory_symlink("nowhere", root_ / "sample/10");
   fs::create_directory_symlink("1", root_ / "sample/latest");  // no version's name
@@ -102,7 +102,7 @@ TEST_F(RepositoryTest, LinksAreListedAsPassedOver) {
   EXPECT_TRUE(ReadVersion(scratch_.path() / "current", {"sample", 1}).ok());
 }
 
-TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
+TEST_F(RepositoryTest, TheNumberOfARemovedVersionIsNotReused) {
   ASSERT_TRUE(Publish(root_, "sample", SampleDraft(2)).ok());
   ASSERT_TRUE(RemoveVersion(root_, {"sample", 2}).ok());
   EXPECT_THAT(*ListVersionFolders(root_), ElementsAre(VersionId{"sample", 1}));
@@ -124,7 +124,7 @@ TEST_F(RepositoryTest, AVersionThatIsRemovedLeavesItsNumber) {
 }
 
 // While a large version is copied file by file, repeated scans must not read all of it each time.
-TEST_F(RepositoryTest, ACopyThatHasNotEndedIsRefusedBeforeAnythingIsRead) {
+TEST_F(RepositoryTest, AnIncompleteCopyIsRefusedBeforeItIsRead) {
   Forge(kWeightsFile, "not safetensors");  // would be rejected if it were read
   const std::string golden = ReadFile(folder_ / kGoldenFile);
   WriteFile(folder_ / kGoldenFile, golden.substr(0, golden.size() / 2));
@@ -137,7 +137,7 @@ TEST_F(RepositoryTest, AVanishedRootIsUnavailable) {
   EXPECT_THAT(Read(), Fails(absl::StatusCode::kUnavailable, HasSubstr("sample/1")));
 }
 
-TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
+TEST_F(RepositoryTest, AnUnreadableModelDoesNotHideTheOthers) {
   ASSERT_TRUE(Publish(root_, "other", SampleDraft(3)).ok());
   ASSERT_TRUE(Publish(root_, "hidden", SampleDraft(4)).ok());
   fs::permissions(root_ / "hidden", fs::perms::none);
@@ -155,7 +155,7 @@ TEST_F(RepositoryTest, AModelThatCannotBeReadIsNamedAndTheOthersAreListed) {
   EXPECT_TRUE(ListRepository(root_)->status().ok());
 }
 
-TEST_F(RepositoryTest, BadIdsOpenNothing) {
+TEST_F(RepositoryTest, InvalidIdsOpenNoFile) {
   for (const std::string& model :
        {std::string(".."), std::string("../repository"), std::string("/etc"), std::string("sample\0", 7),
         std::string("sämple"), std::string("a/b"), std::string(65, 'a'), std::string()}) {
@@ -183,7 +183,7 @@ TEST_F(RepositoryTest, SymbolicLinksAreNotFollowed) {
   }
 }
 
-TEST_F(RepositoryTest, EveryFileIsNeeded) {
+TEST_F(RepositoryTest, EveryFileIsRequired) {
   for (const std::string& name : Entries(folder_)) {
     fs::rename(folder_ / name, scratch_.path() / name);
     EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(name), HasSubstr("missing"))));
@@ -192,7 +192,7 @@ TEST_F(RepositoryTest, EveryFileIsNeeded) {
   EXPECT_TRUE(Read().ok());
 }
 
-TEST_F(RepositoryTest, EveryFlippedByteOfEveryFileIsNoticed) {
+TEST_F(RepositoryTest, EveryChangedByteOfEveryFileIsDetected) {
   for (const std::string& name : Entries(folder_)) {
     if (name == kManifestFile) continue;
     const std::string whole = ReadFile(folder_ / name);
@@ -206,7 +206,7 @@ TEST_F(RepositoryTest, EveryFlippedByteOfEveryFileIsNoticed) {
   }
 }
 
-TEST_F(RepositoryTest, TheManifestMustBeThatOfItsFolder) {
+TEST_F(RepositoryTest, TheManifestMustMatchItsFolder) {
   fs::copy(folder_, root_ / "sample/2", fs::copy_options::recursive);
   EXPECT_THAT(ReadVersion(root_, {"sample", 2}), Fails(kRefused, HasSubstr("belongs to sample/1")));
   fs::copy(root_ / "sample", root_ / "copy", fs::copy_options::recursive);
@@ -218,7 +218,7 @@ TEST_F(RepositoryTest, AManifestCannotNameFilesElsewhere) {
   EXPECT_THAT(Read(), Fails(kRefused, AllOf(HasSubstr(kManifestFile), HasSubstr("plain file name"))));
 }
 
-TEST_F(RepositoryTest, ContentIsJudgedEvenIfItsDigestFits) {
+TEST_F(RepositoryTest, ContentIsValidatedEvenIfItsDigestMatches) {
   Safetensors spoilt;
   spoilt.tensors = SampleDraft(std::nanf("")).weights.tensors;
   Forge(kWeightsFile, *WriteSafetensors(spoilt));
@@ -233,7 +233,7 @@ TEST_F(RepositoryTest, ContentIsJudgedEvenIfItsDigestFits) {
   EXPECT_THAT(Read(), Fails(kRefused, HasSubstr("labels.txt: line 3")));
 }
 
-TEST_F(RepositoryTest, RefusalsDoNotTellWhereTheRepositoryIs) {
+TEST_F(RepositoryTest, ErrorsDoNotRevealTheRepositoryPath) {
   WriteFile(folder_ / kWeightsFile, "short");
   EXPECT_THAT(Read(), Fails(kRefused, testing::Not(HasSubstr(scratch_.path().string()))));
 }

@@ -34,14 +34,14 @@ class OpenBeneathTest : public testing::TestWithParam<Opener> {
   FileDescriptor root_;
 };
 
-TEST_P(OpenBeneathTest, OpensWhatIsBeneath) {
+TEST_P(OpenBeneathTest, OpensFilesBeneathTheFolder) {
   EXPECT_TRUE(Open("model").ok());
   EXPECT_TRUE(Open("model/1/file").ok());
   EXPECT_THAT(Open("model/2/file"), Fails(absl::StatusCode::kNotFound, HasSubstr("\"model/2/file\"")));
   EXPECT_THAT(Open("model/1/file/x"), Fails(absl::StatusCode::kNotFound, HasSubstr("")));
 }
 
-TEST_P(OpenBeneathTest, FollowsNoSymbolicLinkAndNoWayOut) {
+TEST_P(OpenBeneathTest, RefusesSymbolicLinksAndPathsOutOfTheFolder) {
   for (const char* path : {"model/1/link", "model/1/inner", "alias/1/file", "up/secret"}) {
     EXPECT_FALSE(Open(path).ok()) << path;
   }

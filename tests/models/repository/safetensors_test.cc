@@ -85,13 +85,13 @@ TEST(Safetensors, EveryTensorIsAligned) {
   }
 }
 
-TEST(Safetensors, TheSmallestFileHoldsNothing) {
+TEST(Safetensors, TheSmallestFileHasNoTensors) {
   const auto content = ParseSafetensors(File("{}"));
   ASSERT_TRUE(content.ok()) << content.status();
   EXPECT_TRUE(content->tensors.empty());
 }
 
-TEST(Safetensors, SpacesAndAnyOrderOfFieldsAndOffsetsAreRead) {
+TEST(Safetensors, AcceptsSpacesAndAnyOrderOfFields) {
   const auto content = ParseSafetensors(File(
       R"({ "b" : {"shape":[2],"data_offsets":[1,3],"dtype":"U8"}, "a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},
                "none":{"dtype":"F32","shape":[0],"data_offsets":[1,1]} }   )",
@@ -102,7 +102,7 @@ TEST(Safetensors, SpacesAndAnyOrderOfFieldsAndOffsetsAreRead) {
 }
 
 // If one side is 0, the other sides may have any value of 63 bits; larger values are invalid.
-TEST(Safetensors, TheLargestSidesAreThoseOf63Bits) {
+TEST(Safetensors, DimensionsMayHave63Bits) {
   for (const char* shape : {"[0,9223372036854775807]", "[9223372036854775807,0,1]", "[0,4611686018427387904]"}) {
     const auto content =
         ParseSafetensors(File(R"({"w":{"dtype":"U8","shape":)" + std::string(shape) + R"(,"data_offsets":[0,0]}})"));
@@ -222,7 +222,7 @@ TEST(Safetensors, EveryTruncationIsRefused) {
   }
 }
 
-TEST(Safetensors, TheWriterRefusesWhatTheReaderWould) {
+TEST(Safetensors, TheWriterRefusesFilesThatTheReaderRefuses) {
   const auto refused = [](const std::string& name, const at::Tensor& tensor, const std::string& message) {
     Safetensors content;
     content.tensors[name] = StoredOf(tensor);
@@ -234,7 +234,7 @@ TEST(Safetensors, TheWriterRefusesWhatTheReaderWould) {
   refused(std::string(1 << 20, 'x'), at::full({1}, 0.0), "at most 1048576");
 }
 
-TEST(Safetensors, NanIsFoundWhereverItStands) {
+TEST(Safetensors, NanIsFoundAtAnyPosition) {
   for (const at::ScalarType dtype : {at::kFloat, at::kHalf, at::kBFloat16}) {
     Safetensors content;
     content.tensors["w"] = StoredOf(at::full({8200}, 1.0, dtype));

@@ -46,7 +46,7 @@ TEST(StoredTensor, EveryNarrowNumberIsWidenedExactly) {
   }
 }
 
-TEST(StoredTensor, RoundingIsLibTorchs) {
+TEST(StoredTensor, RoundingEqualsLibTorch) {
   const at::Tensor values = at::randn({1000}) * at::randn({1000}).exp();
   const StoredTensor rounded = AsBFloat16(StoredOf(values));
   EXPECT_EQ(rounded.dtype, Dtype::kBF16);
@@ -60,7 +60,7 @@ TEST(StoredTensor, WideNumbersAreSharedAndNotCopied) {
   EXPECT_EQ(FloatsOf(tensor).values, (std::vector<float>{1, 2, 3, 4}));
 }
 
-TEST(StoredTensor, AScalarHasOneElementAndAnEmptyOneNone) {
+TEST(StoredTensor, AScalarHasOneElementAndAnEmptyTensorNone) {
   const StoredTensor scalar = StoredOf(FloatArray{.shape = {}, .values = {7}});
   EXPECT_EQ(scalar.elements(), 1);
   EXPECT_EQ(scalar.As<float>()[0], 7);
@@ -71,7 +71,7 @@ TEST(StoredTensor, AScalarHasOneElementAndAnEmptyOneNone) {
   EXPECT_EQ(TensorOf(empty).numel(), 0);
 }
 
-TEST(StoredTensor, TypesThatFilesDoNotHoldAreRefused) {
+TEST(StoredTensor, UnsupportedTypesAreRefused) {
   EXPECT_THROW(StoredOf(at::randn({2}).to(at::kDouble)), c10::Error);
   EXPECT_THROW(StoredOf(at::empty({2}, at::kBool)), c10::Error);
 }

@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Utf8, AcceptsEveryLengthAndRefusesEveryMalformation) {
+TEST(Utf8, AcceptsEveryLengthAndRefusesMalformedBytes) {
   EXPECT_TRUE(IsValidUtf8(""));
   EXPECT_TRUE(IsValidUtf8("a\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xed\x9f\xbf\xef\xbf\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf"));
   EXPECT_TRUE(
@@ -25,7 +25,7 @@ TEST(Utf8, AcceptsEveryLengthAndRefusesEveryMalformation) {
   }
 }
 
-TEST(QuotedText, IsFitForATerminal) {
+TEST(QuotedText, IsSafeForATerminal) {
   EXPECT_EQ(Quoted("Zürich"), "\"Zürich\"");
   EXPECT_EQ(Quoted("a\x1b[31m\"\n"), "\"a\\x1b[31m\\\"\\n\"");
   EXPECT_EQ(Quoted("\xff"), "\"\\xff\"");
@@ -47,7 +47,7 @@ TEST(EscapedText, ChangesOnlyControlCharactersAndMalformedBytes) {
   EXPECT_EQ(EscapedText("\u202egpj.exe \u2067\u2019"), "\\xe2\\x80\\xaegpj.exe \\xe2\\x81\\xa7\u2019");
 }
 
-TEST(Names, OfModelsAndFiles) {
+TEST(Names, AcceptsPlainNamesOfModelsAndFiles) {
   for (const char* name : {"a", "eit-mini_3.4", "..a", "-x", "A9"}) EXPECT_TRUE(IsPlainName(name)) << name;
   EXPECT_TRUE(IsPlainName(std::string(64, 'a')));
   EXPECT_FALSE(IsPlainName(std::string(65, 'a')));
@@ -57,7 +57,7 @@ TEST(Names, OfModelsAndFiles) {
   EXPECT_FALSE(IsPlainName(std::string("a\0b", 3)));
 }
 
-TEST(Names, OfThisMachine) {
+TEST(Names, RecognizesNamesOfThisMachine) {
   for (const char* host : {"localhost", "localhost:5000", "127.0.0.1", "127.1.2.3:80", "[::1]:80", "[::1]"}) {
     EXPECT_TRUE(IsThisMachine(host)) << host;
   }
@@ -67,7 +67,7 @@ TEST(Names, OfThisMachine) {
   }
 }
 
-TEST(Names, OfVersions) {
+TEST(Names, ParsesNamesOfVersions) {
   EXPECT_EQ(ParseVersion("1"), 1);
   EXPECT_EQ(ParseVersion("9223372036854775807"), 9223372036854775807);
   for (const char* name : {"", "0", "01", "-1", "+1", "1 ", " 1", "1.0", "1e3", "9223372036854775808", "x", "１"}) {

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-class Unlisted : public ::testing::Test {
+class UnlistedFolders : public ::testing::Test {
  protected:
   std::vector<std::string> Find(const std::string& root) const {
     return UnlistedManifests(folder_.path() / root, *ListRepository(folder_.path() / root));
@@ -19,7 +19,7 @@ class Unlisted : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(Unlisted, VersionsAndTemporaryFoldersAreNotNamed) {
+TEST_F(UnlistedFolders, ExcludeVersionsAndTemporaryFolders) {
   folder_.Write("models/m/1/manifest.textproto", "");
   folder_.Write("models/m/.tmp-x/manifest.textproto", "");
   folder_.Write("models/m/2/weights.safetensors", "");
@@ -28,7 +28,7 @@ TEST_F(Unlisted, VersionsAndTemporaryFoldersAreNotNamed) {
   EXPECT_THAT(Find("empty"), IsEmpty());
 }
 
-TEST_F(Unlisted, WrongNamesAreNamed) {
+TEST_F(UnlistedFolders, IncludeFoldersWithWrongNames) {
   for (const char* name : {"v1", "01", "0", "1 (copy)"}) {
     folder_.Write("models/m/" + std::string(name) + "/manifest.textproto", "");
   }
@@ -36,7 +36,7 @@ TEST_F(Unlisted, WrongNamesAreNamed) {
   EXPECT_THAT(Find("models"), ElementsAre("m/0", "m/01", "m/1 (copy)", "m/v1", "my model/1"));
 }
 
-TEST_F(Unlisted, WrongLevelsAndLinksAreNamed) {
+TEST_F(UnlistedFolders, IncludeWrongLevelsAndLinks) {
   folder_.Write("volume/models/m/1/manifest.textproto", "");
   EXPECT_THAT(Find("volume"), ElementsAre("models/m/1"));
   EXPECT_THAT(Find("volume/models/m"), ElementsAre("1"));

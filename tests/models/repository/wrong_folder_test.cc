@@ -21,14 +21,14 @@ class WrongFolder : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(WrongFolder, AnEmptyOneIsCalledEmpty) {
+TEST_F(WrongFolder, AnEmptyFolderIsReportedAsEmpty) {
   std::filesystem::create_directory(folder_.path() / "new");
   EXPECT_THAT(Why("new"), AllOf(HasSubstr(Quoted("new")), HasSubstr(" is empty; publish")));
   folder_.Write("new/README", "as vitrine-repo init writes it");
   EXPECT_THAT(Why("new"), HasSubstr("holds no <model>/<version>/"));
 }
 
-TEST_F(WrongFolder, OneThatIsTooDeepNamesTheRightOne) {
+TEST_F(WrongFolder, TheErrorForAModelFolderNamesTheRepository) {
   folder_.Write("models/m/1/manifest.textproto", "");
   EXPECT_THAT(Why("models/m"),
               AllOf(HasSubstr("one model"), EndsWith("name the folder above it, " + Quoted("models"))));
@@ -36,18 +36,18 @@ TEST_F(WrongFolder, OneThatIsTooDeepNamesTheRightOne) {
   EXPECT_THAT(Why("models/m/1"), AllOf(HasSubstr("one version"), EndsWith(Quoted("models"))));
 }
 
-TEST_F(WrongFolder, OneThatIsTooHighNamesARepository) {
+TEST_F(WrongFolder, TheErrorForAParentFolderNamesARepository) {
   folder_.Write("volume/models/m/1/manifest.textproto", "");
   EXPECT_THAT(Why("volume"), EndsWith("name one of them, for instance " + Quoted("volume/models")));
 }
 
-TEST_F(WrongFolder, SourcesAreCalledSources) {
+TEST_F(WrongFolder, ASourceCodeFolderIsReported) {
   folder_.Write("code/CMakeLists.txt", "");
   folder_.Write("code/publish.cc", "");
   EXPECT_THAT(Why("code"), HasSubstr("is a folder of source code (CMakeLists.txt, publish.cc)"));
 }
 
-TEST_F(WrongFolder, ACopyInPartIsNamed) {
+TEST_F(WrongFolder, AnIncompleteCopyIsReported) {
   folder_.Write("models/m/3/weights.safetensors", "");
   EXPECT_THAT(Why("models"), HasSubstr("m/3 lacks manifest.textproto"));
 }
@@ -60,14 +60,14 @@ TEST_F(WrongFolder, ACopyOfAnEmptySourceNamesItsAddress) {
   EXPECT_THAT(Why("cache"), HasSubstr("holds no <model>/<version>/"));
 }
 
-TEST_F(WrongFolder, LinksAreCalledLinks) {
+TEST_F(WrongFolder, SymbolicLinksAreReported) {
   folder_.Write("real/m/1/manifest.textproto", "");
   std::filesystem::create_directory(folder_.path() / "models");
   std::filesystem::create_directory_symlink("../real/m", folder_.path() / "models/m");
   EXPECT_THAT(Why("models"), HasSubstr("behind symbolic links: m is a symbolic link and is ignored"));
 }
 
-TEST_F(WrongFolder, NobodyPublishesAmongSources) {
+TEST_F(WrongFolder, PublishRefusesASourceCodeFolder) {
   folder_.Write("code/publish.cc", "");
   const auto published = Publish(folder_.path() / "code", "m", SampleDraft(1));
   EXPECT_EQ(published.status().code(), absl::StatusCode::kFailedPrecondition);
@@ -76,7 +76,7 @@ TEST_F(WrongFolder, NobodyPublishesAmongSources) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "code/m"));
 }
 
-TEST_F(WrongFolder, ARepositoryWithAScriptBesideItsModelsTakesMore) {
+TEST_F(WrongFolder, PublishAcceptsARepositoryWithAScript) {
   ASSERT_TRUE(Publish(folder_.path(), "m", SampleDraft(1)).ok());
   folder_.Write("sync.py", "");
   EXPECT_TRUE(Publish(folder_.path(), "m", SampleDraft(2)).ok());

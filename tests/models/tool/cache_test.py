@@ -68,7 +68,7 @@ def versions(repository):
 
 
 class Folders(Test):
-    def test_a_folder_is_imported_once_and_again_if_it_changed(self):
+    def test_a_folder_is_imported_again_only_after_a_change(self):
         folder = self.model("plants")
         repository = self.repository(folder)
         self.assertEqual(versions(self.repository(folder)), ["plants/1"])
@@ -79,7 +79,7 @@ class Folders(Test):
         self.assertEqual(versions(repository), ["plants/1", "plants/2"])
         self.assertIn("crop: 0.5", (repository / "plants/2/manifest.textproto").read_text())
 
-    def test_what_else_decides_a_version_imports_again(self):
+    def test_new_licence_damage_or_importer_imports_again(self):
         folder = self.model("plants")
         version = self.repository(folder) / "plants"
         (folder / "README.md").write_text("---\nlicense: mit\n---\n")
@@ -104,7 +104,7 @@ class Folders(Test):
         done = self.cache(self.model("named", sizes))  # tensors with the names of timm
         self.refused(done, "vit.embeddings.cls_token")
 
-    def test_labels_are_those_of_its_config(self):
+    def test_labels_come_from_the_config(self):
         config = {**json.loads(self.hub.files["config.json"]), "label_names": [f"plant {i}" for i in range(1000)]}
         repository = self.repository(self.model("plants", config))
         self.assertTrue((repository / "plants/1/labels.txt").read_text().startswith("plant 0\n"))
@@ -113,30 +113,30 @@ class Folders(Test):
         config = {**json.loads(self.hub.files["config.json"]), "label_names": ["plant"] * 999 + [None]}
         self.refused(self.cache(self.model("plants", config)), "config.json")
 
-    def test_a_head_without_labels_is_refused_with_a_way_out(self):
+    def test_a_head_without_labels_is_refused_with_a_remedy(self):
         folder = self.model("plants")
         (folder / "model.safetensors").write_bytes(vit_tiny(classes=5))
         self.refused(self.cache(folder), "add label_names", "`vitrine-repo import`", "--repository")
 
-    def test_a_name_is_that_of_the_folder_or_of_the_model_in_the_cache_of_the_hub(self):
+    def test_the_name_comes_from_the_folder_or_the_hub_cache(self):
         snapshot = self.model("models--timm--vit_tiny.a/snapshots/" + "f" * 40)
         repository = self.repository(self.model("models:a/at@x"), snapshot)
         self.assertEqual(versions(repository), ["at_x/1", "vit_tiny.a/1"])
         self.refused(self.cache(snapshot.parents[1]), f"give {snapshot.parent}/")
 
-    def test_a_pipe_is_not_waited_for(self):
+    def test_a_pipe_is_refused_without_waiting(self):
         for file in ("model.safetensors", "config.json", "preprocessor_config.json"):
             folder = self.model(file)
             (folder / file).unlink(missing_ok=True)
             os.mkfifo(folder / file)
             self.refused(self.cache(folder), file)
 
-    def test_a_pickle_is_named_with_the_way_out(self):
+    def test_a_pickle_is_refused_with_a_remedy(self):
         folder = self.model("plants")
         (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
         self.refused(self.cache(folder), "safe_serialization=True")
 
-    def test_a_set_of_models_has_a_repository_of_its_own(self):
+    def test_each_set_of_models_has_its_own_repository(self):
         one, two = self.model("one"), self.model("two")
         self.assertEqual(versions(self.repository(one, f"second={two}")), ["one/1", "second/1"])
         self.assertEqual(versions(self.repository(two)), ["two/1"])
@@ -150,7 +150,7 @@ class Folders(Test):
         self.assertEqual(len(printed), 1)
         self.assertEqual(versions(pathlib.Path(printed.pop())), ["plants/1"])
 
-    def test_what_is_no_model_is_refused(self):
+    def test_folders_without_a_model_are_refused(self):
         (self.folder / "empty").mkdir()
         self.refused(self.cache(self.folder / "empty"), "no config.json", "--from --arch")
         self.refused(self.cache(self.folder / "absent"), "is no folder", "a path with a comma", code=2)
@@ -187,7 +187,7 @@ class FromHub(Test):
         self.assertEqual((done.returncode, done.stdout), (0, f"{repository}\n"), done.stderr)
         self.assertIn("the last import is used", done.stderr)
 
-    def test_another_commit_is_imported_and_a_missing_one_is_not_replaced(self):
+    def test_a_new_commit_is_imported_and_a_missing_one_refused(self):
         repository = self.repository(self.MODEL)
         self.hub.commit = "f" * 40
         self.assertEqual(self.repository(self.MODEL), repository)
@@ -195,7 +195,7 @@ class FromHub(Test):
         self.assertEqual(self.hub.ranges_asked(), [None])  # the weights are the same
         self.refused(self.cache(f"{self.MODEL}@gone"), "no such revision")
 
-    def test_a_commit_that_was_imported_needs_no_hub(self):
+    def test_an_imported_commit_needs_no_hub(self):
         model = f"{self.MODEL}@{COMMIT}"
         repository, asked = self.repository(model), len(self.hub.asked)
         self.assertEqual(self.repository(model), repository)
@@ -212,7 +212,7 @@ class FromHub(Test):
         self.repository(self.MODEL)
         self.assertEqual(versions(repository), [f"{self.SERVED}/{version}" for version in (1, 2, 3)])
 
-    def test_the_last_import_is_used_whatever_the_hub_answers(self):
+    def test_the_last_import_is_used_after_any_hub_error(self):
         repository = self.repository(self.MODEL)
         page = b"<html>log in</html>"
         for status in (200, 302, 401, 403, 404, 429, 500):
@@ -224,14 +224,14 @@ class FromHub(Test):
         shutil.rmtree(self.folder / "cache")
         self.refused(self.cache(self.MODEL), "login page")
 
-    def test_a_hub_that_hangs_is_given_up_soon(self):
+    def test_a_hanging_hub_times_out(self):
         repository = self.repository(self.MODEL)
         self.hub.instead = lambda handler: time.sleep(60)
         begin = time.monotonic()
         self.assertEqual(self.repository(self.MODEL), repository)
         self.assertLess(time.monotonic() - begin, 30)
 
-    def test_what_was_imported_follows_from_the_versions_alone(self):
+    def test_imports_are_found_from_the_versions_alone(self):
         repository = self.repository(self.MODEL)
         for path in (self.folder / "cache").rglob(".*"):
             path.unlink()
@@ -251,7 +251,7 @@ class FromHub(Test):
         verified = [subprocess.run([BIN / "vitrine-repo", "verify", repository], capture_output=True) for repository in repositories]
         self.assertEqual([done.returncode for done in verified], [0] * 4)
 
-    def test_never_imported_and_no_hub_is_an_error(self):
+    def test_a_model_never_imported_needs_the_hub(self):
         self.hub.close()
         self.refused(self.cache(self.MODEL), self.MODEL)
         self.environment["HF_HUB_OFFLINE"] = "1"
@@ -268,7 +268,7 @@ class FromHub(Test):
         shutil.rmtree(self.folder / "cache")
         self.refused(self.cache(self.MODEL), "HF_TOKEN is sent only to an https:// address")
 
-    def test_a_killed_import_leaves_no_part_of_a_version(self):
+    def test_a_killed_import_leaves_no_partial_version(self):
         self.hub.pause = lambda: time.sleep(0.001)
         draw = random.Random(7)
         for kill in range(KILLS):
@@ -312,23 +312,23 @@ class Server(Test):
             process.communicate()
             (self.folder / "ports").unlink(missing_ok=True)
 
-    def test_a_model_of_the_hub_is_served_in_one_command_and_later_without_the_hub(self):
+    def test_a_hub_model_is_served_later_without_the_hub(self):
         first = self.answer(self.start("--model", f"tiny=hf:{NAME}"), "tiny")
         self.hub.close()
         self.assertEqual(self.answer(self.start("--model", f"tiny=hf:{NAME}"), "tiny"), first)
 
-    def test_a_folder_is_only_read(self):
+    def test_a_model_folder_is_not_modified(self):
         folder = self.model("plants")
         before = {path.name: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}
         self.assertTrue(self.answer(self.start("--model", folder), "plants"))
         self.assertEqual({path.name: path.stat().st_mtime_ns for path in [folder, *folder.iterdir()]}, before)
 
-    def test_the_manual_page_names_no_folder_of_the_machine_that_built_it(self):
+    def test_the_manual_page_does_not_depend_on_the_build_machine(self):
         pages = {subprocess.run([BIN / "vitrine-server", "--manual-page"], env={**self.environment, "HOME": home, "XDG_CACHE_HOME": home},
                                 check=True, capture_output=True).stdout for home in ("/home/a", "/home/b")}
         self.assertEqual(len(pages), 1)
 
-    def test_what_cannot_be_imported_ends_the_start_with_the_reason(self):
+    def test_a_failed_import_ends_the_start_with_the_reason(self):
         process = self.start("--model", self.folder)
         self.assertIn("no config.json", process.communicate()[0])
         self.assertEqual(process.returncode, 1)
@@ -344,14 +344,14 @@ class Server(Test):
         self.assertNotIn("importing", process.communicate()[0])
         self.assertEqual(process.returncode, 2)
 
-    def test_a_model_goes_before_the_repository_of_the_settings(self):
+    def test_a_model_has_priority_over_the_repository_setting(self):
         (self.folder / "server.toml").write_text(f'repository = "{self.folder}"\n')
         self.environment["VITRINE_SERVER_MODEL"] = str(self.model("plants"))
         self.environment["CACHE_DIRECTORY"] = str(self.folder / "systemd")
         self.assertTrue(self.answer(self.start("--config", self.folder / "server.toml"), "plants"))
         self.assertTrue((self.folder / "systemd/models").is_dir())
 
-    def test_without_vitrine_repo_the_program_is_named(self):
+    def test_a_missing_vitrine_repo_is_named(self):
         shutil.copy(BIN / "vitrine-server", self.folder / "vitrine-server")
         self.environment["PATH"] = "/nonexistent"
         process = self.start("--model", self.model("plants"), program=self.folder / "vitrine-server")
@@ -363,7 +363,7 @@ class Server(Test):
             process = self.start("--model", self.folder / "plants", program=self.folder / "vitrine-server")
             self.assertIn(message, process.communicate()[0])
 
-    def test_sigterm_ends_a_start_that_downloads(self):
+    def test_sigterm_ends_a_start_during_a_download(self):
         self.hub.pause = lambda: time.sleep(1)
         process = self.start("--model", f"hf:{NAME}")
         while not self.hub.ranges_asked():

@@ -57,7 +57,7 @@ TEST(ClassVectors, OtherArraysAreRefused) {
   EXPECT_THAT(Fault(Array<int64_t>("<i8", "1, 2", {1, 2})), HasSubstr("float16, float32 or float64"));
 }
 
-TEST(ClassVectors, AHeadHasRowsOfTheScalesLength) {
+TEST(ClassVectors, RowsOfAHeadHaveTheLengthOfTheScale) {
   const ScratchFolder folder;
   folder.Write("v.npy", Array<float>("<f4", "2, 2", {3, 4, 0, 0.5}));
   const absl::StatusOr<StoredTensor> head = CosineHead(folder.Path("v.npy"), {"cat", "dog"}, 2, 10);
@@ -70,7 +70,7 @@ TEST(ClassVectors, AHeadHasRowsOfTheScalesLength) {
               HasSubstr("the vector of class 1, \"dog\", has the length 0"));
 }
 
-TEST(ClassVectors, TheScaleIsTheFilesOr100) {
+TEST(ClassVectors, TheScaleIsThatOfTheFileOr100) {
   EXPECT_EQ(LogitScaleOf({}), 100);
   EXPECT_NEAR(LogitScaleOf({{"logit_scale", StoredOf({.shape = {}, .values = {std::log(20.0F)}})}}), 20, 1e-4);
 }

@@ -55,7 +55,7 @@ class ExportProgram : public ImportProgram {
   }
 };
 
-TEST_F(ExportProgram, GivesTimmItsDeitBack) {
+TEST_F(ExportProgram, RestoresTheDeitOfTimm) {
   ExpectGivenBack("timm", "deit_tiny_patch16_224",
                   TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   const nlohmann::json config = Json("config.json");
@@ -67,13 +67,13 @@ TEST_F(ExportProgram, GivesTimmItsDeitBack) {
   EXPECT_EQ(config["pretrained_cfg"]["license"], "mit");
 }
 
-TEST_F(ExportProgram, GivesTimmItsXcitBackInItsType) {
+TEST_F(ExportProgram, RestoresTheXcitOfTimmInBf16) {
   ExpectGivenBack("timm", "xcit_nano_12_p8_224", TimmXcitWeights(128, 12, 4, 8, 7), "--bf16");
   EXPECT_EQ(Json("config.json")["architecture"], "xcit_nano_12_p8_224");
   EXPECT_EQ(ReadForeignWeights(folder_.path() / "out")->at("cls_token").dtype, Dtype::kBF16);
 }
 
-TEST_F(ExportProgram, GivesTransformersItsVitBack) {
+TEST_F(ExportProgram, RestoresTheVitOfTransformers) {
   ExpectGivenBack("huggingface", "vit-tiny-patch16-224",
                   HuggingFaceVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   EXPECT_EQ(Json("config.json")["layer_norm_eps"], 1e-12);
@@ -84,7 +84,7 @@ TEST_F(ExportProgram, GivesTransformersItsVitBack) {
   EXPECT_THAT(refused.output, HasSubstr("has LayerNorms with epsilon 1e-12, where timm has 1e-06; --to huggingface"));
 }
 
-TEST_F(ExportProgram, NotesWhatThePreprocessingOfTheLibraryLacks) {
+TEST_F(ExportProgram, NotesDifferencesOfTheLibrarysPreprocessing) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-1024").code, 0);
@@ -112,7 +112,7 @@ TEST_F(ExportProgram, AFullDiskChangesNothing) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_.path() / "out"), {}), 1) << "only notes.txt";
 }
 
-TEST_F(ExportProgram, KeepsTheModelInTheFolder) {
+TEST_F(ExportProgram, DoesNotReplaceAModelInTheFolder) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);

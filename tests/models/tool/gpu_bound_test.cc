@@ -59,8 +59,8 @@ TEST(GpuBound, IsTheLargerOfProductsAndBytes) {
   EXPECT_DOUBLE_EQ(bytes.BoundOn(gpu), 3e-6);
 }
 
-// The second layer of a block of ViT-Ti has 4 x 197 rows of 192 and 576 numbers, and 192 x 576 weights with their
-// biases.
+// In a block of ViT-Ti, the layer `qkv` reads rows of 192 numbers and writes rows of 576 numbers, for 4 x 197 tokens.
+// It has 192 x 576 weights and 576 biases.
 TEST(GpuBound, CountsRowsAndWeightsOnce) {
   const std::vector<StepWork> steps = Steps("vit-ti16");
   const auto qkv = std::find_if(steps.begin(), steps.end(),
@@ -72,7 +72,7 @@ TEST(GpuBound, CountsRowsAndWeightsOnce) {
 }
 
 // A step that takes the class token of each image does not read the other tokens.
-TEST(GpuBound, CountsOnlyTheRowsThatAreTaken) {
+TEST(GpuBound, CountsOnlyTheRowsThatAreRead) {
   const std::vector<StepWork> steps = Steps("vit-ti16", Precision::kBf16, /*every=*/true);
   const auto taken = std::find_if(steps.begin(), steps.end(), [](const StepWork& step) {
     return step.name == "blocks.11.attention.proj" && step.multiply_adds == 0;
@@ -81,7 +81,7 @@ TEST(GpuBound, CountsOnlyTheRowsThatAreTaken) {
   EXPECT_EQ(taken->bytes, 2 * 4 * 192 * 4) << "four rows of 192 numbers, read and written";
 }
 
-TEST(GpuBound, KnowsItsGpus) {
+TEST(GpuBound, FindsGpusByName) {
   for (const Gpu& gpu : Gpus()) EXPECT_EQ(FindGpu(gpu.name), &gpu);
   EXPECT_EQ(FindGpu("h1000"), nullptr);
 }

@@ -65,7 +65,7 @@ class HeadProgram : public RepoProgram {
   }
 };
 
-TEST_F(HeadProgram, GivesAModelWithoutClassesAHead) {
+TEST_F(HeadProgram, AddsAHeadToAModelWithoutClasses) {
   PublishModel(Path("models"), "dino", VitConfig(0, "registers: 2"));
   EXPECT_THAT(
       Run(absl::StrCat("quantize ", Path("models"), " dino --precision int8 --data imagefolder:", Path("photos")))
@@ -90,7 +90,7 @@ TEST_F(HeadProgram, GivesAModelWithoutClassesAHead) {
   ExpectServed("pets");
 }
 
-TEST_F(HeadProgram, ReplacesAHeadAndWhatWasMeasuredWithIt) {
+TEST_F(HeadProgram, ReplacesAHeadAndRemovesItsMeasurements) {
   const VersionId id = PublishModel(Path("models"), "eit", MixedConfig());
   StoredVersion version = *ReadVersion(Path("models"), id);
   v1::Calibration& calibration = *version.manifest.mutable_calibration();
@@ -121,7 +121,7 @@ TEST_F(HeadProgram, NamesEveryImageThatCannotBeDecoded) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "models/pets"));
 }
 
-TEST_F(HeadProgram, RefusesWhatItCannotDo) {
+TEST_F(HeadProgram, RefusesUnsuitableModelsAndData) {
   PublishModel(Path("models"), "deit", VitConfig(3, "distilled: true"));
   PublishModel(Path("models"), "eit", MixedConfig());
   EXPECT_THAT(Head("deit").error, AllOf(HasSubstr("deit/1: its logits are not those of one linear layer"),

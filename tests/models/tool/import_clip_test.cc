@@ -67,7 +67,7 @@ void WriteVectors(const std::string& path, const at::Tensor& vectors) {
 
 // Without class vectors, the imported tower has no classes. With class vectors, the logit of a class is the scaled
 // cosine of the served image vector and the class vector.
-TEST_F(ImportProgram, ClipServesVectorsAndClassesOfVectors) {
+TEST_F(ImportProgram, ClipServesEmbeddingsOrClassesFromVectors) {
   // A folder as OpenCLIP's save_for_hf writes it.
   std::filesystem::create_directory(Path("clip"));
   Write("clip/open_clip_model.safetensors", OpenClipWeights());
@@ -122,7 +122,7 @@ TEST_F(ImportProgram, ClipServesVectorsAndClassesOfVectors) {
   }
 }
 
-TEST_F(ImportProgram, VectorsOfClassesNeedAProjection) {
+TEST_F(ImportProgram, ClassVectorsNeedAProjection) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 3}));
   WriteLabels(3);
   WriteVectors(Path("vectors.npy"), at::ones({3, 512}));

@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 namespace fs = std::filesystem;
 
-TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {
+TEST_F(ImportProgram, DeitOfTimmIsVerifiedAndServed) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   const Outcome imported = Import("timm", "deit_tiny_patch16_224.fb_in1k", "deit.safetensors");
@@ -40,9 +40,9 @@ TEST_F(ImportProgram, TimmsDeitIsVerifiedAndServed) {
   ExpectServed(7);
 }
 
-// With queries and keys this large, softmax amplifies the different rounding of the portable kernels, which record
-// goldens, and of this CPU's kernels.
-TEST_F(ImportProgram, WhatNoServerWouldAcceptIsNotPublished) {
+// With queries and keys this large, softmax amplifies the rounding differences between the portable kernels, which
+// record goldens, and this CPU's kernels.
+TEST_F(ImportProgram, AModelThatFailsItsGoldensIsNotPublished) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   for (auto& [name, tensor] : tensors) {
     if (!absl::EndsWith(name, "attn.qkv.weight")) continue;
@@ -61,7 +61,7 @@ TEST_F(ImportProgram, WhatNoServerWouldAcceptIsNotPublished) {
   ExpectNothingPublished();
 }
 
-TEST_F(ImportProgram, TimmsXcitIsVerifiedAndServed) {
+TEST_F(ImportProgram, XcitOfTimmIsVerifiedAndServed) {
   Write("xcit.safetensors", TimmXcitWeights(128, 12, 4, 16, 7));
   WriteLabels(7);
   const Outcome imported = Import("timm", "xcit_nano_12_p16_224", "xcit.safetensors", "--bf16");
@@ -70,7 +70,7 @@ TEST_F(ImportProgram, TimmsXcitIsVerifiedAndServed) {
   ExpectServed(7);
 }
 
-TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
+TEST_F(ImportProgram, VitOfTransformersKeepsItsStatistics) {
   Write("vit.safetensors", HuggingFaceVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 3}));
   WriteLabels(3);
   const Outcome imported =
@@ -86,7 +86,7 @@ TEST_F(ImportProgram, TransformersVitWithItsOwnStatistics) {
   EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
 }
 
-TEST_F(ImportProgram, TheLicenceIsThatOfTheSourceUnlessOneIsGiven) {
+TEST_F(ImportProgram, TheLicenceDefaultsToThatOfTheSource) {
   const auto weights = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   std::ofstream(Path("deit.safetensors"), std::ios::binary)
       << *WriteSafetensors({Stored(weights), {{"license", "of-metadata"}}});
@@ -111,7 +111,7 @@ TEST_F(ImportProgram, TheLicenceIsThatOfTheSourceUnlessOneIsGiven) {
   EXPECT_EQ(licence(4), "MIT");
 }
 
-TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndTold) {
+TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndReported) {
   Write("model.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
   const std::string images = R"("pretrained_cfg": {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
                                                    "crop_pct": 0.95, "interpolation": "bilinear"}})";
@@ -146,7 +146,7 @@ TEST_F(ImportProgram, TheConfigBesideTheWeightsIsUsedAndTold) {
   EXPECT_EQ(preprocessing.fixed().crop(), 0.9);
 }
 
-TEST_F(ImportProgram, AFolderWithoutLabelsHasThoseOfImageNet) {
+TEST_F(ImportProgram, LabelsDefaultToThoseOfImageNet) {
   const auto import = [this](int classes, const std::string& architecture) {
     Write("model.safetensors",
           TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = classes}));
@@ -168,7 +168,7 @@ TEST_F(ImportProgram, AFolderWithoutLabelsHasThoseOfImageNet) {
   EXPECT_EQ(labels[0], "tench");
 }
 
-TEST_F(ImportProgram, AHeadOfAnotherNameIsUsedAndTold) {
+TEST_F(ImportProgram, AHeadOfAnotherNameIsUsedAndReported) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2});
   for (const char* part : {"weight", "bias"}) {
     auto head = tensors.extract(absl::StrCat("head.", part));
@@ -183,7 +183,7 @@ TEST_F(ImportProgram, AHeadOfAnotherNameIsUsedAndTold) {
   EXPECT_EQ(RunRepo(absl::StrCat("verify ", Path("models"))).code, 0);
 }
 
-TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
+TEST_F(ImportProgram, RoundsLikePillowUnlessTheFlagForbids) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
@@ -196,7 +196,7 @@ TEST_F(ImportProgram, RoundsAsPillowUnlessToldNotTo) {
 }
 
 // Only the error is tested here; script/parity --check compares with timm itself.
-TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
+TEST_F(ImportProgram, VerifyAgainstTimmNamesAMissingModule) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   ASSERT_EQ(Import("timm", "deit_tiny_patch16_224", "deit.safetensors").code, 0);
@@ -220,7 +220,7 @@ TEST_F(ImportProgram, VerifyingAgainstTimmSaysWhatIsMissing) {
   EXPECT_THAT(said.output, HasSubstr("--python /usr/bin/python3 has no timm ("));
 }
 
-TEST_F(ImportProgram, NativeResolutionTakesImagesAtTheirOwnSize) {
+TEST_F(ImportProgram, NativeResolutionUsesTheImagesOwnSize) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   const Outcome imported = Import("timm", "deit_tiny_patch16_224", "deit.safetensors", "--native 36-1024");
@@ -235,7 +235,7 @@ TEST_F(ImportProgram, NativeResolutionTakesImagesAtTheirOwnSize) {
   ExpectServed(7);
 }
 
-TEST_F(ImportProgram, NativeXcitHasItsPatchAsCell) {
+TEST_F(ImportProgram, NativeXcitUsesItsPatchAsCell) {
   Write("xcit.safetensors", TimmXcitWeights(128, 12, 4, 8, 7));
   WriteLabels(7);
   const Outcome imported = Import("timm", "xcit_nano_12_p8_224", "xcit.safetensors", "--native 100-1500");
@@ -244,7 +244,7 @@ TEST_F(ImportProgram, NativeXcitHasItsPatchAsCell) {
   ExpectServed(7);
 }
 
-TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
+TEST_F(ImportProgram, InvalidNativeRangesAreRefused) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7}));
   WriteLabels(7);
   for (const char* range : {"36", "0-36", "400-36", "36-", "36-400x", "many"}) {
@@ -262,7 +262,7 @@ TEST_F(ImportProgram, NativeRangesThatAreNoneAreRefused) {
   ExpectNothingPublished();
 }
 
-TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
+TEST_F(ImportProgram, LabelsAreReadFromAnyEditor) {
   Write("deit.safetensors", TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 2}));
   int64_t version = 0;
   for (const std::string text : {"\xEF\xBB\xBFtench\ngoldfish\n", "tench\r\ngoldfish\r\n", "tench\rgoldfish",
@@ -282,7 +282,7 @@ TEST_F(ImportProgram, LabelsAreReadAsEditorsWriteThem) {
               HasSubstr("--labels: no such file " + Path("labels.txt")));
 }
 
-TEST_F(ImportProgram, RefusalsSayWhatToDoAndPublishNothing) {
+TEST_F(ImportProgram, ErrorsGiveTheRemedyAndPublishNothing) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});
   Write("deit.safetensors", tensors);
   WriteLabels(10);

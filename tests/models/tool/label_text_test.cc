@@ -19,7 +19,7 @@ std::string Refusal(const std::string& text) {
   return std::string(ParseLabelText(text).status().message());
 }
 
-TEST(LabelText, FormsOfPublishedListsGiveThePlainLabels) {
+TEST(LabelText, PublishedFormatsGiveThePlainLabels) {
   for (const char* text : {
            "tench\nsea lion\n",
            "  tench \n\tsea lion\n\n",
@@ -46,13 +46,13 @@ TEST(LabelText, FormsOfPublishedListsGiveThePlainLabels) {
   EXPECT_THAT(ParseLabelText("{0: 'tench'}")->form, HasSubstr("Python"));
 }
 
-TEST(LabelText, TheGistOfImageNetKeepsCommasAndQuotes) {
+TEST(LabelText, CommasAndQuotesInLabelsAreKept) {
   EXPECT_THAT(Labels("{0: 'tench, Tinca tinca',\n 1: \"jack-o'-lantern\",\n 2: 'carpenter\\'s kit'}"),
               ElementsAre("tench, Tinca tinca", "jack-o'-lantern", "carpenter's kit"));
   EXPECT_THAT(Labels("0,\"tench, Tinca tinca\"\n1,the \"\"\n"), ElementsAre("tench, Tinca tinca", "the \"\""));
 }
 
-TEST(LabelText, NumbersThatBelongToTheLabelsStay) {
+TEST(LabelText, NumbersThatArePartOfLabelsAreKept) {
   EXPECT_THAT(Labels("30 km/h\n50 km/h\n"), ElementsAre("30 km/h", "50 km/h"));
   EXPECT_THAT(Labels("0\n1\n"), ElementsAre("0", "1"));
   EXPECT_THAT(Labels("1,000 dollars\n5,000 dollars\n"), ElementsAre("1,000 dollars", "5,000 dollars"));
@@ -67,7 +67,7 @@ TEST(LabelText, ATextWithoutLabelsIsRefused) {
   for (const char* text : {"", "\n\r\n", "\xEF\xBB\xBF \n"}) EXPECT_THAT(Refusal(text), HasSubstr("no label"));
 }
 
-TEST(LabelText, OtherNumbersAreRefused) {
+TEST(LabelText, WrongClassNumbersAreRefused) {
   for (const char* text : {"1 cat\n2 dog\n", "1 dog\n0 cat\n", "0,cat\n2,dog\n", "0: cat\n0: dog\n",
                            "{1: 'cat', 0: 'dog'}", "{0: 'cat', 2: 'dog'}"}) {
     EXPECT_THAT(Refusal(text), HasSubstr("a number before every label, but")) << text;

@@ -41,7 +41,7 @@ v1::Manifest OddVit() {
   )pb");
 }
 
-TEST(FilesForTimm, GiveSizesWithoutANameAsArguments) {
+TEST(FilesForTimm, GiveSizesOfUnnamedModelsAsArguments) {
   const auto files = FilesForTimm(OddVit(), {"a", "b"});
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_THAT(files->notes, IsEmpty());
@@ -62,7 +62,7 @@ TEST(FilesForTimm, GiveSizesWithoutANameAsArguments) {
 }
 
 // timm computes int(embed_dim * mlp_ratio).
-TEST(FilesForTimm, EveryHiddenWidthHasARatio) {
+TEST(FilesForTimm, EveryHiddenWidthIsReproducedFromItsRatio) {
   v1::Manifest manifest = OddVit();
   v1::VitConfig& vit = *manifest.mutable_config()->mutable_vit();
   for (vit.set_width(3); vit.width() < 400; vit.set_width(vit.width() + 3)) {
@@ -72,7 +72,7 @@ TEST(FilesForTimm, EveryHiddenWidthHasARatio) {
   }
 }
 
-TEST(FilesForTimm, NameTheXcitAndItsForm) {
+TEST(FilesForTimm, NameTheXcitAndItsVariant) {
   v1::Manifest manifest = ManifestOf(R"pb(
     classes: 2
     preprocessing {
@@ -97,7 +97,7 @@ TEST(FilesForTimm, NameTheXcitAndItsForm) {
   EXPECT_EQ(json["pretrained_cfg"]["license"], "mit");
 }
 
-TEST(FilesForTransformers, CropWhereTheLibraryCan) {
+TEST(FilesForTransformers, CropIfTheLibrarySupportsIt) {
   v1::Manifest manifest = OddVit();
   const auto stretched = FilesForTransformers(manifest, {"a", "b"});
   ASSERT_TRUE(stretched.ok()) << stretched.status();
@@ -125,7 +125,7 @@ TEST(FilesForTransformers, CropWhereTheLibraryCan) {
   EXPECT_EQ(processor["crop_size"]["height"], 32);
 }
 
-TEST(LibraryFiles, RefuseAnotherFunction) {
+TEST(LibraryFiles, RefuseModelsThatTheLibraryComputesDifferently) {
   v1::Manifest manifest = OddVit();
   manifest.mutable_config()->mutable_vit()->set_norm(v1::VitConfig::POST);
   for (const auto make : {FilesForTimm, FilesForTransformers}) {

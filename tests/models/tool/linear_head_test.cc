@@ -20,7 +20,7 @@ double Margin(const LinearHead& head, double x) {
   return (head.weight[0] - head.weight[1]) * x + head.bias[0] - head.bias[1];
 }
 
-TEST(LinearHead, PrototypesMeetHalfWayBetweenTheMeans) {
+TEST(LinearHead, PrototypesSeparateHalfwayBetweenTheMeans) {
   const LinearHead head = FitPrototypes(kLine).value();
   EXPECT_NEAR(Margin(head, 3), 0, 1e-12);
   // x (1 - 5) - (1 - 25) / 2, times a factor
@@ -32,7 +32,7 @@ TEST(LinearHead, PrototypesMeetHalfWayBetweenTheMeans) {
 // Centred features -3, -1, 1, 3 have the sum of squares 20; with alpha 20 the first weight is -4 / 40 and the centred
 // bias 1/2. If the image at 2 is left out of the fit, its first logit is 1/3 + (10/3) / (56/3 + 20) * 4/3 < 1/2, so its
 // class is wrong. The same holds for the image at 4.
-TEST(LinearHead, ProbeIsTheRidgeRegression) {
+TEST(LinearHead, ProbeAgreesWithRidgeRegression) {
   const LinearHead head = FitProbe(kLine, 20).value();
   EXPECT_NEAR(head.weight[1], -head.weight[0], 1e-12);
   EXPECT_NEAR(head.bias[0] / head.weight[0], (0.5 + 0.1 * 3) / -0.1, 1e-9);
@@ -42,7 +42,7 @@ TEST(LinearHead, ProbeIsTheRidgeRegression) {
 }
 
 // Nine tenths of the images with each feature have the same label.
-TEST(LinearHead, ProbabilitiesAreTheAccuracyOfImagesThatWereLeftOut) {
+TEST(LinearHead, ProbabilitiesAreCalibratedOnLeftOutImages) {
   LabelledFeatures features = {.width = 1, .classes = 2};
   for (int i = 0; i < 400; ++i) {
     const int side = i % 2;
@@ -85,7 +85,7 @@ TEST(LinearHead, ProbeEqualsRidgeClassifier) {
   EXPECT_EQ(head.correct, kRecorded.correct);
 }
 
-TEST(LinearHead, AlphaIsThatOfRidgeClassifierCV) {
+TEST(LinearHead, AlphaEqualsThatOfRidgeClassifierCV) {
   EXPECT_EQ(FitProbe(kRecorded.features, std::nullopt)->alpha, kRecorded.chosen_alpha);
 }
 

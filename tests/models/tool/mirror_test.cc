@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1";
 
-// A source that lists its versions and refuses all files. It has the manifest of kv-pos-mnist, if that is given, and
-// returns `others` for the manifests of other versions.
+// A source that lists its versions but refuses all files. Returns `own` as the manifest of kv-pos-mnist, unless `own`
+// is empty; otherwise `others`.
 class ListedStore : public RemoteStore {
  public:
   ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> others, std::string own)
@@ -73,7 +73,7 @@ class Mirror : public testing::Test {
   DamagedVersions damaged_;
 };
 
-TEST_F(Mirror, VersionsOfAFolderThatIsNoCopyAreNotRemoved) {
+TEST_F(Mirror, VersionsOfAnotherFolderAreNotRemoved) {
   folder_.Write("own/m/1/weights.safetensors", "precious");
   for (int i = 0; i < 2; ++i) {
     const absl::Status refused = Refresh({{"n", 1}}, /*remove=*/true);
@@ -84,7 +84,7 @@ TEST_F(Mirror, VersionsOfAFolderThatIsNoCopyAreNotRemoved) {
   EXPECT_FALSE(IsThere(".pull")) << "the folder must not look like a copy afterwards";
 }
 
-TEST_F(Mirror, AFolderWhoseNameIsTooLongIsAnError) {
+TEST_F(Mirror, ATooLongFolderNameIsAnError) {
   ListedStore store({}, absl::UnavailableError("not stored"), "");
   for (const bool remove : {false, true}) {
     const PullOptions options = {.source = "s3://m", .folder = folder_.Path(std::string(300, 'a')), .remove = remove};
@@ -94,7 +94,7 @@ TEST_F(Mirror, AFolderWhoseNameIsTooLongIsAnError) {
 }
 
 // A pull that was killed leaves .pull without its file `refreshed`.
-TEST_F(Mirror, VersionsOfACopyThatIsIncompleteAreRemoved) {
+TEST_F(Mirror, VersionsOfAnIncompleteCopyAreRemoved) {
   folder_.Write("own/m/1/manifest.textproto", "");
   folder_.Write("own/.pull/lock", "");
   const absl::Status unavailable = Refresh({{"n", 1}}, /*remove=*/true);
@@ -102,7 +102,7 @@ TEST_F(Mirror, VersionsOfACopyThatIsIncompleteAreRemoved) {
 }
 
 // One damaged version must not keep a server from serving the others.
-TEST_F(Mirror, ARefreshThatLeavesVersionsOutMakesACopyInPart) {
+TEST_F(Mirror, ARefreshThatSkipsVersionsMakesAPartialCopy) {
   const std::string damaged = "no manifest";
   folder_.Write("own/.pull/lock", "");
   EXPECT_FALSE(Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, damaged).ok());
@@ -128,7 +128,7 @@ TEST_F(Mirror, ARefreshThatLeavesVersionsOutMakesACopyInPart) {
 }
 
 // An archived or protected object of a bucket is refused with status 403, while the bucket returns the others.
-TEST_F(Mirror, OneRefusedVersionDoesNotHoldUpTheOthers) {
+TEST_F(Mirror, ARefusedVersionDoesNotBlockTheOthers) {
   const std::string own = ReadFile(std::string(kBundled) + "/manifest.textproto");
   const absl::Status refused = Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, "no manifest", own);
   EXPECT_THAT(refused.ToString(), HasSubstr("kv-pos-mnist/1: https://a.test/"));
@@ -189,7 +189,7 @@ TEST_F(Mirror, ADamagedVersionIsNotFetchedAtEachRefresh) {
 }
 
 // A version that does not fit into the copy gets room when an older one is removed from the source.
-TEST_F(Mirror, VersionsThatWereReplacedAreRemovedAlthoughOthersAreLeftOut) {
+TEST_F(Mirror, ReplacedVersionsAreRemovedDespiteSkippedVersions) {
   CopyVersion();
   folder_.Write("own/kv-pos-mnist/2/manifest.textproto", "");
   std::filesystem::create_directories(root_ / "m");
@@ -206,8 +206,8 @@ TEST_F(Mirror, VersionsThatWereReplacedAreRemovedAlthoughOthersAreLeftOut) {
   }
 }
 
-// Otherwise a full copy would keep a version that the source no longer has, and lack the version that replaces it.
-TEST_F(Mirror, AVersionThatTheSourceNoLongerHasMakesRoom) {
+// Without this, a full copy would keep a version that the source no longer has, and lack the version that replaces it.
+TEST_F(Mirror, AVersionRemovedFromTheSourceMakesRoom) {
   constexpr int64_t kRoomForOne = 300'000;
   CopyVersion();
   folder_.Write("own/.pull/lock", "");

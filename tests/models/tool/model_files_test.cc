@@ -37,7 +37,7 @@ std::string Refusal(const std::string& json, ImportOptions options) {
   return std::string(Take(json, options).message());
 }
 
-TEST(ModelFiles, TimmsStatisticsAreTakenAndTold) {
+TEST(ModelFiles, StatisticsOfTimmAreUsedAndReported) {
   ImportOptions options = Timm();
   const auto taken = TakePreprocessing({{"x.json", kTimm}}, options);
   ASSERT_TRUE(taken.ok()) << taken.status();
@@ -49,7 +49,7 @@ TEST(ModelFiles, TimmsStatisticsAreTakenAndTold) {
                                         HasSubstr("interpolation bilinear"), HasSubstr("crop 0.95"))));
 }
 
-TEST(ModelFiles, OptionsThatAreSetStay) {
+TEST(ModelFiles, ExplicitOptionsHavePriority) {
   ImportOptions options = Timm();
   options.mean = {0.1F, 0.2F, 0.3F};
   options.interpolation = "bicubic";
@@ -61,7 +61,7 @@ TEST(ModelFiles, OptionsThatAreSetStay) {
   EXPECT_FALSE(options.crop.has_value()) << "--native has no crop";
 }
 
-TEST(ModelFiles, AnotherModelIsRefused) {
+TEST(ModelFiles, ConfigOfAnotherModelIsRefused) {
   EXPECT_THAT(Refusal(R"({"architecture": "deit_tiny_patch16_224"})", Timm()),
               AllOf(HasSubstr("is a deit_tiny_patch16_224"), HasSubstr("give --arch deit_tiny_patch16_224")));
   EXPECT_THAT(Refusal(R"({"architecture": "vit_tiny_patch16_224"})", Transformers()), HasSubstr("--from timm --arch"));
@@ -87,7 +87,7 @@ TEST(ModelFiles, AnotherModelIsRefused) {
   EXPECT_THAT(Refusal("{'0': 'cat'}", Timm()), HasSubstr("x.json: it is not JSON"));
 }
 
-TEST(ModelFiles, WhatIsNotSupportedIsRefusedUnlessAFlagReplacesIt) {
+TEST(ModelFiles, UnsupportedSettingsAreRefusedUnlessAFlagReplacesThem) {
   ImportOptions options = Timm();
   const std::string lanczos = R"({"pretrained_cfg": {"interpolation": "lanczos"}})";
   EXPECT_THAT(Refusal(lanczos, options), HasSubstr("scaled by lanczos"));
@@ -100,7 +100,7 @@ TEST(ModelFiles, WhatIsNotSupportedIsRefusedUnlessAFlagReplacesIt) {
               HasSubstr("crop_mode border"));
 }
 
-TEST(ModelFiles, ArgumentsThatTheArchitectureHasAreAccepted) {
+TEST(ModelFiles, ArgumentsOfTheArchitectureAreAccepted) {
   EXPECT_EQ(Refusal(R"({"model_args": {"act_layer": "gelu", "norm_layer": null, "global_pool": "token", "depth": 12,
                                        "img_size": [224, 224], "drop_path_rate": 0.1}})",
                     Timm()),
@@ -113,7 +113,7 @@ TEST(ModelFiles, ArgumentsThatTheArchitectureHasAreAccepted) {
 }
 
 // timm serves OpenAI's weights of CLIP under two names; the tensors do not show that only one gives OpenAI's results.
-TEST(ModelFiles, WeightsThatWereTrainedWithQuickGeluAreNamed) {
+TEST(ModelFiles, QuickGeluWeightsAreReported) {
   const std::string openai = R"({"architecture": "vit_base_patch32_clip_224", "pretrained_cfg": {"tag": "openai",
       "notes": ["natively QuickGELU, use quickgelu model variant for original results"]}})";
   ImportOptions options = {.source = "timm", .arch = "vit_base_patch32_clip_224.openai"};
@@ -126,14 +126,14 @@ TEST(ModelFiles, WeightsThatWereTrainedWithQuickGeluAreNamed) {
   EXPECT_THAT(*chosen, IsEmpty());
 }
 
-TEST(ModelFiles, TimmsSquashIsStretch) {
+TEST(ModelFiles, SquashOfTimmBecomesStretch) {
   ImportOptions options = Timm();
   ASSERT_TRUE(Take(R"({"pretrained_cfg": {"crop_mode": "squash", "crop_pct": 1.0}})", options).ok());
   EXPECT_EQ(options.fit, "stretch");
   EXPECT_FALSE(options.crop.has_value());
 }
 
-TEST(ModelFiles, TransformersPreprocessorIsTaken) {
+TEST(ModelFiles, PreprocessorOfTransformersIsUsed) {
   ImportOptions options = Transformers();
   ASSERT_TRUE(Take(R"({"image_processor_type": "ViTImageProcessor", "image_mean": [0.485, 0.456, 0.406],
                        "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": {"height": 224, "width": 224}})",
@@ -168,13 +168,13 @@ TEST(ModelFiles, TransformersPreprocessorIsTaken) {
   EXPECT_THAT(Refusal(R"({"image_mean": [0.5, 0.5, 0.5], "size": 384})", Transformers()), HasSubstr("384x384"));
 }
 
-TEST(ModelFiles, TheEpsilonOfTransformersIsTaken) {
+TEST(ModelFiles, EpsilonOfTransformersIsUsed) {
   ImportOptions options = Transformers();
   ASSERT_TRUE(Take(R"({"model_type": "vit", "layer_norm_eps": 1e-6})", options).ok());
   EXPECT_EQ(options.norm_epsilon, 1e-6F);
 }
 
-TEST(ModelFiles, RangesOfTheFlags) {
+TEST(ModelFiles, FlagsHaveTheirDocumentedRanges) {
   for (const double mean : {0., 0.485, 1.}) EXPECT_EQ(FaultOfMean(mean), "") << mean;
   for (const double mean : {-0.5, 1.5, std::nan("")}) EXPECT_NE(FaultOfMean(mean), "") << mean;
   for (const double std : {1 / 255., 0.229, 1.}) EXPECT_EQ(FaultOfStd(std), "") << std;
@@ -184,7 +184,7 @@ TEST(ModelFiles, RangesOfTheFlags) {
   EXPECT_EQ(FaultOfCrop(0.875), "");
 }
 
-TEST(ModelFiles, AreFoundBesideTheWeightsAndTheLabels) {
+TEST(ModelFiles, AreFoundBesideWeightsAndLabels) {
   const ScratchFolder folder;
   folder.Write("a/config.json", R"({"label_names": ["cat", "dog"]})");
   folder.Write("a/preprocessor_config.json", "{}");
@@ -220,7 +220,7 @@ std::string OpenClipWith(const std::string& before, const std::string& after) {
   return absl::StrReplaceAll(kOpenClip, {{before, after}});
 }
 
-TEST(ModelFiles, OpenClipsConfigGivesArchitectureAndPreprocessing) {
+TEST(ModelFiles, OpenClipConfigGivesArchitectureAndPreprocessing) {
   ImportOptions options;
   ASSERT_TRUE(TakeArchitecture({{"x.json", kOpenClip}}, options).ok());
   EXPECT_EQ(options.source, "openclip");
@@ -241,7 +241,7 @@ TEST(ModelFiles, OpenClipsConfigGivesArchitectureAndPreprocessing) {
   EXPECT_EQ(options.fit, "stretch");
 }
 
-TEST(ModelFiles, OpenClipsOtherTowersAreRefused) {
+TEST(ModelFiles, UnsupportedTowersOfOpenClipAreRefused) {
   const auto refusal = [](const std::string& before, const std::string& after) {
     ImportOptions options;
     return std::string(TakeArchitecture({{"x.json", OpenClipWith(before, after)}}, options).message());
@@ -257,7 +257,7 @@ TEST(ModelFiles, OpenClipsOtherTowersAreRefused) {
   EXPECT_THAT(refusal("\"quick_gelu\": true", "\"quick_gelu\": \"true\""), HasSubstr("with quick_gelu \"true\""));
 }
 
-TEST(ModelFiles, OpenClipsConfigBelongsToOpenClipsWeights) {
+TEST(ModelFiles, OpenClipConfigIsUsedOnlyForOpenClipWeights) {
   const ScratchFolder folder;
   for (const char* name : {"open_clip_config.json", "open_clip_model.safetensors"}) folder.Write(name, "{}");
   const auto first = [&](const std::string& weights) {

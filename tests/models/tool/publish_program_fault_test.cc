@@ -112,7 +112,7 @@ class PublishProgramFaultTest : public testing::Test {
 
 // A kill at a system call leaves the files in their state before that call. Therefore one run that is stopped at each
 // call shows the results of kills at all calls. Every state that differs from the previous one is checked.
-TEST_F(PublishProgramFaultTest, AtEverySystemCallTheFilesAreTheOldOrTheNewVersion) {
+TEST_F(PublishProgramFaultTest, FilesAreOldOrNewAtEverySystemCall) {
   const fs::path root = FreshRepository();
   int calls = 0;
   std::string last = StateOf(root);

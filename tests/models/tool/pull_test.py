@@ -112,7 +112,7 @@ class Pull(unittest.TestCase):
             self.assertIn(word, done.stdout)
         self.assertEqual(self.versions(), [])
 
-    def test_one_command_publishes_what_the_hub_has(self):
+    def test_one_command_publishes_the_model_of_the_hub(self):
         done = self.pull()
         self.assertEqual(done.returncode, 0, done.stdout)
         manifest = self.check_whole(self.versions()[0])
@@ -132,20 +132,20 @@ class Pull(unittest.TestCase):
         self.assertEqual((self.models / "given/1/weights.safetensors").read_bytes(),
                          (self.versions()[0] / "weights.safetensors").read_bytes())
 
-    def test_what_was_fetched_is_not_fetched_again(self):
+    def test_a_second_pull_uses_the_cache(self):
         self.assertEqual(self.pull().returncode, 0)
         self.assertEqual(self.pull().returncode, 0)
         self.assertEqual(self.hub.ranges_asked(), [None])
         self.assertEqual(len(self.versions()), 2)
 
-    def test_what_the_cache_holds_is_checked(self):
+    def test_damaged_cache_files_are_fetched_again(self):
         self.assertEqual(self.pull().returncode, 0)
         fetched = next(self.cache.iterdir())
         fetched.write_bytes(WEIGHTS[:-1] + b"x")
         self.assertEqual(self.pull().returncode, 0)
         self.assertEqual(fetched.read_bytes(), WEIGHTS)
 
-    def test_a_connection_that_breaks_is_made_anew_from_there(self):
+    def test_a_broken_download_resumes_at_its_position(self):
         self.hub.breaks_after = [1 << 20, 3 << 20]
         done = self.pull()
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -154,7 +154,7 @@ class Pull(unittest.TestCase):
         self.assertTrue(0 < starts[1] <= 1 << 20 and starts[1] < starts[2] <= 4 << 20, starts)
         self.check_whole(self.versions()[0])
 
-    def test_a_connection_that_brings_nothing_ends_it_and_the_next_command_goes_on(self):
+    def test_a_failed_download_is_continued_by_the_next_command(self):
         self.hub.breaks_after = [2 << 20, 0]
         self.refused(self.pull(), "bytes are kept and the same command continues")
         part = next(self.cache.glob("*.part"))
@@ -164,13 +164,13 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.hub.ranges_asked()[-1], f"bytes={kept}-")
         self.assertFalse(part.exists())
 
-    def test_a_server_without_ranges_sends_it_all_again(self):
+    def test_without_ranges_the_download_restarts(self):
         self.hub.ranges, self.hub.breaks_after = False, [1 << 20, 0]
         self.refused(self.pull(), "same command continues")
         self.assertEqual(self.pull().returncode, 0)
         self.check_whole(self.versions()[0])
 
-    def test_a_part_that_is_too_long_is_begun_again(self):
+    def test_a_too_long_partial_file_is_discarded(self):
         self.cache.mkdir(parents=True)
         (self.cache / f"{self.hub.told_digest}.safetensors.part").write_bytes(WEIGHTS + b"more")
         self.assertEqual(self.pull().returncode, 0)
@@ -184,14 +184,14 @@ class Pull(unittest.TestCase):
         self.hub.sent = WEIGHTS + b"more"
         self.refused(self.pull(), "sends more than the")
 
-    def test_the_users_digest_goes_before_the_hubs(self):
+    def test_the_users_digest_has_priority_over_the_hubs(self):
         self.refused(self.pull("--sha256", "a" * 64), "a" * 64, self.hub.told_digest, "nothing was downloaded")
         self.assertEqual(self.hub.ranges_asked(), [])
         self.hub.told_digest = None
         self.refused(self.pull(), "--sha256")
         self.assertEqual(self.pull("--sha256", hashlib.sha256(WEIGHTS).hexdigest()).returncode, 0)
 
-    def test_no_network(self):
+    def test_an_unreachable_hub_is_reported(self):
         with socket.socket() as one:  # bound, but not listening
             one.bind(("127.0.0.1", 0))
             address = f"http://127.0.0.1:{one.getsockname()[1]}"
@@ -199,14 +199,14 @@ class Pull(unittest.TestCase):
         self.refused(self.pull("--pull-from", "https://hub.invalid"), "hub.invalid", "give the folder")
         self.assertFalse(self.models.exists())
 
-    def test_what_is_not_there(self):
+    def test_a_missing_model_or_revision_is_reported(self):
         self.refused(self.pull(model=f"hf:{NAME}@nowhere"), f"{NAME}@nowhere", "no such revision")
         self.refused(self.pull(model="hf:someone/else@main"), "does not exist")
         self.hub.gated = True
         self.refused(self.pull(), "requires a login")
         self.assertEqual(self.hub.ranges_asked(), [])
 
-    def test_another_architecture(self):
+    def test_another_architecture_is_refused(self):
         self.refused(self.pull(arch="deit_tiny_patch16_224"), f"is a {ARCH}", f"give --arch {ARCH}")
         self.assertEqual(self.hub.ranges_asked(), [])
         self.refused(self.pull(arch="vit_enormous"), "no architecture", "`vitrine-repo import --help` lists")
@@ -214,13 +214,13 @@ class Pull(unittest.TestCase):
         self.refused(self.pull(arch="deit_small_patch16_224"), '"cls_token" has shape [1, 1, 192]')
         self.assertEqual(self.pull(arch="deit_tiny_patch16_224").returncode, 0, "the tensors are the same")
 
-    def test_a_model_that_was_renamed_and_a_revision_with_a_slash(self):
+    def test_renamed_models_and_revisions_with_slashes_are_pulled(self):
         self.hub.old_names = ["old/name"]
         done = self.pull(model="hf:old/name@refs/pr/1")
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn(COMMIT, self.check_whole(self.versions()[0]))
 
-    def test_other_classes_want_labels(self):
+    def test_other_classes_need_labels(self):
         weights = vit_tiny(classes=3)
         self.hub.weights = self.hub.sent = weights
         self.hub.told_digest = hashlib.sha256(weights).hexdigest()
@@ -240,7 +240,7 @@ class Pull(unittest.TestCase):
     def labels(self):
         return (self.versions()[-1] / "labels.txt").read_text().splitlines()
 
-    def test_labels_of_the_config_go_before_imagenets(self):
+    def test_labels_of_the_config_have_priority_over_imagenet(self):
         parts = [f"part-{i:04d}" for i in range(1000)]
         for config in ({"label_names": parts}, {"more": {"label_names": parts}}, {"labels": parts},
                        {"id2label": {str(i): part for i, part in enumerate(parts)}}, {"label2id": {p: i for i, p in enumerate(parts)}},
@@ -254,7 +254,7 @@ class Pull(unittest.TestCase):
             self.assertEqual(self.pull().returncode, 0)
             self.assertEqual(self.labels()[:2], ["tench", "goldfish"], nothing)
 
-    def test_labels_of_a_small_head_come_by_their_numbers(self):
+    def test_labels_are_ordered_by_their_numbers(self):
         self.head(11)
         numbers = (0, 1, 10, 2, 3, 4, 5, 6, 7, 8, 9)
         self.config(id2label={str(i): f"c{i}" for i in numbers})
@@ -269,7 +269,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.pull("--labels", str(file)).returncode, 0)
         self.assertEqual(self.labels()[10], "d10")
 
-    def test_labels_that_do_not_fit_are_refused_unless_others_are_given(self):
+    def test_wrong_labels_are_refused_unless_replaced(self):
         self.head(3)
         for labels, word in ((["x", "y"], "has 2 labels"), ({"0": "x", "1": "y", "3": "z"}, "not 0 to 2"),
                              ({"0": "x", "00": "y", "1": "z"}, "not 0 to 2"), (["x", None, "z"], "class 1 that is not text"),
@@ -314,12 +314,12 @@ class Pull(unittest.TestCase):
         self.assertIn(word, done.stdout)
         self.assertEqual(len(self.versions()), 1)
 
-    def test_a_card_without_licence(self):
+    def test_a_card_without_metadata_gives_no_licence(self):
         self.hub.files["README.md"] = b"license: mit\n"
         self.assertEqual(self.pull().returncode, 0)
         self.assertNotIn("licence:", self.check_whole(self.versions()[0]))
 
-    def test_a_licence_in_the_config_alone(self):
+    def test_the_licence_can_come_from_the_config(self):
         self.hub.files["README.md"] = b"# no metadata\n"
         config = json.loads(self.hub.files["config.json"])
         config["pretrained_cfg"]["license"] = "cc-by-nc-4.0"
@@ -336,7 +336,7 @@ class Pull(unittest.TestCase):
         self.refused(self.pull("--pull-from", secret.address), "certificate")
         self.assertEqual(secret.asked, [])
 
-    def test_wrong_command_lines(self):
+    def test_invalid_command_lines_are_refused(self):
         for line in (self.command(model="vit"), self.command(model="hf:one"), self.command(model="hf:a/../b@c"),
                      self.command("--sha256", "short"), self.command("--pull-from", "ftp://x"),
                      [*self.command(), "weights.safetensors"], self.command()[:-2]):

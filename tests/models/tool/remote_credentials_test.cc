@@ -129,7 +129,7 @@ class RemoteCredentials : public testing::Test {
 };
 
 // The examples of AWS's documentation of Signature Version 4.
-TEST(AwsSign, GivesTheDocumentedSignatures) {
+TEST(AwsSign, ReproducesTheDocumentedSignatures) {
   const AwsCredentials credentials = {.key = "AKIAIOSFODNN7EXAMPLE",
                                       .secret = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"};
   const absl::Time time = absl::FromUnixSeconds(1369353600);  // 2013-05-24
@@ -143,7 +143,7 @@ TEST(AwsSign, GivesTheDocumentedSignatures) {
   }
 }
 
-TEST_F(RemoteCredentials, OnlyARegistryOnThisMachineIsCalledWithoutTls) {
+TEST_F(RemoteCredentials, OnlyALocalRegistryIsCalledWithoutTls) {
   for (const std::string host : {"localhost", "localhost:5000", "127.0.0.1:5000"}) {
     OpenRemote("oci://" + host + "/models", "", cloud_.surroundings()).value()->List().status().IgnoreError();
     EXPECT_THAT(cloud_.asked.back().url, StartsWith("http://" + host + "/")) << host;
@@ -155,7 +155,7 @@ TEST_F(RemoteCredentials, OnlyARegistryOnThisMachineIsCalledWithoutTls) {
 }
 
 // A registry can send any JSON.
-TEST_F(RemoteCredentials, MembersOfOtherTypesInARegistrysManifestAreNoException) {
+TEST_F(RemoteCredentials, WrongTypesInARegistryManifestAreAnError) {
   Surroundings surroundings = cloud_.surroundings();
   cloud_.variables["DOCKER_CONFIG"] = scratch_.path().string();
   scratch_.Write("config.json", R"({"auths":{"registry.test":{"auth":7}}})");
@@ -194,29 +194,29 @@ TEST_F(RemoteCredentials, AnAssumedRoleIsRenewed) {
   EXPECT_EQ(cloud_.asked[1].url, "https://models.s3.eu-west-1.amazonaws.com/?list-type=2&prefix=");
 }
 
-TEST_F(RemoteCredentials, AContainersCredentialsAreRenewed) {
+TEST_F(RemoteCredentials, CredentialsOfAContainerAreRenewed) {
   cloud_.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = "/v2/credentials/1";
   ListForThreeHours("s3://models");
 }
 
-TEST_F(RemoteCredentials, AnInstancesCredentialsAreRenewed) {
+TEST_F(RemoteCredentials, CredentialsOfAnInstanceAreRenewed) {
   ListForThreeHours("s3://models");
   EXPECT_EQ(cloud_.asked[0].method, "PUT") << "version 2 of the metadata service";
   EXPECT_EQ(cloud_.asked[1].headers["X-aws-ec2-metadata-token"], "imds");
 }
 
-TEST_F(RemoteCredentials, AGoogleServiceAccountsTokenIsRenewed) {
+TEST_F(RemoteCredentials, TokenOfAGoogleServiceAccountIsRenewed) {
   cloud_.variables["GOOGLE_APPLICATION_CREDENTIALS"] = scratch_.Write("key.json", ServiceAccount());
   ListForThreeHours("gs://models/production");
   EXPECT_THAT(cloud_.asked[0].body, HasSubstr("&assertion=eyJ"));
 }
 
-TEST_F(RemoteCredentials, GooglesMetadataTokenIsRenewed) {
+TEST_F(RemoteCredentials, TokenOfGoogleMetadataIsRenewed) {
   ListForThreeHours("gs://models");
   EXPECT_EQ(cloud_.asked[0].headers["Metadata-Flavor"], "Google");
 }
 
-TEST_F(RemoteCredentials, AzuresTokensAreRenewed) {
+TEST_F(RemoteCredentials, TokensOfAzureAreRenewed) {
   ListForThreeHours("az://account/models/production");
   EXPECT_EQ(cloud_.asked[0].headers["Metadata"], "true");
   EXPECT_THAT(cloud_.asked[1].url,
@@ -231,7 +231,7 @@ TEST_F(RemoteCredentials, AnAzureSharedAccessSignatureIsPartOfTheUrl) {
 }
 
 // The error is a line of the server's log.
-TEST_F(RemoteCredentials, AnErrorDoesNotNameAnAzureSharedAccessSignature) {
+TEST_F(RemoteCredentials, ErrorsDoNotContainAnAzureSharedAccessSignature) {
   cloud_.variables["AZURE_STORAGE_SAS_TOKEN"] = "sv=1&sig=secret";
   Surroundings surroundings = cloud_.surroundings();
   surroundings.ask = [](const FetchRequest& request) { return absl::UnavailableError(request.url + ": no route"); };
@@ -240,8 +240,8 @@ TEST_F(RemoteCredentials, AnErrorDoesNotNameAnAzureSharedAccessSignature) {
   EXPECT_THAT(std::string(away.message()), EndsWith("?comp=list&prefix=&restype=container: no route"));
 }
 
-// A key in a file of credentials, such as a mounted Secret, may be replaced while a pull watches.
-TEST_F(RemoteCredentials, AReplacedKeyIsReadAgain) {
+// A key in a file of credentials, such as a mounted Secret, may be replaced while `pull --watch` runs.
+TEST_F(RemoteCredentials, AReplacedKeyIsReread) {
   const auto write = [&](const std::string& key) {
     return scratch_.Write("credentials", "[default]\naws_access_key_id=" + key + "\naws_secret_access_key=s\n")
         .string();
@@ -262,7 +262,7 @@ TEST_F(RemoteCredentials, AReplacedKeyIsReadAgain) {
   EXPECT_TRUE((*store)->List().ok());
 }
 
-TEST_F(RemoteCredentials, AListingWithoutEndIsAnError) {
+TEST_F(RemoteCredentials, AnEndlessListingIsAnError) {
   Surroundings surroundings = cloud_.surroundings();
   cloud_.variables["AWS_ACCESS_KEY_ID"] = cloud_.variables["AWS_SECRET_ACCESS_KEY"] = "x";
   surroundings.ask = [](const FetchRequest& request) {
@@ -277,7 +277,7 @@ TEST_F(RemoteCredentials, AListingWithoutEndIsAnError) {
   }
 }
 
-TEST_F(RemoteCredentials, AreStillUsedWhileTheirServiceIsAway) {
+TEST_F(RemoteCredentials, AreUsedWhileTheirServiceIsUnavailable) {
   Cloud metadata;
   Surroundings surroundings = cloud_.surroundings();
   surroundings.ask = [&](const FetchRequest& request) {
@@ -305,7 +305,7 @@ TEST_F(RemoteCredentials, TheErrorNamesEverySource) {
   EXPECT_THAT(FindAwsCredentials(cloud_.surroundings()).status().message(), HasSubstr("profile \"misspelt\""));
 }
 
-TEST_F(RemoteCredentials, TheEnvironmentGoesFirst) {
+TEST_F(RemoteCredentials, TheEnvironmentHasPriority) {
   cloud_.variables["AWS_ACCESS_KEY_ID"] = "ENV";
   cloud_.variables["AWS_SECRET_ACCESS_KEY"] = "s";
   cloud_.variables["AWS_ROLE_ARN"] = cloud_.variables["AWS_WEB_IDENTITY_TOKEN_FILE"] = "/x";
@@ -324,7 +324,7 @@ TEST(RefreshWait, GrowsToTwoMinutes) {
 }
 
 // A server that waits for its first copy opens no port, so a long interval must not delay the next attempt.
-TEST(RefreshWait, BeginsWithASecondBeforeTheFirstCopy) {
+TEST(RefreshWait, StartsAtOneSecondBeforeTheFirstCopy) {
   for (const absl::Duration interval : {absl::Seconds(1), absl::Hours(1)}) {
     const auto wait = [&](int failures) { return RefreshWait(interval, /*has_copy=*/false, failures, 0.5); };
     EXPECT_EQ(wait(1), absl::Seconds(1));
@@ -334,7 +334,7 @@ TEST(RefreshWait, BeginsWithASecondBeforeTheFirstCopy) {
   }
 }
 
-TEST(RemoteAddress, PlainHttpIsForThisMachineOnly) {
+TEST(RemoteAddress, PlainHttpIsAllowedOnlyForThisMachine) {
   EXPECT_EQ(FaultOfRemote("http://127.0.0.1:8000/models"), "");
   EXPECT_EQ(FaultOfRemote("https://models.example/x"), "");
   EXPECT_EQ(FaultOfRemote("http://models.example/x"),

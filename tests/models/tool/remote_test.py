@@ -112,7 +112,7 @@ class S3(Programs):
             self.repo("publish", staging, "kv-pos-mnist", "--from", BUNDLED)
         return staging
 
-    def test_what_is_pushed_is_pulled(self):
+    def test_pushed_versions_can_be_pulled(self):
         self.push_all()
         self.assertIn("already", self.repo("push", BUNDLED, "kv-pos-mnist", BUCKET))
         self.repo("pull", BUCKET, self.cache)
@@ -145,7 +145,7 @@ class S3(Programs):
         self.repo("push", other, "kv-pos-mnist", BUCKET, fails="holds another file")
         self.repo("push", BUNDLED, "kv-pos-mnist", BUCKET)
 
-    def test_the_size_is_limited_and_retired_versions_go_only_on_demand(self):
+    def test_size_is_limited_and_versions_are_deleted_on_request(self):
         self.push_all()
         self.repo("pull", BUCKET, self.cache, "--max-bytes", 8_000_000, fails="--max-bytes")
         self.assertEqual(self.copies(), ["eit-mini-cifar10/2", "kv-pos-mnist/1"])
@@ -157,7 +157,7 @@ class S3(Programs):
         self.repo("pull", "s3://models/nothing", self.cache, "--delete", fails="no version at all")
         self.assertEqual(len(self.copies()), 2)
 
-    def test_wrong_command_lines(self):
+    def test_invalid_command_lines_are_refused(self):
         for line in (["pull", "ftp://x", "c"], ["pull", "s3://", "c"], ["push", BUNDLED, "kv-pos-mnist", "oci://x"]):
             done = subprocess.run([BIN / "vitrine-repo", *line], env=self.environment, capture_output=True, timeout=60)
             self.assertEqual(done.returncode, 2, line)
@@ -184,7 +184,7 @@ class S3(Programs):
         server.send_signal(signal.SIGTERM)
         self.assertEqual(server.wait(30), 0, (self.folder / "log").read_text())
 
-    def test_a_server_serves_what_is_left_of_a_damaged_bucket(self):
+    def test_a_server_serves_the_intact_versions_of_a_bucket(self):
         self.push_all()
         ask(f"{self.url}/models/prod%20env/kv-pos-mnist/1/weights.safetensors", b"short", "PUT")
         ask(f"{self.url}/models/prod%20env/xcit-n12-f-sne-cifar10/1/weights.safetensors", method="DELETE")
@@ -207,7 +207,7 @@ class S3(Programs):
         wait_for(lambda: self.classify(url) is None, "all models", 30)
         self.stop(server)
 
-    def test_a_server_follows_the_bucket_and_does_not_need_it(self):
+    def test_a_server_follows_the_bucket_and_survives_its_loss(self):
         self.push_all()
         server, url = self.serve()
         self.classify(url)
@@ -246,7 +246,7 @@ class QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 
 class Web(Programs):
-    def test_a_folder_behind_a_web_server(self):
+    def test_a_folder_behind_a_web_server_can_be_pulled(self):
         site = self.folder / "site"
         shutil.copytree(BUNDLED, site)
         handler = functools.partial(QuietHandler, directory=site)
@@ -265,7 +265,7 @@ class Web(Programs):
 
 @unittest.skipUnless(shutil.which("docker-registry"), "docker-registry is not installed")
 class Oci(Programs):
-    def test_a_registry(self):
+    def test_a_registry_can_be_pushed_to_and_pulled(self):
         port = free_port()
         settings = self.folder / "registry.yml"
         settings.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {self.folder}/data}}}}\n"

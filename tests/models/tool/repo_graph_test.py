@@ -128,7 +128,7 @@ def of_each_model(test):
 
 class Graph(unittest.TestCase):
     @of_each_model
-    def test_holds_every_operator_and_its_cost(self, model: str, description: dict, drawing: Drawing) -> None:
+    def test_has_every_operator_and_its_cost(self, model: str, description: dict, drawing: Drawing) -> None:
         told = collections.Counter(op["name"] for op in description["program"]["operators"])
         self.assertEqual(collections.Counter(drawing.operators()), told)
         self.assertEqual(drawing.macs(), description["macs"])
@@ -138,7 +138,7 @@ class Graph(unittest.TestCase):
             self.assertIn(what, heading)
 
     @of_each_model
-    def test_covers_nothing(self, model: str, description: dict, drawing: Drawing) -> None:
+    def test_boxes_do_not_overlap(self, model: str, description: dict, drawing: Drawing) -> None:
         self.assertEqual(pairs_that_meet(drawing.boxes()), [])
         panels = [box_of(panel.find(SVG + "rect")) for panel in drawing.panels]
         self.assertEqual(pairs_that_meet(panels), [])
@@ -173,7 +173,7 @@ class Graph(unittest.TestCase):
                 self.assertTrue(any(box.within(-0.2).meets(end.within(-0.1)) for box in boxes), wire.attrib["d"])
 
     @of_each_model
-    def test_wires_are_the_inputs(self, model: str, description: dict, drawing: Drawing) -> None:
+    def test_wires_equal_the_inputs(self, model: str, description: dict, drawing: Drawing) -> None:
         operators = description["program"]["operators"]
         for panel in drawing.panels:
             block = "".join(name + "." for name in panel.attrib["data-blocks"].split()[:1])
@@ -189,7 +189,7 @@ class Graph(unittest.TestCase):
             self.assertEqual(ends, told)
 
     @of_each_model
-    def test_needs_nothing_from_elsewhere(self, model: str, description: dict, drawing: Drawing) -> None:
+    def test_loads_no_external_file(self, model: str, description: dict, drawing: Drawing) -> None:
         kinds = {element.tag for element in drawing.root.iter()}
         self.assertLessEqual(kinds, {SVG + tag for tag in ("svg", "title", "defs", "marker", "path", "rect", "text", "g")})
         self.assertNotRegex(drawing.text, "href|@import|<style|url\\((?!#)")
@@ -203,14 +203,14 @@ class Graph(unittest.TestCase):
             for depth in filter(lambda depth: depth > 1, depths):
                 self.assertIn(f">x {depth}<", drawing.text)
 
-    def test_branches_stand_beside_the_trunk(self) -> None:
+    def test_branches_are_beside_the_trunk(self) -> None:
         block = drawn("vit-ti16")[1].panels[1]
         left = {op.attrib["data-name"]: box_of(op.find(SVG + "rect")).left for op in Drawing.groups(block, "operator")}
         trunk = {name for name in left if name.endswith("add")}
         self.assertEqual(trunk, {"add", "feed_forward.add"})
         self.assertLess(max(left[name] for name in trunk), min(left[name] for name in left.keys() - trunk))
 
-    def test_shapes_are_those_of_the_picture_described(self) -> None:
+    def test_shapes_follow_the_described_image(self) -> None:
         self.assertIn("[196 + class, 192]", drawn("vit-ti16")[1].text)
         wide = drawn("xcit-n12", "--resolution", "224x320", "--batch", "4")[1]
         for shape in ("[224x320, 3]", "[112x160, 16]", "[280, 128]", "[280 + class, 128]"):
@@ -220,7 +220,7 @@ class Graph(unittest.TestCase):
         drawing = drawn("eit-mini-cifar10@2", "--repository", str(BUNDLED))[1]
         self.assertIn("eit-mini-cifar10/2", drawing.text)
 
-    def test_says_what_could_not_be_written(self) -> None:
+    def test_names_a_file_that_cannot_be_written(self) -> None:
         with tempfile.NamedTemporaryFile() as file:
             run = describe("vit-ti16", "--out", file.name)
             self.assertEqual(run.returncode, 1)
@@ -230,7 +230,7 @@ class Graph(unittest.TestCase):
 
 class Program(unittest.TestCase):
     @of_each_model
-    def test_is_whole_and_in_order(self, model: str, description: dict, drawing: Drawing) -> None:
+    def test_description_is_complete_and_ordered(self, model: str, description: dict, drawing: Drawing) -> None:
         program = description["program"]
         known = {0}  # the input images
         for op in program["operators"]:
@@ -246,7 +246,7 @@ class Program(unittest.TestCase):
         trained = [weight for weight in weights.values() if weight["trained"]]
         self.assertEqual(sum(elements(weight["shape"]) for weight in trained), description["parameters"])
 
-    def test_tells_settings(self) -> None:
+    def test_description_has_the_settings(self) -> None:
         program = drawn("vit-ti16")[0]["program"]
         operators = {op["name"]: op for op in program["operators"]}
         attend = operators["blocks.3.attention.mix"]

@@ -29,7 +29,7 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
+TEST_F(RepoProgram, ZooAsCsvListsEveryVariant) {
   const Outcome zoo = Run("zoo --format=csv");
   ASSERT_EQ(zoo.exit_code, 0) << zoo.error;
   EXPECT_EQ(zoo.error, "");
@@ -50,7 +50,7 @@ TEST_F(RepoProgram, ZooAsCsvListsEveryVariantWithItsCounts) {
             196 * 768 * 768 + 12 * (197 * 12 * int64_t{768} * 768 + 2 * 197 * 197 * 768) + 768 * 1000);
 }
 
-TEST_F(RepoProgram, ZooSetsPublishedFiguresBesideOurs) {
+TEST_F(RepoProgram, ZooListsPublishedFiguresBesideOurs) {
   const Outcome zoo = Run(absl::StrCat("zoo --format json --repository ", VITRINE_SOURCE, "/models/bundled"));
   ASSERT_EQ(zoo.exit_code, 0) << zoo.error;
   std::map<std::string, json> rows;
@@ -151,7 +151,7 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
   EXPECT_THAT(refused.error, HasSubstr("not a ViT"));
 }
 
-TEST_F(RepoProgram, DescribeTakesWhatTheModelTakes) {
+TEST_F(RepoProgram, DescribeAcceptsTheInputsOfTheModel) {
   const Outcome wide = Run("describe xcit-n12 --resolution 224x320 --batch 3 --no-measure --format json");
   ASSERT_EQ(wide.exit_code, 0) << wide.error;
   EXPECT_EQ(json::parse(wide.out).at("tokens"), 14 * 20 + 1);
@@ -214,7 +214,7 @@ TEST_F(RepoProgram, InitMakesAnEmptyRepositoryOnce) {
   EXPECT_THAT(again.error, HasSubstr("other files"));
 }
 
-TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
+TEST_F(RepoProgram, CreatedVersionsAreValidAndMarkedAsRandom) {
   const std::string repository = Path("created");
   const Outcome first = Run("create " + repository + " small --variant kv-pos-mnist-p7-d64-l2 --seed 3");
   ASSERT_EQ(first.exit_code, 0) << first.error;
@@ -250,7 +250,7 @@ TEST_F(RepoProgram, CreatedVersionsVerifyAndSayThatTheyAreRandom) {
   EXPECT_THAT(described.out, HasSubstr("\nblocks.*.attention.projection,LINEAR,2,"));
 }
 
-TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
+TEST_F(RepoProgram, CreateRefusesInvalidArguments) {
   EXPECT_THAT(Run("create " + Path("r") + " x --variant vit-b61").error, HasSubstr("vit-b16"));
   EXPECT_THAT(Run("create " + Path("r") + " x --variant task-kv-d64-l2").error,
               HasSubstr("`vitrine-train list` also lists sequence models"));
@@ -262,7 +262,7 @@ TEST_F(RepoProgram, RefusesWhatCannotBeCreated) {
   EXPECT_THAT(long_licence.error, AllOf(HasSubstr("--licence"), HasSubstr("at most 200")));
 }
 
-TEST_F(RepoProgram, HelpTeachesAndUsageErrorsAreTwo) {
+TEST_F(RepoProgram, HelpHasExamplesAndUsageErrorsExitWithTwo) {
   for (const char* command :
        {"zoo", "describe", "scaling", "init", "create", "import", "export", "list", "show", "verify", "publish"}) {
     const Outcome help = Run(absl::StrCat(command, " --help"));

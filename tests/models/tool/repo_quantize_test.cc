@@ -78,7 +78,7 @@ class QuantizeProgram : public RepoProgram {
   }
 };
 
-TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
+TEST_F(QuantizeProgram, PublishesTheSameModelWithAVerifiedPlan) {
   const Outcome quantized = Quantize("int8");
   ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
   EXPECT_THAT(quantized.out, AllOf(HasSubstr("kv-pos-mnist/2"), HasSubstr("on pictures test, 100 images")));
@@ -105,7 +105,7 @@ TEST_F(QuantizeProgram, PublishesTheSameModelWithAPlanThatVerifies) {
   EXPECT_THAT(shown.out, ContainsRegex("top1 fp32 [0-9.]+ % on pictures test, 100 images")) << shown.error;
 }
 
-TEST_F(QuantizeProgram, GoldensOfItsPrecisionStandBesideThoseOfFp32) {
+TEST_F(QuantizeProgram, GoldensOfItsPrecisionAreAddedToThoseOfFp32) {
   ASSERT_EQ(Quantize("bf16").exit_code, 0);
   const StoredVersion before = Read(1), after = Read(2);
   size_t narrow = 0;
@@ -120,7 +120,7 @@ TEST_F(QuantizeProgram, GoldensOfItsPrecisionStandBesideThoseOfFp32) {
   EXPECT_EQ(after.golden.tensors.size(), before.golden.tensors.size() + narrow);
 }
 
-TEST_F(QuantizeProgram, AnotherPrecisionKeepsThePlanOfTheFirst) {
+TEST_F(QuantizeProgram, AnotherPrecisionKeepsTheFirstPlan) {
   ASSERT_EQ(Quantize("int8").exit_code, 0);
   ASSERT_EQ(Quantize("bf16").exit_code, 0);
   ASSERT_EQ(Quantize("int8").exit_code, 0);  // the second run replaces the plan
@@ -135,7 +135,7 @@ TEST_F(QuantizeProgram, AnotherPrecisionKeepsThePlanOfTheFirst) {
   EXPECT_THAT(tolerances, ::testing::ElementsAre("bf16", "fp32", "int8"));
 }
 
-TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
+TEST_F(QuantizeProgram, JsonHasMeasurementsAndKeptOperators) {
   const Outcome quantized = Quantize("bf16", "--format json --budget 100");
   ASSERT_EQ(quantized.exit_code, 0) << quantized.error;
   const json result = json::parse(quantized.out);
@@ -149,7 +149,7 @@ TEST_F(QuantizeProgram, JsonSaysWhatWasMeasuredAndKept) {
   EXPECT_GT(result.at("groups").get<int>(), 0);
 }
 
-TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
+TEST_F(QuantizeProgram, RefusesImagesWithUnknownLabels) {
   AddImages("animals", "zebra", 100);
   const Outcome refused = Quantize("int8", "", "animals");
   EXPECT_EQ(refused.exit_code, 1);
@@ -157,7 +157,7 @@ TEST_F(QuantizeProgram, RefusesImagesOfWhatTheModelDoesNotKnow) {
   EXPECT_FALSE(fs::exists(folder_ / "models" / kModel / "2"));
 }
 
-TEST_F(QuantizeProgram, RefusesImagesThatAreTooFewForTheBudget) {
+TEST_F(QuantizeProgram, RefusesTooFewImagesForTheBudget) {
   AddImages("few", "0", 6);
   const Outcome refused = Quantize("int8", "", "few");
   EXPECT_EQ(refused.exit_code, 1);
@@ -175,7 +175,7 @@ TEST_F(QuantizeProgram, NamesEveryImageThatCannotBeDecoded) {
                                    HasSubstr("7/x.png")));
 }
 
-TEST_F(QuantizeProgram, NothingIsPublishedOfAModelThatIsNotThere) {
+TEST_F(QuantizeProgram, RefusesAMissingModel) {
   const Outcome refused =
       Run(absl::StrCat("quantize ", Models(), " nothing --precision int8 --data imagefolder:", folder_.string()));
   EXPECT_EQ(refused.exit_code, 1);
@@ -183,7 +183,7 @@ TEST_F(QuantizeProgram, NothingIsPublishedOfAModelThatIsNotThere) {
   EXPECT_FALSE(fs::exists(folder_ / "models" / "nothing"));
 }
 
-TEST_F(QuantizeProgram, RefusesWhatIsNoPrecision) {
+TEST_F(QuantizeProgram, RefusesAnUnknownPrecision) {
   const Outcome refused = Quantize("fp16");
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.error, HasSubstr("--precision"));

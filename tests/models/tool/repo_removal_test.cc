@@ -46,7 +46,7 @@ class RepoRemoval : public RepoProgram {
   }
 };
 
-TEST_F(RepoRemoval, PruneKeepsTheNewestAndWhatServersName) {
+TEST_F(RepoRemoval, PruneKeepsTheNewestAndVersionsNamedByServers) {
   const std::string serving = Write("serving",
                                     "models { model: 'digits' labels { label: 'stable' version: 2 }\n"
                                     "  traffic { version: 3 percent: 5 } }\n");
@@ -85,7 +85,7 @@ TEST_F(RepoRemoval, NamesThatTheRepositoryLacksAreReported) {
   }
 }
 
-TEST_F(RepoRemoval, PruneKeepsWhatAPolicyServes) {
+TEST_F(RepoRemoval, PruneKeepsVersionsServedByAPolicy) {
   const std::string serving =
       Write("serving", "default_policy { latest: 3 } models { model: 'other' version_policy { all: true } }");
   Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes --serving-config ", serving));
@@ -101,7 +101,7 @@ TEST_F(RepoRemoval, PruneKeepsWhatAPolicyServes) {
   EXPECT_EQ(Left().size(), 4u);
 }
 
-TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
+TEST_F(RepoRemoval, PruneCountsVersionsLikeServers) {
   const std::string tried = Write("tried", "models { model: 'digits' traffic { version: 5 percent: 5 } }");
   const std::string labelled = Write("labelled", "models { model: 'digits' labels { label: 'canary' version: 5 } }");
   const std::string away = Write("away", "models { model: 'digits' put_away { version: 5 } }");
@@ -125,7 +125,7 @@ TEST_F(RepoRemoval, PruneDoesNotCountWhatServersDoNot) {
   }
 }
 
-TEST_F(RepoRemoval, AFolderIsNoFileOfAServer) {
+TEST_F(RepoRemoval, AFolderAsServerFileIsRefused) {
   for (const char* flag : {" --serving-config ", " --admin-state "}) {
     const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes", flag, Path("m")));
     EXPECT_EQ(prune.exit_code, 1) << flag;
@@ -134,7 +134,7 @@ TEST_F(RepoRemoval, AFolderIsNoFileOfAServer) {
   EXPECT_EQ(Left().size(), 6u);
 }
 
-TEST_F(RepoRemoval, PruneCountsGoodVersionsAlone) {
+TEST_F(RepoRemoval, PruneCountsOnlyValidVersions) {
   std::ofstream(folder_ / "m/digits/5/weights.safetensors") << "broken";
   std::filesystem::remove(folder_ / "m/digits/4/manifest.textproto");
   const Outcome prune = Run(absl::StrCat("prune ", Path("m"), " --keep 1 --yes"));
@@ -143,7 +143,7 @@ TEST_F(RepoRemoval, PruneCountsGoodVersionsAlone) {
   EXPECT_THAT(Left(), ElementsAre("digits3", "digits4", "digits5", "other1")) << "4 may be a copy that has not ended";
 }
 
-TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
+TEST_F(RepoRemoval, RemoveRefusesVersionsNamedByServers) {
   const std::string serving =
       Write("serving", "models { model: 'digits' version_policy { specific { versions: 2 } } }");
   const std::string with = absl::StrCat(" --yes --serving-config ", serving);
@@ -166,7 +166,7 @@ TEST_F(RepoRemoval, RemoveTakesAVersionOrAModelUnlessAServerNamesIt) {
   EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
 }
 
-// Links as users make them with `ln -s` instead of copying.
+// Some users make such links with `ln -s` instead of copying.
 TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   std::filesystem::create_directory_symlink("1", folder_ / "m/other/2");
   std::filesystem::create_directory_symlink("digits", folder_ / "m/alias");
@@ -179,7 +179,7 @@ TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   EXPECT_THAT(Run(absl::StrCat("verify ", Path("m"), " digits")).error, Not(HasSubstr("symbolic link")));
 }
 
-TEST_F(RepoRemoval, ListNamesEveryManifestThatCannotBeRead) {
+TEST_F(RepoRemoval, ListNamesEveryUnreadableManifest) {
   for (const char* version : {"digits/2", "other/1"}) {
     std::ofstream(folder_ / "m" / version / "manifest.textproto") << "nonsense";
   }
@@ -191,7 +191,7 @@ TEST_F(RepoRemoval, ListNamesEveryManifestThatCannotBeRead) {
 }
 
 // A version folder with a wrong name, or a DIR that is not the repository's folder, must not look like success.
-TEST_F(RepoRemoval, VerifyFailsWhereManifestsAreButNothingWasVerified) {
+TEST_F(RepoRemoval, VerifyFailsIfManifestsAreOutsideVersionFolders) {
   const std::filesystem::path models = Path("m");
   EXPECT_EQ(Run("verify " + Path("m")).exit_code, 0);
   for (const std::string& wrong :
@@ -212,7 +212,7 @@ TEST_F(RepoRemoval, VerifyFailsWhereManifestsAreButNothingWasVerified) {
   EXPECT_THAT(partly.error, HasSubstr("\"digits/v1\" has a manifest.textproto, but is ignored"));
 }
 
-TEST_F(RepoRemoval, VerifyTellsWhatANewerProgramWrote) {
+TEST_F(RepoRemoval, VerifyReportsUnknownManifestFields) {
   std::ofstream(folder_ / "m/other/1/manifest.textproto", std::ios::app) << "signature { by: \"a newer one\" }\n";
   const Outcome verify = Run(absl::StrCat("verify ", Path("m"), " other"));
   EXPECT_EQ(verify.exit_code, 0) << verify.out;

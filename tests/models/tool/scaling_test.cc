@@ -18,7 +18,7 @@ TEST(PowerOf, IsTheSlopeOfTheLogarithms) {
   EXPECT_NEAR(PowerOf(std::vector<std::pair<double, double>>{{1, 3}, {1, 5}, {16, std::sqrt(15)}}), 0, 1e-12);
 }
 
-TEST(PeakBytesOf, CountsWhatIsInMemoryAtOnce) {
+TEST(PeakBytesOf, CountsMemoryUsedAtTheSameTime) {
   constexpr int64_t kMegabyte = 1 << 20;
   const auto touch = [](int64_t megabytes) {
     const auto bytes = std::make_unique_for_overwrite<volatile char[]>(static_cast<size_t>(megabytes * kMegabyte));
@@ -36,7 +36,7 @@ TEST(PeakBytesOf, CountsWhatIsInMemoryAtOnce) {
   }
 }
 
-TEST(PeakBytesOf, PassesErrorsOn) {
+TEST(PeakBytesOf, ReturnsErrors) {
   EXPECT_EQ(PeakBytesOf([] { return absl::InternalError("no"); }).status(), absl::InternalError("no"));
 }
 

@@ -6,7 +6,7 @@
 namespace vitrine {
 namespace {
 
-TEST(StatedLicence, OfAModelCard) {
+TEST(StatedLicence, IsReadFromAModelCard) {
   const struct {
     const char *yaml, *licence;
   } kCards[] = {{"license: apache-2.0", "apache-2.0"},
@@ -36,7 +36,7 @@ TEST(StatedLicence, OfAModelCard) {
       << "no half character";
 }
 
-TEST(StatedLicence, OfAConfig) {
+TEST(StatedLicence, IsReadFromAConfig) {
   EXPECT_EQ(LicenceOfConfig(R"({"license": "mit", "pretrained_cfg": {"license": "gpl"}})"), "mit");
   EXPECT_EQ(LicenceOfConfig(R"({"architecture": "x", "pretrained_cfg": {"license": "cc-by-nc-4.0"}})"), "cc-by-nc-4.0");
   for (const char* without : {"", "{", "[]", "{}", R"({"license": 3})", R"({"license": null, "pretrained_cfg": 1})"}) {
@@ -44,7 +44,7 @@ TEST(StatedLicence, OfAConfig) {
   }
 }
 
-TEST(StatedLicence, OfMetadata) {
+TEST(StatedLicence, IsReadFromMetadata) {
   EXPECT_EQ(LicenceOfMetadata({{"format", "pt"}, {"license", "mit"}}), "mit");
   EXPECT_EQ(LicenceOfMetadata({{"modelspec.license", "openrail"}}), "openrail");
   EXPECT_EQ(LicenceOfMetadata({{"format", "pt"}}), "");

@@ -24,7 +24,7 @@ class Survey(cache_test.Test):
         self.assertEqual((done.returncode, "there is no model" in done.stderr), (code, code == 1), done.stderr)
         return [(pathlib.Path(model["model"]).name, model["served"], model["reason"]) for model in json.loads(done.stdout)]
 
-    def test_folders_and_lists_are_judged_by_their_headers(self):
+    def test_folders_and_lists_are_assessed_by_their_headers(self):
         self.model("good")
         self.model("small", {"architecture": "vit_small_patch16_224"})
         self.model("other", {"architecture": "convnext_tiny"})
@@ -54,7 +54,7 @@ class Survey(cache_test.Test):
         self.assertIn('the label "" is empty', judged["nameless"][1])
         self.assertEqual(judged["absent"], (False, "it does not exist"))
 
-    def test_a_model_of_the_hub_is_judged_without_its_weights(self):
+    def test_a_hub_model_is_assessed_without_its_weights(self):
         pieces = []
         self.hub.pause = lambda: pieces.append(time.sleep(0.02))
         self.assertEqual(self.survey(f"hf:{NAME}")[0], (NAME.split("/")[1], True, ""))
@@ -66,7 +66,7 @@ class Survey(cache_test.Test):
         self.assertIn("HF_HUB_OFFLINE", self.survey(f"hf:{NAME}")[0][2])
         self.assertEqual(len(self.hub.asked), asked)
 
-    def test_shards_on_the_hub_are_judged_by_their_headers(self):
+    def test_hub_shards_are_assessed_by_their_headers(self):
         self.hub.shards = dict(zip(("a.safetensors", "b.safetensors"), halves(WEIGHTS)))
         index = {"weight_map": {"cls_token": "a.safetensors", "norm.bias": "b.safetensors"}}
         self.hub.files["model.safetensors.index.json"] = json.dumps(index).encode()
@@ -77,7 +77,7 @@ class Survey(cache_test.Test):
         self.hub.shards["b.safetensors"] = self.hub.shards["b.safetensors"][:-1]
         self.assertIn("it may be truncated", self.survey(f"hf:{NAME}")[0][2])
 
-    def test_what_names_no_model_is_not_passed_over(self):
+    def test_names_without_a_model_are_reported(self):
         (self.folder / "empty").mkdir()
         file = self.model("good") / "model.safetensors"
         self.model("hub/models--timm--vit/snapshots/abc")

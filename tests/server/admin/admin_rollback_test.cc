@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(AdminServiceTest, AReasonIsShortText) {
+TEST_F(AdminServiceTest, ARollbackReasonMustBeShortUtf8) {
   v1::RollbackModelRequest request;
   request.set_model("m");
   for (const std::string& bad : {std::string(201, 'x'), std::string("\xff")}) {
@@ -31,7 +31,7 @@ TEST_F(AdminServiceTest, AReasonIsShortText) {
   EXPECT_EQ(change->serving().put_away(0).reason(), request.reason());
 }
 
-TEST_F(AdminServiceTest, RollsBackToTheVersionBefore) {
+TEST_F(AdminServiceTest, RollsBackToThePreviousVersion) {
   absl::StatusOr<v1::ServingChange> change;
   const std::string log = Logged("warning", "json", [&] { change = RollBack("model: 'm' reason: 'wrong colours'"); });
   ASSERT_TRUE(change.ok()) << change.status();
@@ -55,7 +55,7 @@ TEST_F(AdminServiceTest, RollsBackToTheVersionBefore) {
   EXPECT_TRUE(registry_->Find("m", 2).ok());
 }
 
-TEST_F(AdminServiceTest, ARollbackPassesOverVersionsThatAreRefused) {
+TEST_F(AdminServiceTest, ARollbackSkipsVersionsThatCannotBeLoaded) {
   files_.bad.insert({"m", 2});
   ASSERT_TRUE(RollBack("model: 'm'").ok());
   EXPECT_EQ(Stable(), 1);
@@ -74,7 +74,7 @@ TEST_F(AdminServiceTest, ARollbackNotesThatTheClassesDiffer) {
 }
 
 // While the replacement loads slowly, no canary or old version may get all requests.
-TEST_F(AdminServiceTest, WhileTheReplacementLoadsNobodyElseStandsIn) {
+TEST_F(AdminServiceTest, NoOtherVersionServesWhileTheReplacementLoads) {
   files_.Add("m", 4);
   for (const bool pinned : {true, false}) {
     files_.Write("serving", pinned ? "models { model: 'm' labels { label: 'stable' version: 3 } "
@@ -111,7 +111,7 @@ TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
 }
 
 // The registry loads one version after the other, but a rollback to a version in memory needs no load.
-TEST_F(AdminServiceTest, RequestsMoveAtOnceToAVersionThatIsReadyWhateverElseLoads) {
+TEST_F(AdminServiceTest, ARollbackToALoadedVersionDoesNotWaitForLoads) {
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
   files_.slow = {"z", 1};
   files_.Add("z", 1);
@@ -128,7 +128,7 @@ TEST_F(AdminServiceTest, RequestsMoveAtOnceToAVersionThatIsReadyWhateverElseLoad
   EXPECT_TRUE(Eventually([&] { return !registry_->Find("m", 3).ok(); }));
 }
 
-TEST_F(AdminServiceTest, ARollbackThatHasNowhereToGoChangesNothing) {
+TEST_F(AdminServiceTest, ARollbackWithoutAUsableVersionChangesNothing) {
   files_.bad = {{"m", 1}, {"m", 2}};
   const std::string before = Settings();
   const auto change = RollBack("model: 'm'");
@@ -138,7 +138,7 @@ TEST_F(AdminServiceTest, ARollbackThatHasNowhereToGoChangesNothing) {
   EXPECT_EQ(Stable(), 3);
 }
 
-TEST_F(AdminServiceTest, ARollbackMovesThePinAndLeavesASpecificPolicy) {
+TEST_F(AdminServiceTest, ARollbackMovesTheStableLabelAndReplacesASpecificPolicy) {
   v1::SetVersionPolicyRequest policy =
       FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { specific { versions: 3 } }");
   ASSERT_TRUE(admin_->SetVersionPolicy(policy).ok());
@@ -152,7 +152,7 @@ TEST_F(AdminServiceTest, ARollbackMovesThePinAndLeavesASpecificPolicy) {
   EXPECT_EQ(Stable(), 2);
 }
 
-TEST_F(AdminServiceTest, ACanaryThatIsRolledBackLosesItsShare) {
+TEST_F(AdminServiceTest, ARolledBackCanaryLosesItsTrafficShare) {
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
   ASSERT_TRUE(Traffic("model: 'm' shares { version: 3 percent: 30 }").ok());
   const auto change = RollBack("model: 'm' version: 3");
@@ -164,7 +164,7 @@ TEST_F(AdminServiceTest, ACanaryThatIsRolledBackLosesItsShare) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 0) << "what comes back begins without traffic";
 }
 
-TEST_F(AdminServiceTest, WithoutAVersionACanaryIsRolledBackAndTheStableOneStays) {
+TEST_F(AdminServiceTest, ARollbackWithoutAVersionRemovesTheCanary) {
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
   ASSERT_TRUE(Traffic("model: 'm' shares { version: 3 percent: 10 }").ok());
   const auto change = RollBack("model: 'm'");
@@ -175,7 +175,7 @@ TEST_F(AdminServiceTest, WithoutAVersionACanaryIsRolledBackAndTheStableOneStays)
   EXPECT_EQ(change->serving().put_away(0).version(), 3);
 }
 
-TEST_F(AdminServiceTest, WithoutAVersionNoneOfSeveralCanariesIsGuessed) {
+TEST_F(AdminServiceTest, ARollbackWithSeveralCanariesNeedsAVersion) {
   for (const int version : {1, 2}) ASSERT_TRUE(Load(absl::StrCat("model: 'm' version: ", version)).ok());
   ASSERT_TRUE(Label("stable", 1).ok());
   ASSERT_TRUE(Traffic("model: 'm' shares { version: 2 percent: 5 } shares { version: 3 percent: 5 }").ok());
@@ -203,7 +203,7 @@ TEST_F(AdminServiceTest, UnloadsAVersionButNeverTheLast) {
   EXPECT_EQ(Unload("model: 'm' version: 77").code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(AdminServiceTest, UnloadsAModelAsAWholeAndBringsItBack) {
+TEST_F(AdminServiceTest, UnloadsAWholeModelAndLoadsItAgain) {
   ASSERT_TRUE(Unload("model: 'm'").ok());
   Poll();
   EXPECT_THAT(States(*registry_), IsEmpty());
@@ -217,7 +217,7 @@ TEST_F(AdminServiceTest, UnloadsAModelAsAWholeAndBringsItBack) {
 
 // The unloaded version serves until its replacement is ready, as in a rollback; otherwise another loaded version would
 // get all requests.
-TEST_F(AdminServiceTest, WhatIsUnloadedServesUntilItsReplacementIsReady) {
+TEST_F(AdminServiceTest, AnUnloadedVersionServesUntilItsReplacementIsReady) {
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
   int looks = 0;
   files_.during_load = [&](const VersionId& id) {
@@ -234,13 +234,13 @@ TEST_F(AdminServiceTest, WhatIsUnloadedServesUntilItsReplacementIsReady) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/2 READY"));
 }
 
-TEST_F(AdminServiceTest, AReplacementThatIsRefusedDoesNotKeepAVersionFromBeingUnloaded) {
+TEST_F(AdminServiceTest, AnUnloadSkipsReplacementsThatCannotBeLoaded) {
   files_.bad = {{"m", 2}};
   ASSERT_TRUE(Unload("model: 'm' version: 3").ok());
   EXPECT_EQ(Stable(), 1);
 }
 
-TEST_F(AdminServiceTest, ChangesSurviveARestartOrSayThatTheyDoNot) {
+TEST_F(AdminServiceTest, ChangesSurviveARestartOnlyWithAStateFile) {
   ASSERT_TRUE(RollBack("model: 'm'").ok());
   Restart();
   EXPECT_EQ(Stable(), 2);
@@ -252,14 +252,14 @@ TEST_F(AdminServiceTest, ChangesSurviveARestartOrSayThatTheyDoNot) {
   EXPECT_EQ(Stable(), 3);
 }
 
-TEST_F(AdminServiceTest, AStateFileThatCannotBeWrittenMakesNoChange) {
+TEST_F(AdminServiceTest, NoChangeIsMadeIfTheStateFileCannotBeWritten) {
   std::filesystem::create_directory(files_.folder() / "state.new");
   EXPECT_EQ(RollBack("model: 'm'").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Stable(), 3);
 }
 
 // A process that dies during a change restarts with the last settings that worked.
-TEST_F(AdminServiceTest, TheStateFileHoldsNoChangeThatHasNotComeOff) {
+TEST_F(AdminServiceTest, TheStateFileHasOnlyCompletedChanges) {
   files_.Write("state", "");
   const auto kept = [&] { return std::filesystem::file_size(options_.admin_state); };
   int looks = 0;
@@ -276,7 +276,7 @@ TEST_F(AdminServiceTest, TheStateFileHoldsNoChangeThatHasNotComeOff) {
   EXPECT_GT(kept(), 0u);
 }
 
-TEST_F(AdminServiceTest, AStateFileThatCannotBeReplacedUndoesTheChange) {
+TEST_F(AdminServiceTest, AChangeIsUndoneIfTheStateFileCannotBeReplaced) {
   std::filesystem::create_directory(options_.admin_state);
   EXPECT_EQ(RollBack("model: 'm'").status().code(), absl::StatusCode::kUnavailable);
   EXPECT_EQ(Stable(), 3);

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-TEST_F(AdminServiceTest, LoadsAVersionBesideWhatThePolicySays) {
+TEST_F(AdminServiceTest, LoadsAVersionInAdditionToThePolicy) {
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/3 READY"));
   EXPECT_EQ(Stable(), 3);
@@ -25,7 +25,7 @@ TEST_F(AdminServiceTest, LoadsAVersionBesideWhatThePolicySays) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/1 READY", "m/3 READY"));
 }
 
-TEST_F(AdminServiceTest, ALoadThatFailsSaysWhyAndChangesNothing) {
+TEST_F(AdminServiceTest, AFailedLoadGivesTheReasonAndChangesNothing) {
   const std::string before = Settings();
   const absl::Status missing = Load("model: 'm' version: 9");
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
@@ -44,7 +44,7 @@ TEST_F(AdminServiceTest, ALoadThatFailsSaysWhyAndChangesNothing) {
   EXPECT_TRUE(Load("model: 'm' version: 2").ok()) << "a load that is asked for does not wait for the backoff";
 }
 
-TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
+TEST_F(AdminServiceTest, TrafficCanBeMovedToACanaryAndBack) {
   const auto change = Traffic("model: 'm' shares { version: 3 percent: 5 }");
   EXPECT_EQ(change.status().code(), absl::StatusCode::kFailedPrecondition) << "nobody would take the rest";
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
@@ -78,7 +78,7 @@ TEST_F(AdminServiceTest, TrafficGoesToACanaryAndBack) {
   EXPECT_TRUE(promoted->serving().serving().traffic().empty());
 }
 
-TEST_F(AdminServiceTest, WhatTheSharesLeaveOverStaysWithTheVersionThatServes) {
+TEST_F(AdminServiceTest, TheServingVersionKeepsTheRestOfTheTraffic) {
   files_.labels[{"m", 4}] = {"other"};
   files_.Add("m", 4);
   Poll();
@@ -91,7 +91,7 @@ TEST_F(AdminServiceTest, WhatTheSharesLeaveOverStaysWithTheVersionThatServes) {
   EXPECT_TRUE(settings_->Plan("m").changed.loaded().empty()) << "the share keeps it";
 }
 
-TEST_F(AdminServiceTest, AVersionWithOtherClassesIsNoCanary) {
+TEST_F(AdminServiceTest, AVersionWithOtherClassesCannotBeACanary) {
   files_.labels[{"m", 1}] = {"other"};
   const std::string before = Settings();
   double most = 0;
@@ -119,7 +119,7 @@ TEST_F(AdminServiceTest, SharesOfVersionsThatCannotServeAreRefused) {
   EXPECT_EQ(Settings(), before);
 }
 
-TEST_F(AdminServiceTest, LabelsAreGivenToReadyVersionsAndTakenAway) {
+TEST_F(AdminServiceTest, LabelsAreSetOnReadyVersionsAndCleared) {
   EXPECT_EQ(Label("blue", 9).status().code(), absl::StatusCode::kNotFound);
   EXPECT_EQ(Label("Blue", 3).status().code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(Label("blue", 3).ok());
@@ -147,7 +147,7 @@ TEST_F(AdminServiceTest, ALabelLoadsItsVersion) {
   EXPECT_EQ(registry_->Route("m", {.version = {}, .label = "blue", .request_id = ""}).value()->id.version, 2);
 }
 
-TEST_F(AdminServiceTest, ALabelOfANewerVersionLeavesTheServingOneStable) {
+TEST_F(AdminServiceTest, LabellingANewerVersionKeepsTheServingVersionStable) {
   v1::SetVersionPolicyRequest policy;
   policy.set_model("m");
   policy.mutable_policy()->mutable_specific()->add_versions(2);
@@ -159,7 +159,7 @@ TEST_F(AdminServiceTest, ALabelOfANewerVersionLeavesTheServingOneStable) {
   EXPECT_THAT(change->notes(), ElementsAre(HasSubstr("version 2 got the label stable")));
 }
 
-TEST_F(AdminServiceTest, ALabelOfAVersionThatWaitsLeavesTheServingOneStable) {
+TEST_F(AdminServiceTest, LabellingAWaitingVersionKeepsTheServingVersionStable) {
   files_.Write("serving", "models { model: 'm' canary_guard { allow_other_labels: true } }");
   files_.labels[{"m", 4}] = {"other"};
   files_.Add("m", 4);
@@ -171,13 +171,13 @@ TEST_F(AdminServiceTest, ALabelOfAVersionThatWaitsLeavesTheServingOneStable) {
   EXPECT_THAT(change->notes(), Contains(HasSubstr("version 3 got the label stable")));
 }
 
-TEST_F(AdminServiceTest, TheServingVersionIsNoCanary) {
+TEST_F(AdminServiceTest, TheServingVersionCannotBeACanary) {
   EXPECT_THAT(Label("canary", 3).status().ToString(), HasSubstr("serves the requests, so it cannot be a canary"));
   ASSERT_TRUE(Label("canary", 2).ok());
   EXPECT_EQ(Stable(), 3);
 }
 
-TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {
+TEST_F(AdminServiceTest, ALabelFromTheSettingsFileCanBeCleared) {
   files_.Write("serving", "models { model: 'm' labels { label: 'blue' version: 3 } }");
   Restart();
   v1::ClearLabelRequest clear;
@@ -193,7 +193,7 @@ TEST_F(AdminServiceTest, ALabelOfTheFileCanBeCleared) {
   EXPECT_EQ(LabelledVersion(Serving().serving(), "blue"), 3) << "the file holds again";
 }
 
-TEST_F(AdminServiceTest, WhatWasSetForAModelWhoseFolderIsGoneCanBeForgotten) {
+TEST_F(AdminServiceTest, SettingsOfAModelWithoutAFolderCanBeReset) {
   files_.Add("n", 1);
   Poll();
   ASSERT_TRUE(Unload("model: 'm'").ok());
@@ -215,7 +215,7 @@ TEST_F(AdminServiceTest, WhatWasSetForAModelWhoseFolderIsGoneCanBeForgotten) {
 }
 
 // A label may remain after its model or version is gone.
-TEST_F(AdminServiceTest, ALabelOfAModelThatIsGoneCanBeForgotten) {
+TEST_F(AdminServiceTest, ALabelOfADeletedModelCanBeReset) {
   ASSERT_TRUE(Label("blue", 3).ok());
   std::filesystem::remove_all(files_.root() / "m");
   Restart();
@@ -226,7 +226,7 @@ TEST_F(AdminServiceTest, ALabelOfAModelThatIsGoneCanBeForgotten) {
   EXPECT_THAT(settings_->Models(), IsEmpty());
 }
 
-TEST_F(AdminServiceTest, PoliciesTakeEffectAtOnce) {
+TEST_F(AdminServiceTest, VersionPoliciesTakeEffectAtOnce) {
   ASSERT_TRUE(admin_->SetVersionPolicy(FromText<v1::SetVersionPolicyRequest>("model: 'm' policy { latest: 2 }")).ok());
   EXPECT_THAT(States(*registry_), ElementsAre("m/2 READY", "m/3 READY"));
   const auto missing = admin_->SetVersionPolicy(
@@ -254,7 +254,7 @@ TEST_F(AdminServiceTest, PoliciesTakeEffectAtOnce) {
   EXPECT_TRUE(settings_->Plan("m").changed.labels().empty());
 }
 
-TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
+TEST_F(AdminServiceTest, GetServingReportsSettingsAndTheirOrigin) {
   options_.max_memory_bytes = 1000;
   Restart();
   const auto all = admin_->GetServing({});
@@ -270,7 +270,7 @@ TEST_F(AdminServiceTest, GetServingTellsWhatHoldsAndWhy) {
 }
 
 // Several threads make all kinds of changes while requests are routed: some version must always serve.
-TEST_F(AdminServiceTest, NoMomentWithoutAVersionWhileOperatorsChangeEverything) {
+TEST_F(AdminServiceTest, SomeVersionAlwaysServesDuringConcurrentChanges) {
   std::atomic<bool> stop = false;
   std::atomic<int> missing = 0, found = 0;
   std::thread reader([&] {

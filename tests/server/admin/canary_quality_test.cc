@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. The share `skill` of the answers is right, namely those for the easiest images. The
-// other answers are wrong in a way that depends on `seed`.
+// Simulated answers of a version. `skill` is the share of right answers; these are the answers for the easiest images.
+// The other answers are wrong in a way that depends on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
@@ -110,7 +110,7 @@ std::vector<int> Shuffled() {
   return classes;
 }
 
-TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
+TEST_F(CanaryQualityTest, BadCanariesAreRolledBackWithinAMinute) {
   Guard();
   EXPECT_LT(SecondsUntilPutAway({.compute = absl::Milliseconds(120)}, {}, 90), 60);
   EXPECT_THAT(Reason(), HasSubstr("compute time per image"));
@@ -126,7 +126,7 @@ TEST_F(CanaryQualityTest, BadCanariesArePutAwayWithinAMinute) {
 
 // These canaries are as good as the stable version. They have another seed or precision; are slightly slower; were
 // trained slightly longer or shorter; or are slightly more confident.
-TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
+TEST_F(CanaryQualityTest, HarmlessCanariesKeepServing) {
   Guard();
   const std::vector<Behaviour> harmless = {
       {.seed = 2},
@@ -148,13 +148,13 @@ TEST_F(CanaryQualityTest, HarmlessCanariesStay) {
   }
 }
 
-TEST_F(CanaryQualityTest, WhoseGuardIsOffStays) {
+TEST_F(CanaryQualityTest, ACanaryWithoutAGuardKeepsServing) {
   Guard("canary_guard { off: true }");
   EXPECT_EQ(SecondsUntilPutAway({.is_random = true}, {}, 60), 60);
   EXPECT_THAT(Reason(), IsEmpty());
 }
 
-TEST(ClassDistance, IsWithoutWhatChanceAdds) {
+TEST(ClassDistance, ExcludesDifferencesDueToChance) {
   std::mt19937_64 random(3);
   const auto answers = [&](int images, int classes, int shift) {
     AnswerRecord record;

@@ -65,7 +65,7 @@ class CanaryWatchTest : public AdminTest {
   std::vector<int64_t> runs_;
 };
 
-TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsPutAway) {
+TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsRolledBack) {
   Second();
   Answer(2, 60, 6);
   Second();
@@ -86,7 +86,7 @@ TEST_F(CanaryWatchTest, ACanaryWithTooManyErrorsIsPutAway) {
   EXPECT_TRUE(Serving().canaries().empty());
 }
 
-TEST_F(CanaryWatchTest, WhatCallersGetWrongIsNotTheCanarysFault) {
+TEST_F(CanaryWatchTest, ErrorsOfCallersDoNotCountAgainstTheCanary) {
   Second();
   const ModelHandle model = registry_->Find("m", 2).value();
   for (int n = 0; n < 1000; ++n) {
@@ -111,7 +111,7 @@ TEST_F(CanaryWatchTest, OldErrorsAndFewAnswersDoNotCount) {
   EXPECT_TRUE(CanaryServes()) << "the errors are older than the window";
 }
 
-TEST_F(CanaryWatchTest, TheStableVersionIsNeverPutAway) {
+TEST_F(CanaryWatchTest, TheStableVersionIsNeverRolledBack) {
   Second();
   Answer(1, 1000, 1000);
   Second();
@@ -130,7 +130,7 @@ TEST_F(CanaryWatchTest, GoldensRunAgainAtTheirInterval) {
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kGoldenDrift), 1);
 }
 
-TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
+TEST_F(CanaryWatchTest, ACanaryWithTwiceTheComputeTimeIsRolledBack) {
   Second();
   Compute(1, 200, absl::Milliseconds(10));
   Compute(2, 49, absl::Milliseconds(25));
@@ -147,7 +147,7 @@ TEST_F(CanaryWatchTest, ACanaryThatComputesTwiceAsLongIsPutAway) {
   EXPECT_EQ(files_.MetricsOf("m")->Rollbacks(RollbackCause::kErrorRate), 0);
 }
 
-TEST_F(CanaryWatchTest, AMachineThatIsSlowForBothIsNotTheCanarysFault) {
+TEST_F(CanaryWatchTest, EqualSlowdownOfBothVersionsDoesNotCountAgainstTheCanary) {
   Second();
   Compute(1, 200, absl::Milliseconds(10));
   Compute(2, 200, absl::Milliseconds(10));
@@ -160,7 +160,7 @@ TEST_F(CanaryWatchTest, AMachineThatIsSlowForBothIsNotTheCanarysFault) {
   EXPECT_NEAR(Serving().canaries(0).compute_ratio(), 10 / 9.0, 1e-9);
 }
 
-TEST_F(CanaryWatchTest, AnotherStableVersionIsComparedWithAnew) {
+TEST_F(CanaryWatchTest, ComparisonRestartsWithAnotherStableVersion) {
   files_.Add("m", 3);
   registry_->Poll();
   ASSERT_TRUE(admin_->LoadModel(FromText<v1::LoadModelRequest>("model: 'm' version: 1")).ok());
@@ -176,13 +176,13 @@ TEST_F(CanaryWatchTest, AnotherStableVersionIsComparedWithAnew) {
   EXPECT_TRUE(CanaryServes());
 }
 
-TEST_F(CanaryWatchTest, GoldensThatDoNotComputeAreADrift) {
+TEST_F(CanaryWatchTest, FailedGoldensCountAsDrift) {
   drift_ = absl::InternalError("an operator is missing");
   for (int second = 0; second < 12; ++second) Second();
   EXPECT_FALSE(CanaryServes());
 }
 
-TEST_F(CanaryWatchTest, GoldensWithoutMemoryToRunThemAreNone) {
+TEST_F(CanaryWatchTest, GoldensWithoutMemoryAreNotCounted) {
   drift_ = absl::ResourceExhaustedError("out of memory");
   for (int second = 0; second < 12; ++second) Second();
   EXPECT_TRUE(CanaryServes());
@@ -192,7 +192,7 @@ TEST_F(CanaryWatchTest, GoldensWithoutMemoryToRunThemAreNone) {
   EXPECT_EQ(Serving().canaries(0).golden_drift(), 0);
 }
 
-TEST_F(CanaryWatchTest, AVersionThatWasLoadedAnewBeginsAnew) {
+TEST_F(CanaryWatchTest, AReloadedCanaryStartsWithoutEarlierErrors) {
   Second();
   Answer(2, 100, 100);
   Second();
@@ -204,7 +204,7 @@ TEST_F(CanaryWatchTest, AVersionThatWasLoadedAnewBeginsAnew) {
   EXPECT_TRUE(CanaryServes()) << "the errors of its last life do not count";
 }
 
-TEST_F(CanaryWatchTest, ARollbackThatFailsIsTriedAgain) {
+TEST_F(CanaryWatchTest, AFailedRollbackIsRetried) {
   int asked = 0;
   Second();
   Answer(2, 100, 100);
@@ -221,7 +221,7 @@ TEST_F(CanaryWatchTest, ARollbackThatFailsIsTriedAgain) {
   EXPECT_FALSE(CanaryServes());
 }
 
-TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
+TEST_F(CanaryWatchTest, ACanaryIsRolledBackWithoutAWritableStateFile) {
   const std::filesystem::path state = files_.folder() / "state", obstacle = files_.folder() / "state.new";
   options_.admin_state = state.string();
   Restart();
@@ -244,7 +244,7 @@ TEST_F(CanaryWatchTest, AStateFileThatCannotBeWrittenDoesNotKeepACanary) {
 }
 
 // The operator's change comes between Look and the rollback.
-TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
+TEST_F(CanaryWatchTest, AVersionPromotedMeanwhileIsNotRolledBack) {
   Second();
   Answer(2, 100, 100);
   clock_.Advance(absl::Seconds(1));
@@ -262,7 +262,7 @@ TEST_F(CanaryWatchTest, WhatAnOperatorHasMadeStableMeanwhileIsNotPutAway) {
   EXPECT_EQ(Rollbacks(), 0);
 }
 
-TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
+TEST_F(CanaryWatchTest, ABadCanaryLosesItsShareDuringALoad) {
   Second();
   Answer(2, 100, 100);
   files_.slow = {"m", 3};
@@ -289,7 +289,7 @@ TEST_F(CanaryWatchTest, ACanaryHasNoShareWhileAnOperatorWaitsForALoad) {
 }
 
 // The operator waits for the load of a third model; the canaries belong to other models.
-TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
+TEST_F(CanaryWatchTest, EveryModelIsWatchedDuringALoad) {
   files_.Write("serving", R"(
     models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }
     models { model: 'n' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }
@@ -317,7 +317,7 @@ TEST_F(CanaryWatchTest, EveryModelIsLookedAtWhileAnOperatorWaitsForALoad) {
   EXPECT_TRUE(Eventually([&] { return !registry_->Find("m", 2).ok() && !registry_->Find("n", 2).ok(); }));
 }
 
-TEST_F(CanaryWatchTest, LooksByItselfUntilItStops) {
+TEST_F(CanaryWatchTest, NoRollbackHappensAfterStop) {
   std::atomic<int> asked = 0;
   Answer(2, 1, 0);
   watch_->Start([&](const VersionId&, const std::string&) {

@@ -43,7 +43,7 @@ AuthenticatedIdentity Token(const std::string& name) {
   return {.kind = AuthenticatedIdentity::Kind::kToken, .names = {name}};
 }
 
-TEST(AccessRules, AllowWhatTheirRolesSayAndNothingElse) {
+TEST(AccessRules, AllowOnlyMethodsOfTheCallersRoles) {
   const AccessRules rules = Rules();
   EXPECT_TRUE(Allows(rules, Token("ci"), kClassify));
   EXPECT_TRUE(Allows(rules, Token("ci"), kStream));
@@ -55,7 +55,7 @@ TEST(AccessRules, AllowWhatTheirRolesSayAndNothingElse) {
       << "nobody said that callers without a credential may do anything";
 }
 
-TEST(AccessRules, ACertificateIsKnownByEachOfItsNames) {
+TEST(AccessRules, ACertificateMatchesByAnyOfItsNames) {
   const AccessRules rules = Rules();
   const AuthenticatedIdentity trainer = {.kind = AuthenticatedIdentity::Kind::kCertificate,
                                          .names = {"trainer.example", "spiffe://farm/trainer"}};
@@ -67,7 +67,7 @@ TEST(AccessRules, ACertificateIsKnownByEachOfItsNames) {
   EXPECT_TRUE(Allows(rules, {.kind = AuthenticatedIdentity::Kind::kUid, .names = {"1000"}}, kList));
 }
 
-TEST(AccessRules, ModelsAreThoseOfTheRolesThatAllowTheMethod) {
+TEST(AccessRules, ModelsComeFromTheRolesThatAllowTheMethod) {
   const AccessRules rules = Rules();
   const auto grant = rules.Find(Token("ci"));
   EXPECT_TRUE(grant->methods[kClassify.index()]->Fit("eit-mini"));
@@ -82,7 +82,7 @@ TEST(AccessRules, ModelsAreThoseOfTheRolesThatAllowTheMethod) {
   EXPECT_FALSE(rules.Find(trainer)->methods[kClassify.index()]->Fit("any")) << "the models of another role";
 }
 
-TEST(AccessRules, AWholeServiceDoesNotMeanItsMethodsForOperators) {
+TEST(AccessRules, AServiceWildcardExcludesMethodsForOperators) {
   const std::string service = "/inference.GRPCInferenceService/";
   constexpr RpcName kInfer = "/inference.GRPCInferenceService/ModelInfer";
   constexpr RpcName kUnload = "/inference.GRPCInferenceService/RepositoryModelUnload";
@@ -95,7 +95,7 @@ TEST(AccessRules, AWholeServiceDoesNotMeanItsMethodsForOperators) {
                      kLoad));
 }
 
-TEST(AccessRules, QuotasAreTheCallersOwnOrTheDefault) {
+TEST(AccessRules, ACallerHasItsOwnQuotaOrTheDefault) {
   const AccessRules rules = Rules();
   const auto ci = rules.Find(Token("ci"))->quota;
   EXPECT_EQ(ci->requests_per_second, 2.5);
@@ -105,7 +105,7 @@ TEST(AccessRules, QuotasAreTheCallersOwnOrTheDefault) {
   EXPECT_EQ(Rules(R"(callers { anonymous: true })").Find(AuthenticatedIdentity())->quota, nullptr);
 }
 
-TEST(AccessRules, QuotasAreTakenUpToTheirEnds) {
+TEST(AccessRules, QuotasAreAcceptedUpToTheirLimits) {
   const auto quota = [](const std::string& text) {
     return Rules("callers { anonymous: true quota { " + text + " } }").Find(AuthenticatedIdentity())->quota;
   };
@@ -118,7 +118,7 @@ TEST(AccessRules, QuotasAreTakenUpToTheirEnds) {
   EXPECT_EQ(quota("requests_per_second: 9")->max_in_flight, CallerQuota().max_in_flight) << "none";
 }
 
-TEST(AccessRules, GrantsBearTheNamesOfTheirEntries) {
+TEST(AccessRules, GrantsHaveTheNamesOfTheirEntries) {
   const AccessRules rules = Rules();
   EXPECT_EQ(rules.Find(Token("ci"))->name, "token:ci");
   EXPECT_EQ(rules.Find({.kind = AuthenticatedIdentity::Kind::kUid, .names = {"1000"}})->name, "uid:1000");
@@ -126,7 +126,7 @@ TEST(AccessRules, GrantsBearTheNamesOfTheirEntries) {
   EXPECT_EQ(Rules("callers { anonymous: true }").Find(AuthenticatedIdentity())->name, kAnonymous);
 }
 
-TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
+TEST(AccessRules, InvalidPoliciesAreRefusedWithTheFault) {
   const std::pair<const char*, const char*> kWrong[] = {
       {"roles { name: 3 }", "line 1, column"},
       {"rules { }", "line 1, column"},
@@ -162,7 +162,7 @@ TEST(AccessRules, WhatMakesNoSenseIsRefusedAndNamed) {
 }
 
 // Tests the policies of the Kubernetes component and of docs/operations/security.md.
-TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
+TEST(AccessRules, ShippedPoliciesAllowTheDocumentedCallers) {
   EXPECT_TRUE(Allows(Rules(ReadFile(VITRINE_SOURCE "/deploy/kubernetes/components/identity/policy.textproto")),
                      Token("client"), kClassify));
   const std::string docs = ReadFile(VITRINE_SOURCE "/docs/operations/security.md");
@@ -172,7 +172,7 @@ TEST(AccessRules, ThePoliciesThatAreShippedAreRight) {
   EXPECT_EQ(rules.Find(Token("ci"))->quota->burst, 100);
 }
 
-TEST(ModelPatterns, StarsStandForAnything) {
+TEST(ModelPatterns, AStarMatchesAnyText) {
   const ModelPatterns patterns({"a*b*c", "exact"});
   EXPECT_TRUE(patterns.Fit("abc"));
   EXPECT_TRUE(patterns.Fit("a-b-b-c"));

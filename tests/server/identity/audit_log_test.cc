@@ -32,7 +32,7 @@ AuditRecord Record(const v1::RollbackModelRequest& request) {
           .took = absl::Milliseconds(1500)};
 }
 
-TEST(AuditLog, ALineSaysWhoDidWhatWithWhatOutcome) {
+TEST(AuditLog, ALineHasCallerActionAndOutcome) {
   const v1::RollbackModelRequest request = Request();
   const std::string line = AuditLog::Line(Record(request), absl::FromUnixSeconds(1'700'000'000));
   EXPECT_EQ(line.find('\n'), std::string::npos);
@@ -48,7 +48,7 @@ TEST(AuditLog, ALineSaysWhoDidWhatWithWhatOutcome) {
   EXPECT_EQ(json["phase"], "end");
 }
 
-TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
+TEST(AuditLog, TheLineOfAStartedActionHasNoOutcome) {
   const v1::RollbackModelRequest request = Request();
   AuditRecord record = Record(request);
   record.outcome.reset();
@@ -60,7 +60,7 @@ TEST(AuditLog, ALineOfAnActionThatBeginsHasNoOutcome) {
 }
 
 // Too long arguments are replaced by a string with the beginning of their JSON.
-TEST(AuditLog, ArgumentsAreCutAtTheirLongest) {
+TEST(AuditLog, LongArgumentsAreTruncated) {
   v1::RollbackModelRequest request;
   request.set_model("m");
   const auto arguments = [&](size_t reason) {
@@ -75,7 +75,7 @@ TEST(AuditLog, ArgumentsAreCutAtTheirLongest) {
   EXPECT_TRUE(cut.get<std::string>().starts_with("{\"model\":\"m\",\"reason\":\"xxx"));
 }
 
-TEST(AuditLog, EveryByteIsWritten) {
+TEST(AuditLog, EscapesControlCharactersAndInvalidUtf8) {
   v1::RollbackModelRequest request;
   AuditRecord record = Record(request);
   record.caller = "a\x1f\x20~\x7f\xc3\xbc\xff";
@@ -85,14 +85,14 @@ TEST(AuditLog, EveryByteIsWritten) {
 
 // A rejected request may contain an overlong UTF-8 form that protobuf accepts. The record must then have the arguments
 // as text.
-TEST(AuditLog, ArgumentsThatAreNotUtf8AreText) {
+TEST(AuditLog, InvalidUtf8ArgumentsAreLoggedAsText) {
   v1::RollbackModelRequest request;
   request.set_model("\xc0\xa8");
   const auto line = nlohmann::json::parse(AuditLog::Line(Record(request), absl::UnixEpoch()));
   EXPECT_TRUE(line["arguments"].is_string()) << line;
 }
 
-TEST(AuditLog, WithoutAFileTheLogHasMicrosecondsToo) {
+TEST(AuditLog, DurationsAreInMicrosecondsWithoutAFile) {
   const v1::RollbackModelRequest request = Request();
   AuditRecord record = Record(request);
   record.took = absl::Microseconds(120);
@@ -100,7 +100,7 @@ TEST(AuditLog, WithoutAFileTheLogHasMicrosecondsToo) {
   EXPECT_EQ(nlohmann::json::parse(line)["seconds"], 0.00012) << line;
 }
 
-TEST(AuditLog, AppendsAndFollowsARotation) {
+TEST(AuditLog, AppendsAndReopensARotatedFile) {
   const ScratchFolder folder;
   folder.Write("audit", "before\n");
   const auto log = AuditLog::Open(folder.Path("audit"));
@@ -116,7 +116,7 @@ TEST(AuditLog, AppendsAndFollowsARotation) {
   EXPECT_EQ(made.st_mode & 0777, 0600u);
 }
 
-TEST(AuditLog, ALineThatAFullDiskCutsOffIsRemoved) {
+TEST(AuditLog, APartialLineOnAFullDiskIsRemoved) {
   const ScratchFolder folder;
   const auto log = AuditLog::Open(folder.Path("audit"));
   ASSERT_TRUE(log.ok()) << log.status();

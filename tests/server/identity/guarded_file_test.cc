@@ -28,7 +28,7 @@ class GuardedFile : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-TEST_F(GuardedFile, IsReadUpToAMebibyte) {
+TEST_F(GuardedFile, IsReadUpToOneMebibyte) {
   std::string bytes;
   for (int i = 0; i < 1 << 20; ++i) bytes.push_back(static_cast<char>(i * 7 + (i >> 8)));
   folder_.Write("file", bytes);
@@ -43,7 +43,7 @@ TEST_F(GuardedFile, IsReadUpToAMebibyte) {
   EXPECT_EQ(ReadGuardedFile("--flag", folder_.Path("file"), Guard::kNoOtherWriters, Emptiness::kIsAllowed).value(), "");
 }
 
-TEST_F(GuardedFile, IsGuardedAgainstOthers) {
+TEST_F(GuardedFile, IsRefusedIfOtherUsersHaveAccess) {
   folder_.Write("file", "x");
   for (const mode_t mode : {0600, 0640, 0660}) {
     EXPECT_EQ(Said(mode, Guard::kNoOtherReaders), "OK") << mode;

@@ -36,11 +36,11 @@ class IdentityTest : public ::testing::Test {
  protected:
   IdentityTest() {
     spdlog::set_level(spdlog::level::off);
-    options_.reread_interval = absl::Hours(1);  // the tests call Refresh
+    options_.reread_interval = absl::Hours(1);  // the tests call Reread
   }
   void WithTokens(const std::string& text) { options_.tokens = Replace("tokens", text); }
   void WithPolicy(const std::string& text) { options_.policy = Replace("policy", text); }
-  // Replaces a file atomically: the thread of Identity may read it at any time, also while it is still empty.
+  // Replaces a file atomically; otherwise the thread of Identity could read the file while it is still empty.
   std::string Replace(const std::string& name, const std::string& text) const {
     std::filesystem::rename(folder_.Write(name + ".new", text), folder_.Path(name));
     return folder_.Path(name);
@@ -62,7 +62,7 @@ constexpr auto kOk = absl::StatusCode::kOk;
 constexpr auto kUnauthenticated = absl::StatusCode::kUnauthenticated;
 constexpr auto kDenied = absl::StatusCode::kPermissionDenied;
 
-TEST_F(IdentityTest, WithoutCredentialsEveryoneMayCallAllButAdmin) {
+TEST_F(IdentityTest, WithoutCredentialFilesOnlyAdminCallsAreDenied) {
   const auto identity = Open();
   EXPECT_FALSE(identity->enabled());
   EXPECT_EQ(Ask(*identity, kClassify, {}), kOk);
@@ -72,7 +72,7 @@ TEST_F(IdentityTest, WithoutCredentialsEveryoneMayCallAllButAdmin) {
   EXPECT_EQ(identity->Authorize(kClassify, {})->name, "anonymous");
 }
 
-TEST_F(IdentityTest, WithTokensWhoeverHasNoneOrAWrongOneIsUnauthenticated) {
+TEST_F(IdentityTest, MissingOrWrongTokensAreUnauthenticated) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   EXPECT_TRUE(identity->enabled());
@@ -91,7 +91,7 @@ TEST_F(IdentityTest, WithTokensWhoeverHasNoneOrAWrongOneIsUnauthenticated) {
       << "a certificate does not make up for a wrong token";
 }
 
-TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
+TEST_F(IdentityTest, WithoutAPolicyOnlySocketUsersMayCallAdmin) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   Credentials token = Bearer(kSecret);
@@ -104,7 +104,7 @@ TEST_F(IdentityTest, WithoutAPolicyAdminIsForTheUserOfTheSocket) {
   EXPECT_EQ(identity->Authorize(kLoad, {.uid = 7, .on_admin_listener = true})->name, "uid:7");
 }
 
-TEST_F(IdentityTest, APolicyDecidesAlone) {
+TEST_F(IdentityTest, APolicyReplacesTheDefaultRights) {
   WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
   WithPolicy(R"(roles { name: "all" methods: "/vitrine.v1.Admin/*" methods: "/vitrine.v1.Classifier/*" models: "m*" }
                 callers { token: "ops" roles: "all" quota { max_in_flight: 3 } })");
@@ -121,7 +121,7 @@ TEST_F(IdentityTest, APolicyDecidesAlone) {
   EXPECT_EQ(CheckModel(*ops, "other").code(), kDenied);
 }
 
-TEST_F(IdentityTest, NoSentenceHoldsACredential) {
+TEST_F(IdentityTest, ErrorsDoNotContainCredentials) {
   WithTokens(TokenLine("ci", kSecret));
   WithPolicy(R"(callers { token: "nobody" })");
   const auto identity = Open();
@@ -131,7 +131,7 @@ TEST_F(IdentityTest, NoSentenceHoldsACredential) {
   }
 }
 
-TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
+TEST_F(IdentityTest, RereadsFilesAndKeepsTheOldOnesOnErrors) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
@@ -149,7 +149,7 @@ TEST_F(IdentityTest, FilesAreReadAgainAndABrokenOneChangesNothing) {
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kOk);
 }
 
-TEST_F(IdentityTest, ALookThatBeganEarlierBringsNothingBack) {
+TEST_F(IdentityTest, AnEarlierRereadDoesNotRestoreRemovedTokens) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   std::atomic<bool> end = false;
@@ -174,7 +174,7 @@ TEST_F(IdentityTest, ALookThatBeganEarlierBringsNothingBack) {
   EXPECT_EQ(brought_back, 0);
 }
 
-TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
+TEST_F(IdentityTest, TheLastTokenCanBeRemoved) {
   WithTokens(TokenLine("ci", kSecret));
   const auto identity = Open();
   for (const char* none : {"# nobody\n", ""}) {
@@ -194,7 +194,7 @@ TEST_F(IdentityTest, TheLastTokenCanBeTakenAway) {
   }
 }
 
-TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
+TEST_F(IdentityTest, ABrokenFileDoesNotBlockTheOther) {
   const std::string policy = R"(roles { name: "r" methods: "/vitrine.v1.Classifier/*" }
                                 callers { authenticated: true roles: "r" })";
   WithTokens(TokenLine("ci", kSecret) + TokenLine("ops", kSecret + "ops"));
@@ -212,7 +212,7 @@ TEST_F(IdentityTest, ABrokenFileDoesNotHoldUpTheOtherOne) {
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "ops")), kDenied) << "a right is taken away all the same";
 }
 
-TEST_F(IdentityTest, EachFaultyFileIsKnownAndLoggedOnceUntilItIsMended) {
+TEST_F(IdentityTest, EachFaultyFileIsReportedAndLoggedOnce) {
   const std::string policy = R"(callers { token: "ci" })";
   WithTokens(TokenLine("ci", kSecret));
   WithPolicy(policy);
@@ -241,7 +241,7 @@ TEST_F(IdentityTest, EachFaultyFileIsKnownAndLoggedOnceUntilItIsMended) {
   EXPECT_THAT(identity->faults(), IsEmpty());
 }
 
-TEST_F(IdentityTest, FilesAreLookedAtByThemselves) {
+TEST_F(IdentityTest, FilesAreRereadPeriodically) {
   WithTokens(TokenLine("ci", kSecret));
   options_.reread_interval = absl::Milliseconds(5);
   const auto identity = Open();
@@ -252,7 +252,7 @@ TEST_F(IdentityTest, FilesAreLookedAtByThemselves) {
   EXPECT_EQ(Ask(*identity, kClassify, Bearer(kSecret + "new")), kOk);
 }
 
-TEST_F(IdentityTest, EveryFileThatIsWrongIsNamedAtOnce) {
+TEST_F(IdentityTest, ErrorNamesEveryInvalidFile) {
   WithTokens("nonsense");
   WithPolicy("nonsense");
   options_.tls.certificate = folder_.Path("no.pem");
@@ -264,7 +264,7 @@ TEST_F(IdentityTest, EveryFileThatIsWrongIsNamedAtOnce) {
   EXPECT_THAT(std::string(Identity::Open(options_).status().message()), HasSubstr("written by every user"));
 }
 
-TEST(IdentityOptions, TokensDoNotCrossTheNetworkInPlaintext) {
+TEST(IdentityOptions, RefusesTokensOnPlaintextNetworkListeners) {
   IdentityOptions options;
   options.tokens = "tokens";
   EXPECT_EQ(options.Validate("127.0.0.1:1", ""), absl::OkStatus());
@@ -279,7 +279,7 @@ TEST(IdentityOptions, TokensDoNotCrossTheNetworkInPlaintext) {
   EXPECT_EQ(options.Validate("0.0.0.0:1", "0.0.0.0:2"), absl::OkStatus());
 }
 
-TEST(IdentityOptions, AnAdminListenerIsNotOpenToTheNetwork) {
+TEST(IdentityOptions, AnAdminListenerOnTheNetworkNeedsClientCertificates) {
   IdentityOptions options;
   EXPECT_EQ(options.Validate("0.0.0.0:1", "127.0.0.1:2"), absl::OkStatus());
   EXPECT_EQ(options.Validate("0.0.0.0:1", "localhost:2"), absl::OkStatus());
@@ -292,7 +292,7 @@ TEST(IdentityOptions, AnAdminListenerIsNotOpenToTheNetwork) {
   EXPECT_EQ(options.Validate("0.0.0.0:1", "0.0.0.0:2"), absl::OkStatus());
 }
 
-TEST(IdentityOptions, HalfATlsIsNone) {
+TEST(IdentityOptions, CertificateAndKeyNeedEachOther) {
   IdentityOptions options;
   options.tls = {.certificate = "a"};
   EXPECT_THAT(std::string(options.Validate("0.0.0.0:1", "").message()), HasSubstr("--tls-cert needs --tls-key"));

@@ -37,13 +37,13 @@ class Tls : public ::testing::Test {
   TlsFileOptions options_;
 };
 
-TEST_F(Tls, APairWithItsAuthorityIsTaken) {
+TEST_F(Tls, AcceptsCertificateAndKeyWithTheirAuthority) {
   EXPECT_EQ(Open(), absl::OkStatus());
   options_.client_ca.clear();
   EXPECT_EQ(Open(), absl::OkStatus());
 }
 
-TEST_F(Tls, FilesThatAreMissingOrUnreadableAreNamed) {
+TEST_F(Tls, MissingOrUnreadableFilesAreNamed) {
   const TlsFileOptions good = options_;
   options_.certificate = authority_.Path("nowhere.pem");
   ExpectRefused("--tls-cert", options_.certificate, "no such file");
@@ -60,7 +60,7 @@ TEST_F(Tls, FilesThatAreMissingOrUnreadableAreNamed) {
   }
 }
 
-TEST_F(Tls, EveryFileAtFaultIsNamedAtOnce) {
+TEST_F(Tls, ErrorNamesEveryInvalidFile) {
   options_.client_ca = authority_.Path("nowhere.pem");
   chmod(options_.key.c_str(), 0644);
   ExpectRefused("--tls-client-ca", options_.client_ca, "no such file");
@@ -74,7 +74,7 @@ TEST_F(Tls, EveryFileAtFaultIsNamedAtOnce) {
   ExpectRefused("--tls-key", options_.key, "no PEM private key");
 }
 
-TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
+TEST_F(Tls, AKeyReadableByEveryUserIsRefused) {
   for (const mode_t mode : {0644, 0604, 0602, 0601}) {
     chmod(options_.key.c_str(), mode);
     ExpectRefused("--tls-key", options_.key, "every user");
@@ -83,7 +83,7 @@ TEST_F(Tls, AKeyThatEveryUserMayReadIsRefused) {
   EXPECT_EQ(Open(), absl::OkStatus());
 }
 
-TEST_F(Tls, FilesThatHoldSomethingElseAreRefused) {
+TEST_F(Tls, FilesWithoutPemDataAreRefused) {
   const TlsFileOptions good = options_;
   authority_.Write("noise.pem", "hello");
   authority_.Write("empty.pem", "");
@@ -104,7 +104,7 @@ TEST_F(Tls, FilesThatHoldSomethingElseAreRefused) {
   ExpectRefused("--tls-client-ca", "damaged.pem", "damaged after certificate 1");
 }
 
-TEST_F(Tls, ACertificateThatHasExpiredOrIsNotYetValidIsRefused) {
+TEST_F(Tls, ExpiredOrNotYetValidCertificatesAreRefused) {
   authority_.Issue("expired", "DNS:vitrine.test", "serverAuth", -1);
   options_.certificate = authority_.Path("expired.pem");
   options_.key = authority_.Path("expired.key");
@@ -135,7 +135,7 @@ TEST_F(Tls, ACertificateForClientsIsRefused) {
 }
 
 // CA files are maintained by appending: the old authority expires and stays in the file.
-TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
+TEST_F(Tls, AnExpiredAuthorityDoesNotBlockTheOthers) {
   spdlog::set_level(spdlog::level::off);
   authority_.IssueAuthority("old", -1);
   const std::string old = authority_.Read("old.pem");
@@ -154,7 +154,7 @@ TEST_F(Tls, AnAuthorityThatHasExpiredDoesNotHoldUpTheOthers) {
   ExpectRefused("--tls-client-ca", "clients.pem", "expired on");
 }
 
-TEST_F(Tls, AChainMustHoldTogether) {
+TEST_F(Tls, EachCertificateOfAChainMustIssueThePrevious) {
   authority_.IssueAuthority("between");
   authority_.Issue("leaf", "DNS:vitrine.test", "serverAuth", 2, "between");
   options_.key = authority_.Path("leaf.key");
@@ -171,7 +171,7 @@ TEST_F(Tls, AChainMustHoldTogether) {
   ExpectRefused("--tls-cert", "chain.pem", "certificate 2 did not issue certificate 1");
 }
 
-TEST_F(Tls, ANewPairIsTakenAndABadOneIsNot) {
+TEST_F(Tls, RereadsValidPairsAndIgnoresInvalidOnes) {
   spdlog::set_level(spdlog::level::off);
   const std::shared_ptr<TlsSource> source = *TlsSource::Open(options_);
   const std::shared_ptr<const TlsPem> first = source->Pem();

@@ -13,7 +13,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(TokenTable, KnowsTheTokensOfItsLinesAndNoOthers) {
+TEST(TokenTable, FindsOnlyListedTokens) {
   const std::string second = kSecret + "2";
   const auto table = TokenTable::Parse("# who asks\n\n" + TokenLine("ci", kSecret) + "  " + TokenLine("ops", second));
   ASSERT_TRUE(table.ok()) << table.status();
@@ -32,21 +32,21 @@ TEST(TokenTable, ANameMayHaveTwoTokens) {
   EXPECT_EQ(table->NameOf(kSecret + "new"), "ci");
 }
 
-TEST(TokenTable, AByteOrderMarkAndLineEndsOfWindowsAreNoPartOfALine) {
+TEST(TokenTable, IgnoresByteOrderMarkAndWindowsLineEnds) {
   const auto table = TokenTable::Parse(std::string("\xEF\xBB\xBF") + "ci sha256:" + HexOf(kSecret) + "\r\n");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->NameOf(kSecret), "ci");
 }
 
 // Tokens that are too short are never valid, even if the file contains their digests.
-TEST(TokenTable, AShortTokenIsNeverRight) {
+TEST(TokenTable, AShortTokenIsNeverValid) {
   const auto table = TokenTable::Parse(TokenLine("ci", "hunter2") + TokenLine("ops", std::string(31, 'x')));
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(table->NameOf("hunter2"), std::nullopt);
   EXPECT_EQ(table->NameOf(std::string(31, 'x')), std::nullopt);
 }
 
-TEST(TokenTable, ARefusalNamesTheLineAndNotWhatIsOnIt) {
+TEST(TokenTable, TheErrorNamesTheLineWithoutItsContent) {
   for (const std::string& line :
        {"ci " + kSecret, "ci sha256:" + kSecret, kSecret, "ci sha256:" + HexOf(kSecret) + " more",
         "c/i sha256:" + HexOf(kSecret), "ci sha256:" + HexOf(kSecret).substr(1), "ci sha256:" + HexOf(kSecret) + "0",
@@ -59,7 +59,7 @@ TEST(TokenTable, ARefusalNamesTheLineAndNotWhatIsOnIt) {
   EXPECT_FALSE(TokenTable::Parse(TokenLine("a", kSecret) + TokenLine("b", kSecret)).ok()) << "one token, two names";
 }
 
-TEST(TokenTable, TheShortestTokenAndTheLongestNameAreTaken) {
+TEST(TokenTable, AcceptsTheShortestTokenAndTheLongestName) {
   const std::string shortest(TokenTable::kShortestToken, 'x'), longest(64, 'n');
   const auto table = TokenTable::Parse(TokenLine(longest, shortest));
   ASSERT_TRUE(table.ok()) << table.status();
@@ -67,7 +67,7 @@ TEST(TokenTable, TheShortestTokenAndTheLongestNameAreTaken) {
   EXPECT_FALSE(TokenTable::Parse(TokenLine(longest + "n", shortest)).ok());
 }
 
-TEST(TokenTable, EveryByteOfADigestCounts) {
+TEST(TokenTable, DigestsAreComparedInEveryByte) {
   const std::string digest = HexOf(kSecret);
   for (const size_t place : {size_t{0}, size_t{31}, digest.size() - 1}) {
     std::string other = digest;
@@ -79,7 +79,7 @@ TEST(TokenTable, EveryByteOfADigestCounts) {
   }
 }
 
-TEST(TokenTable, WithoutLinesNobodyIsKnown) {
+TEST(TokenTable, AFileWithoutTokensMatchesNoToken) {
   const auto table = TokenTable::Parse("# nobody\n");
   ASSERT_TRUE(table.ok()) << table.status();
   EXPECT_EQ(table->NameOf(kSecret), std::nullopt);

@@ -56,21 +56,21 @@ class ComputeProbeTest : public ::testing::Test {
   std::vector<InferenceRequest> kept_;
 };
 
-TEST_F(ComputeProbeTest, AnEmptyRepositoryHasNothingToProve) {
+TEST_F(ComputeProbeTest, AnEmptyRepositoryPassesWithoutARequest) {
   models_.clear();
   ComputeProbe probe({}, Parts(), clock_);
   EXPECT_TRUE(probe.Try().ok());
   EXPECT_THAT(submitted_, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, TakesTheModelsInTurn) {
+TEST_F(ComputeProbeTest, ProbesTheModelsInTurn) {
   ComputeProbe probe({}, Parts(), clock_);
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(probe.Try().ok());
   EXPECT_THAT(submitted_, ElementsAre(models_[0]->id.model, models_[1]->id.model, models_[0]->id.model));
   EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, AFailureIsReportedUntilItIsOver) {
+TEST_F(ComputeProbeTest, AFailureIsReportedUntilAProbeSucceeds) {
   models_.pop_back();
   ComputeProbe probe({}, Parts(), clock_);
   answer_ = absl::InternalError("boom");
@@ -82,7 +82,7 @@ TEST_F(ComputeProbeTest, AFailureIsReportedUntilItIsOver) {
   EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, AModelThatFailsIsTriedUntilItAnswersAndTheOthersTellWhetherItIsAlone) {
+TEST_F(ComputeProbeTest, AFailingModelIsProbedUntilItAnswers) {
   ComputeProbe probe({}, Parts(), clock_);
   const std::string first = models_[0]->id.model, second = models_[1]->id.model;
   broken_ = {second};
@@ -97,7 +97,7 @@ TEST_F(ComputeProbeTest, AModelThatFailsIsTriedUntilItAnswersAndTheOthersTellWhe
   EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, WhereOneFailsTheOthersAreStillTriedAfterASilence) {
+TEST_F(ComputeProbeTest, OtherModelsAreProbedAfterASilenceDespiteAFailure) {
   ComputeProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
   broken_ = {models_[0]->id.model};
   EXPECT_TRUE(probe.TryAll().ok());
@@ -109,7 +109,7 @@ TEST_F(ComputeProbeTest, WhereOneFailsTheOthersAreStillTriedAfterASilence) {
   EXPECT_EQ(last_.failing.size(), 2u);
 }
 
-TEST_F(ComputeProbeTest, AModelThatFailsAndLeavesIsForgotten) {
+TEST_F(ComputeProbeTest, ARemovedFailingModelIsForgotten) {
   ComputeProbe probe({}, Parts(), clock_);
   broken_ = {models_[0]->id.model};
   EXPECT_FALSE(probe.Try().ok());
@@ -123,7 +123,7 @@ TEST_F(ComputeProbeTest, AModelThatFailsAndLeavesIsForgotten) {
   EXPECT_THAT(last_.failing, IsEmpty()) << "nothing is left that could fail";
 }
 
-TEST_F(ComputeProbeTest, WhereOneBeginsToFailAllOthersAreTried) {
+TEST_F(ComputeProbeTest, TheFirstFailureOfAModelProbesAllOthers) {
   models_.push_back(Served("third",
                            "classes: 3 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "
                            "fixed { height: 8 width: 8 fit: STRETCH } } null {}"));
@@ -139,7 +139,7 @@ TEST_F(ComputeProbeTest, WhereOneBeginsToFailAllOthersAreTried) {
   }
 }
 
-TEST_F(ComputeProbeTest, AsksForASmallGreyImageInItsOwnName) {
+TEST_F(ComputeProbeTest, SendsASmallGreyImageUnderItsOwnName) {
   ComputeProbe probe({.timeout = absl::Milliseconds(1)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};
   EXPECT_FALSE(probe.Try().ok());
@@ -153,7 +153,7 @@ TEST_F(ComputeProbeTest, AsksForASmallGreyImageInItsOwnName) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTriedAndOneIsEnough) {
+TEST_F(ComputeProbeTest, TheStartProbesEveryModelAndNeedsOneSuccess) {
   ComputeProbe probe({}, Parts(), clock_);
   broken_ = {models_[0]->id.model};
   EXPECT_TRUE(probe.TryAll().ok());
@@ -166,7 +166,7 @@ TEST_F(ComputeProbeTest, AtTheStartEveryModelIsTriedAndOneIsEnough) {
   EXPECT_THAT(last_.failing, IsEmpty());
 }
 
-TEST_F(ComputeProbeTest, AnAnswerThatDoesNotComeIsAFailureAndMayComeLater) {
+TEST_F(ComputeProbeTest, AMissingAnswerIsAFailureAndMayComeLater) {
   ComputeProbe probe({.timeout = absl::Milliseconds(20)}, Parts(), clock_);
   answer_.reset();
   EXPECT_EQ(probe.Try().code(), absl::StatusCode::kDeadlineExceeded);
@@ -176,7 +176,7 @@ TEST_F(ComputeProbeTest, AnAnswerThatDoesNotComeIsAFailureAndMayComeLater) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-TEST_F(ComputeProbeTest, AtTheStartNothingIsProvenWhileAImageDoesNotComeBack) {
+TEST_F(ComputeProbeTest, TheStartProbeFailsWhileAnImageIsStuck) {
   ComputeProbe probe({.timeout = absl::Milliseconds(20)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};
   EXPECT_EQ(probe.TryAll().code(), absl::StatusCode::kDeadlineExceeded) << "the other model computes on what is left";
@@ -187,7 +187,7 @@ TEST_F(ComputeProbeTest, AtTheStartNothingIsProvenWhileAImageDoesNotComeBack) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
+TEST_F(ComputeProbeTest, OnlyALostDeviceEndsTheProcess) {
   ComputeProbe probe({}, Parts(), clock_);
   answer_ = absl::InternalError("boom");
   (void)probe.Try();
@@ -198,7 +198,7 @@ TEST_F(ComputeProbeTest, ALostDeviceEndsTheProcessAndASingleFailureDoesNot) {
   EXPECT_EQ(ended_, 1);
 }
 
-TEST_F(ComputeProbeTest, ADeviceThatIsLostDuringTheFirstLoadEndsTheProcess) {
+TEST_F(ComputeProbeTest, ADeviceLostDuringTheFirstLoadEndsTheProcess) {
   models_.clear();
   ComputeProbe probe({}, Parts(), clock_);
   lost_ = true;
@@ -223,7 +223,7 @@ struct Hangs {
   absl::Notification asked, released, left;
 };
 
-TEST_F(ComputeProbeTest, ADeviceThatDoesNotAnswerIsLost) {
+TEST_F(ComputeProbeTest, AnUnresponsiveDeviceCountsAsLost) {
   Hangs hangs;
   ComputeProbe::Parts parts = Parts();
   parts.fatal = [&] { return hangs(); };
@@ -235,7 +235,7 @@ TEST_F(ComputeProbeTest, ADeviceThatDoesNotAnswerIsLost) {
   EXPECT_EQ(ended_, 1);
 }
 
-TEST_F(ComputeProbeTest, StopDoesNotWaitForADeviceThatDoesNotAnswer) {
+TEST_F(ComputeProbeTest, StopDoesNotWaitForAnUnresponsiveDevice) {
   Hangs hangs;
   ComputeProbe::Parts parts = Parts();
   parts.fatal = [&] { return hangs(); };
@@ -249,7 +249,7 @@ TEST_F(ComputeProbeTest, StopDoesNotWaitForADeviceThatDoesNotAnswer) {
   EXPECT_EQ(ended_, 0) << "the process ends by itself";
 }
 
-TEST_F(ComputeProbeTest, TriesOnlyAfterASilence) {
+TEST_F(ComputeProbeTest, ProbesOnlyAfterASilence) {
   TickingProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
   clock_.Advance(absl::Seconds(9));
   probe.Tick();
@@ -266,7 +266,7 @@ TEST_F(ComputeProbeTest, TriesOnlyAfterASilence) {
   EXPECT_EQ(submitted_.size(), 1u) << "its own answer counts too";
 }
 
-TEST_F(ComputeProbeTest, WhatFailsIsTriedAtEveryTick) {
+TEST_F(ComputeProbeTest, AFailingModelIsProbedAtEveryTick) {
   models_.pop_back();
   TickingProbe probe({.interval = absl::Seconds(10)}, Parts(), clock_);
   broken_ = {models_[0]->id.model};
@@ -276,7 +276,7 @@ TEST_F(ComputeProbeTest, WhatFailsIsTriedAtEveryTick) {
   EXPECT_EQ(submitted_.size(), 2u) << "not only after a silence";
 }
 
-TEST_F(ComputeProbeTest, TicksByItselfBetweenStartAndStop) {
+TEST_F(ComputeProbeTest, ProbesPeriodicallyBetweenStartAndStop) {
   ComputeProbe probe({.interval = absl::Milliseconds(100)}, Parts(), clock_);
   const auto tries = [&] {
     std::lock_guard lock(mutex_);

@@ -77,7 +77,7 @@ void OverflowInAnHttpHandler() {
   testing::AnswerToADrip((*endpoint)->address(), "GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n");
 }
 
-TEST(PrintStackOnCrash, SaysWhichSignalAndTheNamesOfTheFunctions) {
+TEST(PrintStackOnCrash, PrintsTheSignalAndTheFunctions) {
   EXPECT_EXIT(
       {
         NoLongerThan(9);
@@ -96,7 +96,7 @@ void Call(void (*function)()) {
 }
 
 // The unwinder reads the code of the caller, which does not exist here.
-TEST(PrintStackOnCrash, AStackThatCannotBeReadEndsTheProcessAllTheSame) {
+TEST(PrintStackOnCrash, AnUnreadableStackDoesNotPreventTheEnd) {
   EXPECT_EXIT(
       {
         NoLongerThan(9);
@@ -107,7 +107,7 @@ TEST(PrintStackOnCrash, AStackThatCannotBeReadEndsTheProcessAllTheSame) {
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread [0-9]+.*the stack cannot be read");
 }
 
-TEST(PrintStackOnCrash, AReportThatNobodyReadsEndsTheProcessAllTheSame) {
+TEST(PrintStackOnCrash, AFullStandardErrorDoesNotPreventTheEnd) {
   EXPECT_EXIT(
       {
         NoLongerThan(15);
@@ -125,7 +125,7 @@ TEST(PrintStackOnCrash, AReportThatNobodyReadsEndsTheProcessAllTheSame) {
       KilledBySignal(SIGABRT), "");
 }
 
-TEST(CrashHandlerStack, AThreadThatHasOneReportsAnOverflow) {
+TEST(CrashHandlerStack, ReportsAStackOverflowOfItsThread) {
   EXPECT_EXIT(
       {
         NoLongerThan(9);
@@ -138,12 +138,12 @@ TEST(CrashHandlerStack, AThreadThatHasOneReportsAnOverflow) {
       KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
 }
 
-TEST(CrashHandlerStack, TheThreadsThatServeHaveOne) {
+TEST(CrashHandlerStack, ExistsInConnectionAndHttpThreads) {
   EXPECT_EXIT(OverflowInAConnection(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
   EXPECT_EXIT(OverflowInAnHttpHandler(), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");
 }
 
-TEST(CrashHandlerStack, TheThreadOfTheRegistryHasOne) {
+TEST(CrashHandlerStack, ExistsInTheRegistryThread) {
   FakeRepository files;
   files.Add("m", 1);
   EXPECT_EXIT(OverflowInTheRegistry(files), KilledBySignal(SIGSEGV), "crash: signal 11 in thread");

@@ -44,7 +44,7 @@ class DrainTest : public ::testing::Test {
   absl::Duration refused_at_;
 };
 
-TEST_F(DrainTest, ServesOnForTheLameDuckThenRefusesThenWaitsForSilence) {
+TEST_F(DrainTest, ServesDuringTheLameDuckAndThenRefuses) {
   Drain drain({.lame_duck = absl::Milliseconds(300), .deadline = absl::Seconds(30)}, clock_);
   const absl::Duration took = Run(drain);
   EXPECT_GE(refused_at_, absl::Milliseconds(300));
@@ -52,7 +52,7 @@ TEST_F(DrainTest, ServesOnForTheLameDuckThenRefusesThenWaitsForSilence) {
   EXPECT_LT(took, absl::Seconds(5));
 }
 
-TEST_F(DrainTest, WaitsForWhatIsComputed) {
+TEST_F(DrainTest, WaitsForRunningComputations) {
   Drain drain({.deadline = absl::Seconds(30)}, clock_);
   unread_ = 1;
   computing_ = true;
@@ -65,7 +65,7 @@ TEST_F(DrainTest, WaitsForWhatIsComputed) {
 }
 
 // Rejected clients retry at once, so there is always a request in flight.
-TEST_F(DrainTest, RefusalsHoldUpNothing) {
+TEST_F(DrainTest, RejectedRequestsDoNotDelayTheEnd) {
   Drain drain({.deadline = absl::Minutes(10)}, clock_);
   ledger_.Accept();
   const absl::Duration took = Run(drain, [&](absl::Duration) {
@@ -76,7 +76,7 @@ TEST_F(DrainTest, RefusalsHoldUpNothing) {
   EXPECT_LT(took, absl::Seconds(10)) << "the deadline is ten minutes";
 }
 
-TEST_F(DrainTest, GivesUpAnswersThatNobodyTakes) {
+TEST_F(DrainTest, GivesUpUnreadAnswersAfterTheGracePeriod) {
   Drain drain({.deadline = absl::Seconds(30)}, clock_);
   unread_ = 1;
   const absl::Duration took = Run(drain);
@@ -84,7 +84,7 @@ TEST_F(DrainTest, GivesUpAnswersThatNobodyTakes) {
   EXPECT_LT(took, absl::Seconds(10));
 }
 
-TEST_F(DrainTest, AnswersThatAreStillTakenOneByOneAreNotGivenUp) {
+TEST_F(DrainTest, WaitsForAClientThatReadsAnswersSlowly) {
   Drain drain({.deadline = absl::Seconds(30)}, clock_);
   constexpr int kAnswers = 5;
   unread_ = kAnswers;
@@ -98,7 +98,7 @@ TEST_F(DrainTest, AnswersThatAreStillTakenOneByOneAreNotGivenUp) {
   EXPECT_GE(took, kAnswers * Drain::kUnreadGrace * 0.75);
 }
 
-TEST_F(DrainTest, ALargeAnswerThatIsStillReadIsNotGivenUp) {
+TEST_F(DrainTest, WaitsForALargeAnswerThatIsReadSlowly) {
   Drain drain({.deadline = absl::Seconds(30)}, clock_);
   unread_ = unsent_ = 5;
   absl::Duration next = Drain::kUnreadGrace * 0.75;
@@ -117,7 +117,7 @@ TEST_F(DrainTest, RejectionsDoNotCountAsReading) {
   EXPECT_LT(took, absl::Seconds(10)) << "the deadline is ten minutes";
 }
 
-TEST_F(DrainTest, TheDeadlineEndsIt) {
+TEST_F(DrainTest, EndsAtTheDeadline) {
   Drain drain({.deadline = absl::Seconds(3)}, clock_);
   computing_ = true;
   const absl::Duration took = Run(drain);
@@ -125,7 +125,7 @@ TEST_F(DrainTest, TheDeadlineEndsIt) {
   EXPECT_LT(took, absl::Seconds(8));
 }
 
-TEST_F(DrainTest, HurriedItLeavesNoMoreThanASecond) {
+TEST_F(DrainTest, HurryReducesTheDeadlineToOneSecond) {
   Drain drain({.lame_duck = absl::Minutes(10), .deadline = absl::Minutes(10)}, clock_);
   computing_ = true;
   bool hurried = false;

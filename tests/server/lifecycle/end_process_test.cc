@@ -15,12 +15,12 @@ namespace {
 
 using ::testing::ExitedWithCode;
 
-TEST(EndProcess, SaysWhyAndEnds) {
+TEST(EndProcess, PrintsTheReasonAndExitsWithTheCode) {
   EXPECT_EXIT(EndProcess(3, [] { (void)!write(STDERR_FILENO, "the reason", 10); }), ExitedWithCode(3), "the reason");
 }
 
 // Another thread blocks in the logger and holds its lock.
-TEST(EndProcess, ALogThatNobodyReadsDoesNotHoldItUp) {
+TEST(EndProcess, ABlockedLogDoesNotPreventTheEnd) {
   EXPECT_EXIT(
       {
         alarm(10);

@@ -34,7 +34,7 @@ class HealthTest : public ::testing::Test {
   Health health_{registry_};
 };
 
-TEST_F(HealthTest, AModelThatFailsIsNotServedAndTheServerIs) {
+TEST_F(HealthTest, AFailingModelDoesNotMakeTheServerNotServing) {
   Add("good", 1);
   Add("bad", 1);
   health_.SetServing();
@@ -48,7 +48,7 @@ TEST_F(HealthTest, AModelThatFailsIsNotServedAndTheServerIs) {
   EXPECT_EQ(health_.Check("model/bad"), kServing);
 }
 
-TEST_F(HealthTest, WhereEveryModelFailsTheServerDoes) {
+TEST_F(HealthTest, TheServerIsNotServingIfEveryModelFails) {
   Add("a", 1);
   Add("b", 1);
   health_.SetServing();
@@ -62,7 +62,7 @@ TEST_F(HealthTest, WhereEveryModelFailsTheServerDoes) {
   EXPECT_EQ(health_.Check("model/b"), kNotServing);
 }
 
-TEST_F(HealthTest, WithoutAnyVersionItIsReadyOnlyWhereThatIsAllowed) {
+TEST_F(HealthTest, AnEmptyServerIsReadyOnlyIfAllowed) {
   Health allowing(registry_, /*allow_empty=*/true);
   registry_.Poll();
   health_.SetServing();
@@ -74,7 +74,7 @@ TEST_F(HealthTest, WithoutAnyVersionItIsReadyOnlyWhereThatIsAllowed) {
   EXPECT_EQ(health_.Check(""), kServing);
 }
 
-TEST_F(HealthTest, ARepositoryThatCannotBeReadIsTheReason) {
+TEST_F(HealthTest, AnUnreadableRepositoryIsGivenAsReason) {
   std::filesystem::permissions(files_.root(), std::filesystem::perms::none);
   {
     const WithoutRights without;
@@ -84,7 +84,7 @@ TEST_F(HealthTest, ARepositoryThatCannotBeReadIsTheReason) {
   EXPECT_THAT(health_.WhyNotServing(), HasSubstr("repository cannot be read"));
 }
 
-TEST_F(HealthTest, UntilItIsStartedAndFromItsEndOnNothingIsServed) {
+TEST_F(HealthTest, NotServingBeforeTheStartAndAfterTheEnd) {
   Add("a", 1);
   EXPECT_EQ(health_.WhyNotServing(), "the models are being loaded");
   EXPECT_EQ(health_.Check(""), kNotServing);
@@ -114,7 +114,7 @@ TEST_F(HealthTest, UntilItIsStartedAndFromItsEndOnNothingIsServed) {
   health_.Unwatch(watch);
 }
 
-TEST_F(HealthTest, WhoWatchesAModelHearsOfItAlone) {
+TEST_F(HealthTest, AWatchReportsOnlyItsModel) {
   std::vector<Health::Status> heard;
   const uint64_t watch = health_.Watch("model/a", [&](Health::Status status) { heard.push_back(status); });
   Add("b", 1);
@@ -134,7 +134,7 @@ TEST_F(HealthTest, WhoWatchesAModelHearsOfItAlone) {
       << "it is known, and not ready, while it is loaded";
 }
 
-TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
+TEST_F(HealthTest, AHangingDeviceChangesTheServerAndNotTheModels) {
   Add("a", 1);
   health_.SetServing();
   std::vector<Health::Status> heard;
@@ -147,7 +147,7 @@ TEST_F(HealthTest, ADeviceThatHangsStopsTheServerAndNotTheNamesOfModels) {
   health_.Unwatch(watch);
 }
 
-TEST_F(HealthTest, ABatchThatHangsStopsTheServerUntilItIsBack) {
+TEST_F(HealthTest, AHangingBatchMakesTheServerNotServingUntilItEnds) {
   Add("a", 1);
   health_.SetServing();
   std::vector<Health::Status> heard;

@@ -26,14 +26,14 @@ Machine WithMemory(int64_t mebibytes) {
   return {.cores = {2, 3}, .cpus = 2, .memory_bytes = mebibytes * kMebibyte, .memory_limited = true};
 }
 
-TEST(Resolve, ThreadsFollowTheMachineAndTheFlagWins) {
+TEST(Resolve, ThreadsFollowTheMachineUnlessTheFlagIsSet) {
   const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 2.5};
   EXPECT_EQ(Resolve({}, {}, machine).executor.ThreadCount(), 2);
   EXPECT_EQ(Resolve({}, {}, machine).admission.executors, 2);
   EXPECT_EQ(Resolve(Parse({"--executors", "7"}), {}, machine).executor.ThreadCount(), 7);
 }
 
-TEST(Resolve, TwoThreadsForEachCoreFeedADeviceUnlessTheFlagSaysHowMany) {
+TEST(Resolve, ADeviceHasTwoThreadsPerCoreByDefault) {
   const Device cuda = {Device::Kind::kCuda, 0};
   const auto threads = [&](const ServerOptions& options, double cpus) {
     return Resolve(options, cuda, {.cores = {}, .cpus = cpus}).executor.ThreadCount();
@@ -43,20 +43,20 @@ TEST(Resolve, TwoThreadsForEachCoreFeedADeviceUnlessTheFlagSaysHowMany) {
   EXPECT_EQ(threads(Parse({"--executors", "12"}), 16), 12);
 }
 
-TEST(Resolve, BatchesArePartsOfWhatWaits) {
+TEST(Resolve, BatchSettingsHaveTheNumberOfExecutors) {
   const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
   EXPECT_EQ(Resolve({}, {}, machine).batch.executors, 3);
   EXPECT_EQ(Resolve({}, Device{Device::Kind::kCuda, 0}, machine).batch.executors, 6);
 }
 
-TEST(Resolve, TheDeviceKnowsItsBatches) {
+TEST(Resolve, TheDeviceGetsTheBatchLimits) {
   const ServerOptions options = Resolve(Parse({"--device-batch-images", "32", "--device-batch-tokens", "5000"}),
                                         Device{Device::Kind::kCuda, 0}, {});
   EXPECT_EQ(options.executor.device.batch.images, 32);
   EXPECT_EQ(options.executor.device.batch.tokens, 5000);
 }
 
-TEST(Resolve, AQueueForEachEightExecutorsUnlessTheFlagSaysHowMany) {
+TEST(Resolve, EightExecutorsShareAQueueByDefault) {
   const auto queues = [](const std::vector<const char*>& flags) { return Resolve(Parse(flags), {}, {}).rpc.queues; };
   EXPECT_EQ(queues({"--executors", "1"}), 1);
   EXPECT_EQ(queues({"--executors", "8"}), 1);
@@ -64,7 +64,7 @@ TEST(Resolve, AQueueForEachEightExecutorsUnlessTheFlagSaysHowMany) {
   EXPECT_EQ(queues({"--executors", "9", "--queues", "5"}), 5);
 }
 
-TEST(Resolve, AdmissionKnowsHowBatchesAreMade) {
+TEST(Resolve, AdmissionGetsTheBatchSettings) {
   ServerOptions options;
   options.batch.max_batch_tokens = 77;
   options.batch.patience = {absl::Seconds(3), absl::Seconds(4), absl::Seconds(5)};
@@ -73,7 +73,7 @@ TEST(Resolve, AdmissionKnowsHowBatchesAreMade) {
   EXPECT_EQ(resolved.admission.patience, options.batch.patience);
 }
 
-TEST(Resolve, PartsAreToldWhatOthersKnow) {
+TEST(Resolve, PartsGetTheSettingsTheyShare) {
   const Machine machine = {.cores = {4, 5, 6, 7}, .cpus = 3};
   const ServerOptions resolved = Resolve(Parse({"--repository", "/models"}), {}, machine);
   EXPECT_EQ(resolved.registry.root, "/models");
@@ -85,7 +85,7 @@ TEST(Resolve, PartsAreToldWhatOthersKnow) {
       << "a core for each";
 }
 
-TEST(Resolve, PinsOnlyWhereNobodyElseRunsOrWhenAsked) {
+TEST(Resolve, PinsOnlyOnExclusiveCoresOrOnRequest) {
   const Machine shared = {.cores = {0, 1}, .cpus = 2}, own = {.cores = {0, 1}, .cpus = 2, .exclusive = true};
   EXPECT_FALSE(Resolve({}, {}, shared).executor.pin);
   EXPECT_TRUE(Resolve({}, {}, own).executor.pin);
@@ -94,7 +94,7 @@ TEST(Resolve, PinsOnlyWhereNobodyElseRunsOrWhenAsked) {
   EXPECT_FALSE(Resolve(Parse({"--executors", "3"}), {}, own).executor.pin) << "two would share a core";
 }
 
-TEST(Resolve, BudgetsFollowTheLimitOfTheGroup) {
+TEST(Resolve, MemoryBudgetsFollowTheControlGroup) {
   const ServerOptions small = Resolve({}, {}, WithMemory(1000));
   EXPECT_EQ(small.admission.max_bytes / kMebibyte, 100);
   EXPECT_EQ(small.admission.max_answer_bytes / kMebibyte, 100);
@@ -113,7 +113,7 @@ TEST(Resolve, BudgetsFollowTheLimitOfTheGroup) {
       << "weights are in the device's memory";
 }
 
-TEST(Resolve, FlagsWinEvenWhereTheySayTheDefault) {
+TEST(Resolve, FlagsHavePriorityEvenWithTheirDefaultValue) {
   const ServerOptions options = Resolve(Parse({"--max-queue-bytes", "268435456", "--max-answer-bytes", "1000000000",
                                                "--max-transport-bytes", "536870912", "--model-memory", "999999999"}),
                                         {}, WithMemory(1000));
@@ -123,7 +123,7 @@ TEST(Resolve, FlagsWinEvenWhereTheySayTheDefault) {
   EXPECT_EQ(options.registry.max_memory_bytes, 999999999);
 }
 
-TEST(Resolve, OneLineSaysWhatWasFound) {
+TEST(Resolve, OneLogLineDescribesMachineAndSettings) {
   Machine machine = WithMemory(1000);
   LogFields fields = DescribeMachine(machine, Resolve({}, {}, machine));
   EXPECT_THAT(TextLine(absl::UnixEpoch(), spdlog::level::info, "machine", &fields),
@@ -139,7 +139,7 @@ TEST(Resolve, OneLineSaysWhatWasFound) {
       AllOf(HasSubstr(" cpus=1.5 "), HasSubstr(" memory_of=machine "), HasSubstr(" model_memory_mib=unlimited ")));
 }
 
-TEST(CheckConfiguration, NamesTheFaultsOfFlagsAndFilesAtOnce) {
+TEST(CheckConfiguration, NamesAllFaultsOfFlagsAndFiles) {
   const ScratchFolder folder;
   ServerOptions options;
   options.repository = folder.path().string();
@@ -175,7 +175,7 @@ TEST(CheckFiles, NamesFilesThatCannotBeWritten) {
               AllOf(HasSubstr("--audit-log is \"/nowhere/audit\""), HasSubstr("--admin-state is \"/nowhere/state\"")));
 }
 
-// Changes of the admin state replace the file, so its folder must be writable. Not even root may write in /proc/sys.
+// Changes of the admin state replace the file, so its folder must be writable. Even root cannot write in /proc/sys.
 TEST(CheckFiles, TheFolderOfTheAdminStateMustBeWritable) {
   ServerOptions options;
   options.registry.admin_state = "/proc/sys/state";
@@ -187,7 +187,7 @@ TEST(CheckFiles, TheFolderOfTheAdminStateMustBeWritable) {
 }
 
 // Without its folder, the copy of a remote repository would never be made, and the server would wait for it.
-TEST(CheckConfiguration, TheFolderOfTheCopyExistsOrCanBeMade) {
+TEST(CheckConfiguration, TheCacheFolderMustExistOrBeCreatable) {
   const ScratchFolder folder;
   const auto fault = [](const std::string& cache) {
     const ServerOptions options = Parse({"--repository", "s3://models", "--repository-cache", cache.c_str()});
@@ -204,7 +204,7 @@ TEST(CheckConfiguration, TheFolderOfTheCopyExistsOrCanBeMade) {
   EXPECT_FALSE(std::filesystem::exists(folder.Path("new"))) << "a check leaves no folder";
 }
 
-TEST(CheckConfiguration, AFaultHasNoSecondLine) {
+TEST(CheckConfiguration, EachFaultIsOneLine) {
   const ScratchFolder folder;
   const auto faults = [&](std::vector<const char*> flags) {
     const std::string repository = folder.path().string();
@@ -219,7 +219,7 @@ TEST(CheckConfiguration, AFaultHasNoSecondLine) {
             "--repository is \"x://y\"; an address begins with s3://, gs://, az://, https:// or oci://");
 }
 
-TEST(CheckRepository, WarnsOfWhatTheSettingsNameAndTheRepositoryLacks) {
+TEST(CheckRepository, WarnsOfSettingsForMissingModelsAndVersions) {
   const ScratchFolder folder;
   std::filesystem::create_directories(folder.path() / "repository/m/1");
   folder.Write("repository/m/1/manifest.textproto", "");

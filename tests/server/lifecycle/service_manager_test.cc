@@ -38,7 +38,7 @@ class Listener {
   FileDescriptor socket_;
 };
 
-TEST(ServiceManager, IsNotifiedAtAPathAndInTheAbstractNamespace) {
+TEST(ServiceManager, IsNotifiedByPathAndByAbstractName) {
   const ScratchFolder folder;
   for (const std::string& name : {folder.Path("notify"), absl::StrCat("@vitrine-test-", getpid())}) {
     const Listener listener(name);
@@ -48,7 +48,7 @@ TEST(ServiceManager, IsNotifiedAtAPathAndInTheAbstractNamespace) {
   }
 }
 
-TEST(ServiceManager, IsNotNotifiedWhereThereIsNone) {
+TEST(ServiceManager, WithoutAServiceManagerNotifyDoesNothing) {
   const Environment variable("NOTIFY_SOCKET", nullptr);
   EXPECT_EQ(ServiceManager().interval(), absl::InfiniteDuration());
   ServiceManager().Notify("READY=1");
@@ -59,7 +59,7 @@ TEST(ServiceManager, IsNotNotifiedWhereThereIsNone) {
   }
 }
 
-TEST(ServiceManager, IsNotifiedThreeTimesInTheWatchdogsTime) {
+TEST(ServiceManager, IsNotifiedThreeTimesPerWatchdogPeriod) {
   const auto interval = [](const char* microseconds) {
     const Environment variables({{"NOTIFY_SOCKET", "@x"}, {"WATCHDOG_USEC", microseconds}});
     return ServiceManager().interval();

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Ticker, CallsAgainAndAgainUntilItIsGone) {
+TEST(Ticker, CallsPeriodicallyUntilItIsDestroyed) {
   std::atomic<int> calls = 0;
   {
     const Ticker ticker(absl::Milliseconds(1), [&] { ++calls; });
@@ -20,7 +20,7 @@ TEST(Ticker, CallsAgainAndAgainUntilItIsGone) {
   EXPECT_EQ(calls, at_the_end);
 }
 
-TEST(Ticker, AnInfinitePeriodIsOneCall) {
+TEST(Ticker, CallsOnceWithAnInfinitePeriod) {
   std::atomic<int> calls = 0;
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });

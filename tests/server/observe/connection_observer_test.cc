@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(ConnectionObserver, CountsByReason) {
+TEST(ConnectionObserver, CountsClosedConnectionsByReason) {
   FakeClock clock;
   ServerCounters counters;
   ConnectionObserver observer("grpc", counters, clock);
@@ -35,7 +35,7 @@ TEST(ConnectionObserver, CountsByReason) {
   EXPECT_EQ(closed(CloseReason::kClient), 0u);
 }
 
-TEST(ConnectionObserver, LogsWhoWasCutOffAFewASecond) {
+TEST(ConnectionObserver, LogsAbortedConnectionsAtALimitedRate) {
   FakeClock clock;
   ServerCounters counters;
   ConnectionObserver observer("http", counters, clock);

@@ -21,19 +21,19 @@ class KeptTextTest : public ::testing::Test {
   RateLimitedText text_{clock_, kPeriod, [this] { return std::to_string(++made_); }};
 };
 
-TEST_F(KeptTextTest, IsNewForWhoAsksNowAndThen) {
+TEST_F(KeptTextTest, IsNewForOccasionalReaders) {
   for (int i = 1; i <= 10; ++i) {
     EXPECT_EQ(Get(), i);
     clock_.Advance(kPeriod);
   }
 }
 
-TEST_F(KeptTextTest, IsNewBeforeAndAfterWhatSomebodyWatches) {
+TEST_F(KeptTextTest, IsNewForTwoConsecutiveReads) {
   EXPECT_EQ(Get(), 1);
   EXPECT_EQ(Get(), 2);
 }
 
-TEST_F(KeptTextTest, IsMadeOnceAPeriodForWhoAsksAllTheTime) {
+TEST_F(KeptTextTest, IsMadeOncePerPeriodForConstantReaders) {
   for (int i = 0; i < 1000; ++i) {  // ten seconds
     EXPECT_EQ(Get(), made_);
     clock_.Advance(absl::Milliseconds(10));
@@ -43,7 +43,7 @@ TEST_F(KeptTextTest, IsMadeOnceAPeriodForWhoAsksAllTheTime) {
 }
 
 // After an hour without a reader, only the usual burst is allowed.
-TEST_F(KeptTextTest, QuietTimesAreNotSaved) {
+TEST_F(KeptTextTest, AQuietPeriodDoesNotIncreaseTheBurst) {
   Get();
   clock_.Advance(absl::Hours(1));
   for (int i = 0; i < 100; ++i) Get();

@@ -56,7 +56,7 @@ const std::string kHostile[] = {"a\nb 2023-11-14T22:13:20.123Z error forged",
                                 "not utf-8: \xff\xfe",
                                 "\xe2\x80\xa8"};
 
-TEST(Lines, NobodysWordsMakeAnotherLineOrControlCharacters) {
+TEST(LogLines, HostileTextAddsNoLineOrControlCharacter) {
   for (const std::string& words : kHostile) {
     const LogFields fields = {{"request_id", words}};
     for (const std::string& line :
@@ -69,7 +69,7 @@ TEST(Lines, NobodysWordsMakeAnotherLineOrControlCharacters) {
   }
 }
 
-TEST(JsonLine, GivesBackWhatWasSaid) {
+TEST(JsonLine, HostileTextIsReadBackUnchanged) {
   for (const std::string& words : kHostile) {
     const LogFields fields = {{"request_id", words}};
     const json line = json::parse(JsonLine(kTime, spdlog::level::warn, "m", &fields));
@@ -80,7 +80,7 @@ TEST(JsonLine, GivesBackWhatWasSaid) {
   }
 }
 
-TEST(TextLine, AValueCannotPassForAnotherField) {
+TEST(TextLine, AValueCannotImitateAnotherField) {
   const LogFields fields = {{"id", "x code=OK"}, {"why", "say \"x\" y=\\"}};
   EXPECT_EQ(TextLine(kTime, spdlog::level::warn, "m", &fields),
             "2023-11-14T22:13:20.123Z warning m id=\"x code=OK\" why=\"say \\\"x\\\" y=\\\\\"\n");
@@ -108,7 +108,7 @@ TEST(TextLine, ControlCharactersBeyondAsciiAndInvalidUtf8AreEscaped) {
   }
 }
 
-TEST(JsonLine, NumbersHaveTheDigitsThatTheyAreGoodFor) {
+TEST(JsonLine, NumbersAreRoundedToFourDigits) {
   const LogFields fields = {{"ms", 1.23456}, {"whole", int64_t{12345678}}, {"of", LogJson{R"({"a":[1]})"}}};
   EXPECT_EQ(JsonLine(kTime, spdlog::level::trace, "m", &fields),
             R"({"time":"2023-11-14T22:13:20.123Z","level":"trace","message":"m","ms":1.235,"whole":12345678,)"
@@ -116,7 +116,7 @@ TEST(JsonLine, NumbersHaveTheDigitsThatTheyAreGoodFor) {
             "\n");
 }
 
-TEST(Lines, LevelsHaveNames) {
+TEST(LogLines, LevelsHaveNames) {
   const std::pair<spdlog::level::level_enum, const char*> kNames[] = {
       {spdlog::level::trace, "trace"},  {spdlog::level::debug, "debug"}, {spdlog::level::info, "info"},
       {spdlog::level::warn, "warning"}, {spdlog::level::err, "error"},   {spdlog::level::critical, "critical"}};
@@ -125,7 +125,7 @@ TEST(Lines, LevelsHaveNames) {
   }
 }
 
-TEST(StartLogging, LinesReachTheStandardErrorInTheirFormat) {
+TEST(StartLogging, WritesLinesToStandardErrorInTheChosenFormat) {
   const auto log = [] {
     Log(LogLevel::kDebug, "of no interest");
     Log(LogLevel::kInfo, "hello", {{"a", int64_t{1}}});
@@ -142,7 +142,7 @@ TEST(StartLogging, LinesReachTheStandardErrorInTheirFormat) {
   EXPECT_EQ(History().Lines()[0].text, "plain") << "and the status page";
 }
 
-TEST(StartLogging, SomeLinesAreWrittenWhateverTheLevel) {
+TEST(StartLogging, LogAlwaysWritesAtEveryLevel) {
   const auto log = [] {
     Log(LogLevel::kError, "of no interest");
     LogAlways(LogLevel::kDebug, "audit", {{"who", "ops"}});
@@ -164,7 +164,7 @@ TEST(LogHistory, KeepsTheLastWarningsAndErrors) {
   EXPECT_EQ(history.Counts(), (std::pair<uint64_t, uint64_t>(120, 1)));
 }
 
-TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
+TEST(LogHistory, RecordsEventsOfEveryThreadWithTheirFields) {
   KeepHistory();
   KeepHistory();  // a second call has no effect
   const auto [warnings, errors] = History().Counts();
@@ -177,7 +177,7 @@ TEST(LogHistory, HearsOfEveryThreadsEventsWithItsOwnFields) {
 }
 
 // A pipe accepts 4096 bytes until it is read. Writing more must not block, because requests wait for the log.
-TEST(StderrSink, CountsEveryLineThatIsLostAndNeverJoinsTwo) {
+TEST(StderrSink, CountsLostLinesAndNeverJoinsTwo) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
   ASSERT_GT(fcntl(ends[1], F_SETPIPE_SZ, 4096), 0);

@@ -28,7 +28,7 @@ TEST(Histogram, CountsInclusiveUpperBounds) {
   EXPECT_DOUBLE_EQ(totals.sum, 222.2);
 }
 
-TEST(Histogram, CountsWhatSeveralThreadsObserveWhileItIsRead) {
+TEST(Histogram, CountsValuesOfSeveralThreadsDuringReads) {
   Histogram histogram(kBounds);
   std::vector<std::thread> writers;
   for (int writer = 0; writer < 3; ++writer) {
@@ -52,14 +52,14 @@ absl::Status Shed(ShedReason reason) {
   return ShedError(reason, "full", absl::ZeroDuration());
 }
 
-TEST(ShedReasons, SurviveInAStatus) {
+TEST(ShedReasons, AreReadBackFromAStatus) {
   for (int reason = 0; reason < kShedReasons; ++reason) {
     EXPECT_EQ(ShedReasonOf(Shed(static_cast<ShedReason>(reason))), static_cast<ShedReason>(reason));
   }
   EXPECT_EQ(ShedReasonOf(absl::ResourceExhaustedError("too large")), std::nullopt);
 }
 
-TEST(Metrics, EndsAreCountedByReasonAndStage) {
+TEST(Metrics, RejectedRequestsAreCountedByReasonAndStage) {
   Metrics metrics("");
   const auto model = metrics.ForModel("m");
   model->requests().Count(Method::kClassify, Shed(ShedReason::kQuota), absl::ZeroDuration());
@@ -81,7 +81,7 @@ TEST(Metrics, EndsAreCountedByReasonAndStage) {
   EXPECT_EQ(model->Requests().Shed(), 2);
 }
 
-TEST(ProcessStats, AreThoseOfThisProcess) {
+TEST(ProcessStats, DescribeThisProcess) {
   const ProcessStats before = ReadProcessStats();
   EXPECT_GT(before.resident_bytes, 1e6);
   EXPECT_GE(before.threads, 1);

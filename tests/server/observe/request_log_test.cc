@@ -22,7 +22,7 @@ RequestLog Make(const std::string& requests, const Clock& clock, absl::Duration 
   return RequestLog({.requests = requests, .slow = slow}, clock);
 }
 
-TEST(RequestLog, WantsWhatItsSettingSays) {
+TEST(RequestLog, SelectsRequestsByItsSetting) {
   FakeClock clock;
   const absl::Duration fast = absl::Milliseconds(1);
   using enum absl::StatusCode;
@@ -50,7 +50,7 @@ RequestLine Failed(const std::string& id, const std::string& model = "m") {
           .spent = absl::Milliseconds(12)};
 }
 
-TEST(RequestLog, SaysWhoWhatAndWhy) {
+TEST(RequestLog, NamesCallerRequestAndReason) {
   KeepHistory();
   FakeClock clock;
   RequestLog log = Make("errors", clock);
@@ -61,7 +61,7 @@ TEST(RequestLog, SaysWhoWhatAndWhy) {
             "broke\"");
 }
 
-TEST(RequestLog, CutsWhatIsLongAndEscapesWhatIsForged) {
+TEST(RequestLog, TruncatesLongTextAndEscapesLineEnds) {
   KeepHistory();
   FakeClock clock;
   RequestLog log = Make("errors", clock);
@@ -71,7 +71,7 @@ TEST(RequestLog, CutsWhatIsLongAndEscapesWhatIsForged) {
   EXPECT_THAT(line, AllOf(HasSubstr("model=\"m\\n2023-01-01 error forged\""), Not(HasSubstr("\n"))));
 }
 
-TEST(RequestLog, AFloodIsHeldAndCounted) {
+TEST(RequestLog, LimitsTheRateAndCountsOmittedLines) {
   KeepHistory();
   FakeClock clock;
   RequestLog log = Make("errors", clock);
@@ -85,7 +85,7 @@ TEST(RequestLog, AFloodIsHeldAndCounted) {
   EXPECT_THAT(History().Lines()[0].text, Not(HasSubstr("lines_left_out")));
 }
 
-TEST(RequestLog, StrangersHaveALimitOfTheirOwn) {
+TEST(RequestLog, UnauthenticatedCallersHaveTheirOwnLimit) {
   FakeClock clock;
   for (const char* setting : {"failures", "all"}) {
     RequestLog log = Make(setting, clock);
@@ -104,7 +104,7 @@ TEST(RequestLog, StrangersHaveALimitOfTheirOwn) {
   }
 }
 
-TEST(RequestLog, AllMeansAll) {
+TEST(RequestLog, AllHasNoRateLimit) {
   KeepHistory();
   FakeClock clock;
   RequestLog log = Make("all", clock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares a scrape exactly: every number of the server differs, so that exchanged numbers are detected. The table of
+// Compares a scrape exactly. All its numbers are different, so that exchanged numbers are detected. The table of
 // metrics must match docs/reference/metrics.md and a scrape, in both directions. The scrape must pass promtool's
 // checks.
 #include <gmock/gmock.h>
@@ -139,7 +139,7 @@ struct Full {
   std::shared_ptr<VersionMetrics> version = metrics.ForModel("m")->ForVersion(7);
 };
 
-TEST(Scrape, SaysEveryNumberUnderItsName) {
+TEST(Scrape, HasEveryNumberUnderItsName) {
   Full full;
   Metrics& metrics = full.metrics;
   metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
@@ -203,7 +203,7 @@ std::set<std::string> LabelsOf(const MetricRow& row) {
   return labels;
 }
 
-TEST(DocumentedMetrics, AreTheRowsOfTheTable) {
+TEST(DocumentedMetrics, EqualTheMetricTable) {
   std::vector<std::string> rows;
   for (const MetricRow& row : kMetricTable) rows.push_back(MarkdownOf(row));
   EXPECT_GE(rows.size(), 60U);
@@ -211,7 +211,7 @@ TEST(DocumentedMetrics, AreTheRowsOfTheTable) {
       << "docs/reference/metrics.md is to say what metric_table.h says";
 }
 
-TEST(DocumentedMetrics, TheTableIsAScrape) {
+TEST(DocumentedMetrics, TheTableListsEveryScrapedMetric) {
   const Full full;
   std::set<std::string> shown;
   for (const prometheus::MetricFamily& family : full.metrics.Collect()) {
@@ -234,7 +234,7 @@ TEST(DocumentedMetrics, TheTableIsAScrape) {
   }
 }
 
-TEST(DocumentedMetrics, KeepPromtoolsRules) {
+TEST(DocumentedMetrics, PassPromtool) {
   if (std::system("command -v promtool > /dev/null 2>&1") != 0) {
     GTEST_SKIP() << "promtool (Debian's prometheus) is not installed: names were not checked against its rules";
   }
@@ -249,7 +249,7 @@ TEST(DocumentedMetrics, KeepPromtoolsRules) {
   EXPECT_EQ(said, "");
 }
 
-TEST(DocumentedMetrics, AModelNamedUnknownIsNoSecondSeries) {
+TEST(DocumentedMetrics, AModelNamedUnknownSharesTheUnknownSeries) {
   Metrics metrics("");
   metrics.unknown().requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
   metrics.ForModel("unknown")->requests().Count(Method::kClassify, absl::OkStatus(), absl::Milliseconds(3));
@@ -259,7 +259,7 @@ TEST(DocumentedMetrics, AModelNamedUnknownIsNoSecondSeries) {
   EXPECT_EQ(parts[1].substr(0, 2), "2\n");
 }
 
-TEST(DocumentedMetrics, AVersionsSeriesEndWhenTheNextOneIsLoaded) {
+TEST(DocumentedMetrics, SeriesOfAVersionEndWhenAnotherIsLoaded) {
   Metrics metrics("");
   auto version = metrics.ForModel("m")->ForVersion(7);
   EXPECT_EQ(metrics.ForModel("m")->ForVersion(7), version) << "one set for a version";

@@ -77,18 +77,18 @@ ServerStatus Busy() {
   return status;
 }
 
-TEST(Status, ABusyServer) {
+TEST(StatusPage, DescribesABusyServer) {
   ExpectStored("status.json", json::parse(StatusJson(Busy())).dump(1) + "\n");
 }
 
-TEST(Status, AServerThatJustStarted) {
+TEST(StatusPage, DescribesAServerThatJustStarted) {
   ServerStatus status;
   status.now = status.started = absl::FromUnixSeconds(1'700'000'000);
   status.compute = {.device = "cpu", .cpu = "A CPU, family 25, model 17", .path = "avx512", .precision = "fp32"};
   ExpectStored("status_empty.json", json::parse(StatusJson(status)).dump(1) + "\n");
 }
 
-TEST(StatusJson, TheVerdictStandsFirst) {
+TEST(StatusJson, StartsWithTheVerdict) {
   ServerStatus status;
   status.not_ready = "every version was refused";
   status.versions = {{.model = "m", .version = 7, .state = "FAILED", .reason = "cut"}};
@@ -97,7 +97,7 @@ TEST(StatusJson, TheVerdictStandsFirst) {
   EXPECT_THAT(text, HasSubstr("m version 7 was rejected: cut; no version of this model serves\""));
 }
 
-TEST(StatusJson, HoldsTheWordsOfStrangersAsText) {
+TEST(StatusJson, HostileTextIsReadBackUnchanged) {
   const json page = json::parse(StatusJson(Hostile()));
   EXPECT_EQ(page["severity"], "down");
   EXPECT_EQ(page["ready"], false);
@@ -119,7 +119,7 @@ TEST(StatusJson, ShowsAGpuIfThereIsOne) {
   EXPECT_EQ(gpu["busy_seconds"], 2.0);
 }
 
-TEST(StatusJson, SurvivesWhatIsNoUtf8) {
+TEST(StatusJson, InvalidUtf8GivesValidJson) {
   ServerStatus status;
   status.log = {{status.now, spdlog::level::warn, "\xff\xfe"}};
   EXPECT_TRUE(json::accept(StatusJson(status)));

@@ -25,7 +25,7 @@ StatusReader::Sources Well() {
           .flags = {}};
 }
 
-TEST(StatusReader, PutsTogetherWhatThePartsSay) {
+TEST(StatusReader, CombinesTheStatusOfTheParts) {
   FakeClock clock;
   Metrics metrics("1.2.3");
   std::vector<VersionStatus> versions(2);
@@ -118,7 +118,7 @@ TEST(StatusReader, PutsTogetherWhatThePartsSay) {
 
 // One executor is busy for half of the time and the other executor all the time; then both are idle. The ratio measures
 // only busy time, so waiting or rejected requests do not change the ratio.
-TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
+TEST(StatusReader, BusyRatioIsTheMeanOfTheLastMinute) {
   FakeClock clock;
   Metrics metrics("1.2.3");
   std::vector<ExecutorStatus> executors(2);
@@ -140,14 +140,14 @@ TEST(StatusReader, LanesAreBusyForTheMeanShareOfTheLastMinute) {
   EXPECT_EQ(reader.ExecutorsBusyRatio(), 0) << "what lies more than a minute back still counts";
 }
 
-TEST(StatusReader, NoLanesAreNotBusy) {
+TEST(StatusReader, BusyRatioIsZeroWithoutExecutors) {
   FakeClock clock;
   Metrics metrics("1.2.3");
   StatusReader reader(metrics, Well(), clock);
   EXPECT_EQ(reader.ExecutorsBusyRatio(), 0);
 }
 
-TEST(RateWindow, IsTheRiseOverTheLastMinute) {
+TEST(RateWindow, IsTheIncreaseOverTheLastMinute) {
   FakeClock clock;
   RateWindow window(absl::Minutes(1));
   EXPECT_EQ(window.PerSecond("a"), 0);
@@ -172,7 +172,7 @@ TEST(RateWindow, IsTheRiseOverTheLastMinute) {
   EXPECT_EQ(window.PerSecond("a"), 0);
 }
 
-TEST(RateWindow, BeginsWithTheFirstSample) {
+TEST(RateWindow, StartsAtTheFirstSample) {
   FakeClock clock;
   RateWindow window(absl::Minutes(1));
   window.Sample(clock.Now(), {{"a", 100}});
@@ -182,7 +182,7 @@ TEST(RateWindow, BeginsWithTheFirstSample) {
   EXPECT_DOUBLE_EQ(window.PerSecond("a"), 2) << "not over a minute that has not passed";
 }
 
-TEST(RateWindow, ThreeSamplesAreEnoughToLetTheFirstGo) {
+TEST(RateWindow, ExcludesSamplesOlderThanTheWindow) {
   FakeClock clock;
   RateWindow window(absl::Minutes(1));
   for (const double total : {0.0, 60.0, 60.0}) {
@@ -192,7 +192,7 @@ TEST(RateWindow, ThreeSamplesAreEnoughToLetTheFirstGo) {
   EXPECT_EQ(window.PerSecond("a"), 0) << "what rose before the last minute";
 }
 
-TEST(RateWindow, CountersComeGoAndBeginAnew) {
+TEST(RateWindow, HandlesNewRemovedAndResetCounters) {
   FakeClock clock;
   RateWindow window(absl::Minutes(1));
   window.Sample(clock.Now(), {{"gone", 5}, {"anew", 1000}});

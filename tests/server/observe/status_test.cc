@@ -32,13 +32,13 @@ std::string Sentence(const ServerStatus& status) {
   return problems.empty() ? "" : problems[0].sentence;
 }
 
-TEST(Status, NothingIsWrongWithAHealthyServer) {
+TEST(Status, AHealthyServerHasNoProblems) {
   EXPECT_THAT(FindProblems(Healthy()), IsEmpty());
   EXPECT_EQ(Verdict(Healthy()).severity, Severity::kOk);
   EXPECT_EQ(Verdict(Healthy()).sentence, "Ready: 1 version serves, 40 requests per second; no problems.");
 }
 
-TEST(Status, ARefusedVersionIsNamedWithItsReasonAndWhatServesInstead) {
+TEST(Status, ARejectedVersionIsReportedWithReasonAndReplacement) {
   ServerStatus status = Healthy();
   status.versions.push_back({.model = "xcit", .version = 4, .state = "FAILED", .reason = "weights.safetensors is cut"});
   EXPECT_EQ(Sentence(status), "xcit version 4 was rejected: weights.safetensors is cut; version 3 serves");
@@ -51,7 +51,7 @@ TEST(Status, ARefusedVersionIsNamedWithItsReasonAndWhatServesInstead) {
   EXPECT_EQ(Verdict(status).severity, Severity::kDegraded);
 }
 
-TEST(Status, TheWorstComesFirst) {
+TEST(Status, TheWorstProblemComesFirst) {
   ServerStatus status = Healthy();
   status.models[0].shed_per_second = 12.5;
   status.not_ready = "every version was refused";
@@ -60,7 +60,7 @@ TEST(Status, TheWorstComesFirst) {
   EXPECT_EQ(verdict.sentence, "Not well: requests are not served: every version was refused; and 1 more, below.");
 }
 
-TEST(Status, ARollbackOrAnUnreadableRepositoryIsSeen) {
+TEST(Status, RollbacksAndAnUnreadableRepositoryAreProblems) {
   ServerStatus status = Healthy();
   status.models[0].rollbacks = 1;
   EXPECT_THAT(FindProblems(status), IsEmpty()) << "stable has served ever since";
@@ -71,7 +71,7 @@ TEST(Status, ARollbackOrAnUnreadableRepositoryIsSeen) {
   EXPECT_THAT(Sentence(status), HasSubstr("the repository cannot be read: no such folder"));
 }
 
-TEST(Status, ARejectedSettingsFileIsSeen) {
+TEST(Status, ARejectedSettingsFileIsAProblem) {
   ServerStatus status = Healthy();
   status.rejected_settings = {"--serving-config /etc/serving.textproto: line 1, column 5: no such field"};
   EXPECT_EQ(Sentence(status),
@@ -82,8 +82,8 @@ TEST(Status, ARejectedSettingsFileIsSeen) {
   EXPECT_THAT(FindProblems(status), SizeIs(2));
 }
 
-// Tests each limit with the first value that is a problem and the last one that is not.
-TEST(Status, TroubleBeginsWhereItsLimitIs) {
+// Tests each limit with the first value that is a problem and the last value that is no problem.
+TEST(Status, ProblemsStartExactlyAtTheirLimits) {
   const auto told = [](const auto& change) {
     ServerStatus status = Healthy();
     change(status);
@@ -116,7 +116,7 @@ TEST(Status, TroubleBeginsWhereItsLimitIs) {
   EXPECT_EQ(FindProblems(left)[0].severity, Severity::kDegraded) << "it still holds";
 }
 
-TEST(Status, SentencesSayTheirNumbers) {
+TEST(Status, SentencesContainTheirNumbers) {
   ServerStatus status = Healthy();
   status.models[0].shed_per_second = 0.25;
   EXPECT_EQ(Sentence(status), "0.25 requests per second to xcit are rejected because of load, of 40 per second");
@@ -141,7 +141,7 @@ TEST(Status, SentencesSayTheirNumbers) {
   EXPECT_EQ(Verdict(status).sentence, "Ready, but executor 0 has been at one batch for 1m; and 2 more, below.");
 }
 
-TEST(Status, WhatServesInsteadIsTheNewest) {
+TEST(Status, NamesTheNewestServingVersionAsReplacement) {
   ServerStatus status = Healthy();
   status.versions.push_back({.model = "xcit", .version = 2, .state = "READY"});
   status.versions.push_back({.model = "xcit", .version = 5, .state = "RETIRING"});
@@ -153,7 +153,7 @@ TEST(Status, WhatServesInsteadIsTheNewest) {
   EXPECT_EQ(Verdict(status).sentence, "Ready: 2 versions serve, 40 requests per second; no problems.");
 }
 
-TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {
+TEST(Status, ACertificateIsAProblemTwoWeeksBeforeItsEnd) {
   ServerStatus status = Healthy();
   status.certificates = {{"grpc", status.now + absl::Hours(24 * 15)}};
   EXPECT_THAT(FindProblems(status), IsEmpty());
@@ -166,13 +166,13 @@ TEST(Status, CertificatesAreWatchedTwoWeeksAhead) {
   EXPECT_EQ(Verdict(status).severity, Severity::kDown);
 }
 
-TEST(Status, AnEmptyServerIsNoTrouble) {
+TEST(Status, AnEmptyServerHasNoProblems) {
   ServerStatus status;
   EXPECT_THAT(FindProblems(status), IsEmpty());
   EXPECT_THAT(Verdict(status).sentence, StartsWith("Ready: 0 versions serve"));
 }
 
-TEST(ShownTo, ACallerSeesTheirModelsAndNothingOfTheOperators) {
+TEST(ShownTo, ACallerSeesOnlyPermittedModelsAndNoOperatorData) {
   ServerStatus status;
   status.repository_fault = "/srv/models cannot be read";
   status.rejected_settings = {"--tokens /etc/tokens: line 1 does not have two words"};

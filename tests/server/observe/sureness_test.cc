@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-TEST(Sureness, OfUniformLogitsIsAGuess) {
+TEST(Sureness, IsLowestForUniformLogits) {
   const std::vector<float> logits(10, -3.5F);
   EXPECT_NEAR(SurenessOf(logits).confidence, 0.1, 1e-6);
   EXPECT_NEAR(SurenessOf(logits).entropy, 1, 1e-6);
@@ -25,7 +25,7 @@ TEST(Sureness, AgreesWithTheDefinition) {
   EXPECT_NEAR(SurenessOf(logits).entropy, entropy / std::log(5.0), 1e-6);
 }
 
-TEST(Sureness, SurvivesLogitsThatOverflowAnExponential) {
+TEST(Sureness, HandlesLogitsBeyondTheExponentialsRange) {
   const std::vector<float> logits = {1e30F, -1e30F, 0};
   EXPECT_EQ(SurenessOf(logits).confidence, 1);
   EXPECT_EQ(SurenessOf(logits).entropy, 0);
@@ -33,7 +33,7 @@ TEST(Sureness, SurvivesLogitsThatOverflowAnExponential) {
   EXPECT_EQ(SurenessOf(std::vector<float>{-7}).entropy, 0);
 }
 
-TEST(Sureness, IsOfTheTemperedLogits) {
+TEST(Sureness, DividesTheLogitsByTheTemperature) {
   const std::vector<float> logits = {3, 1, -2}, halved = {1.5F, 0.5F, -1};
   EXPECT_NEAR(SurenessOf(logits, 2).confidence, SurenessOf(halved).confidence, 1e-6);
   EXPECT_NEAR(SurenessOf(logits, 2).entropy, SurenessOf(halved).entropy, 1e-6);

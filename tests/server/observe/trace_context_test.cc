@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kGood[] = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-TEST(Traceparent, TheStandardsExample) {
+TEST(Traceparent, ParsesTheExampleOfTheStandard) {
   const auto trace = ParseTraceparent(kGood);
   ASSERT_TRUE(trace.has_value());
   EXPECT_EQ(trace->trace_id, "4bf92f3577b34da6a3ce929d0e0e4736");
@@ -22,7 +22,7 @@ TEST(Traceparent, TheStandardsExample) {
       << "only the last bit says so";
 }
 
-TEST(Traceparent, LaterVersionsMayGoOn) {
+TEST(Traceparent, LaterVersionsMayHaveMoreFields) {
   const std::string rest = std::string(kGood).substr(2);
   EXPECT_TRUE(ParseTraceparent("cc" + rest).has_value());
   EXPECT_TRUE(ParseTraceparent("cc" + rest + "-what-the-future-will-be-like").has_value());
@@ -32,7 +32,7 @@ TEST(Traceparent, LaterVersionsMayGoOn) {
   EXPECT_FALSE(ParseTraceparent("ff" + rest).has_value()) << "ff is no version";
 }
 
-TEST(Traceparent, WhatIsMalformedIsIgnored) {
+TEST(Traceparent, MalformedHeadersAreIgnored) {
   for (const std::string value : {"", "00", "-", "00-0-0-01", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
                                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-1",
                                   "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-",
@@ -50,7 +50,7 @@ TEST(Traceparent, WhatIsMalformedIsIgnored) {
 }
 
 // Replaces each byte by every other value, and tries every length: every accepted value must have the documented form.
-TEST(Traceparent, EveryNeighbourIsTakenWholeOrNotAtAll) {
+TEST(Traceparent, EveryAlteredHeaderIsParsedCompletelyOrIgnored) {
   const std::string good = kGood;
   int taken = 0;
   const auto check = [&](const std::string& value) {
@@ -70,8 +70,8 @@ TEST(Traceparent, EveryNeighbourIsTakenWholeOrNotAtAll) {
     }
     EXPECT_FALSE(ParseTraceparent(good.substr(0, at)).has_value()) << at;
   }
-  // 52 digits with 16 values each, and three dashes with one. One changed digit cannot make version ff, which is
-  // invalid.
+  // 52 digits with 16 values each, and three dashes with one value each. One changed digit cannot make version ff,
+  // which is invalid.
   EXPECT_EQ(taken, 52 * 16 + 3);
 }
 

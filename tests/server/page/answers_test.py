@@ -18,7 +18,7 @@ from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_s
 
 
 class Answers(PageCase):
-    def test_first_minute(self):
+    def test_a_first_visit_classifies_a_sample(self):
         """The page shows the answer to the first sample without a click. The test prints times but does not limit them, because
         the machine may be busy."""
         page = self.open()
@@ -28,7 +28,7 @@ class Answers(PageCase):
         first = sorted(SAMPLES.glob("cifar/*"))[0]
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, first.read_bytes())))
 
-    def test_upload(self):
+    def test_an_upload_is_classified(self):
         page = self.open()
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page), self.expected(ask(self.server, EIT, FROG.read_bytes())))
@@ -37,7 +37,7 @@ class Answers(PageCase):
         times = page.locator(".times li").all_text_contents()
         self.assertEqual([text.split()[0] for text in times], ["waiting", "decoding", "computing", "maps"])
 
-    def test_the_address_of_an_upload_asks_for_an_image(self):
+    def test_a_link_to_an_upload_asks_for_an_image(self):
         """The link to a page with an uploaded image does not contain the image."""
         page = self.open(f"#models={EIT}&kind=class", wait=False)
         page.locator("#hint").filter(has_text="Choose a picture to see the answers.").wait_for()
@@ -75,7 +75,7 @@ class Answers(PageCase):
             window.dispatchEvent(event);
         }""", [kind, base64.b64encode(FROG.read_bytes()).decode(), names])
 
-    def test_drop_and_paste(self):
+    def test_dropped_and_pasted_images_are_classified(self):
         page = self.open()
         for kind in ("drop", "paste"):
             with self.answers(page):
@@ -131,7 +131,7 @@ class Answers(PageCase):
         self.assertIn("saved as a smaller JPEG here", page.locator("#hint").text_content())
         self.assertEqual(self.predictions(page)[0][0], "frog")
 
-    def test_camera(self):
+    def test_a_camera_image_is_classified(self):
         page = self.open()
         page.get_by_role("button", name="Camera").click()
         self.until(lambda: page.evaluate("() => document.getElementById('video').videoWidth > 0"), "the camera")
@@ -153,7 +153,7 @@ class Answers(PageCase):
         states = "() => streams.flatMap((stream) => stream.getTracks().map((track) => track.readyState))"
         self.until(lambda: page.evaluate(states) == ["ended"], "the end of the only stream")
 
-    def test_side_by_side(self):
+    def test_models_are_compared_side_by_side(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{XCIT}&kind=class")
         for model in (EIT, XCIT):
             answer = ask(self.server, model, FROG.read_bytes())
@@ -184,7 +184,7 @@ class Answers(PageCase):
                                      [{"name": "m", "versions": versions}])
         self.assertEqual([each["text"] for each in found], ["m 2, stable", "m 1"])
 
-    def test_a_link_without_a_version_to_a_model_of_two(self):
+    def test_a_link_without_a_version_keeps_working(self):
         page = self.open(wait=False)
         versions = [{"version": number, "state": "ready", "labels": labels} for number, labels in ((2, ["stable"]), (3, []))]
         page.route("**/v1/models", lambda route: route.fulfill(json={"models": [{"name": EIT, "versions": versions}]}))
@@ -195,7 +195,7 @@ class Answers(PageCase):
         self.assertEqual(page.locator("#models label").all_text_contents(), [f"{EIT} 2, stable", f"{EIT} 3", EIT])
         self.assertEqual(page.locator("#kind").input_value(), "class", "the map must be shown")
 
-    def test_an_answer_without_classes_is_spoken(self):
+    def test_an_answer_without_classes_is_announced(self):
         def without_classes(route):
             answer = ask(self.server, EIT, FROG.read_bytes(), route.request.url.partition("?")[2])
             route.fulfill(json={**answer, "predictions": []})
@@ -245,7 +245,7 @@ class Live(PageCase):
         self.assertEqual((status["log"], status["flags"], status["certificates"]), ([], {}, {}))
         self.assertEqual({version["model"] for version in status["versions"]}, {EIT, KV, XCIT})
 
-    def test_the_panel_says_what_the_status_says(self):
+    def test_the_panel_shows_the_status(self):
         page = self.open()
         page.locator("#versions tr").first.wait_for()
         status, facts = self.status(), page.locator("#facts").text_content()
@@ -269,7 +269,7 @@ class Live(PageCase):
         self.assertGreater(len(refused.locator("td p").text_content()), 10)
         self.assertEqual(page.locator("#live-verdict").text_content()[:10], "Ready, but")
 
-    def test_a_burst(self):
+    def test_a_burst_of_requests_is_handled(self):
         page = self.open(scheme="dark")
         before = {model["model"]: model["requests"] for model in self.status()["models"]}[EIT]
         page.get_by_role("button", name="Send 200 requests").click()
@@ -293,7 +293,7 @@ class Flags(unittest.TestCase):
                 urllib.request.urlopen(f"http://{server.http}{path}")
             self.assertEqual(missing.exception.code, 404, path)
 
-    def test_samples_of_every_format(self):
+    def test_samples_of_every_format_are_shown(self):
         with tempfile.TemporaryDirectory() as folder:
             group = pathlib.Path(folder) / "mixed"
             group.mkdir()

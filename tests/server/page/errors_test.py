@@ -18,7 +18,7 @@ class Errors(PageCase):
     def refusal(self, page, model=EIT):
         return page.locator(f'[data-model="{model}"] .trouble').text_content()
 
-    def test_damaged_image(self):
+    def test_a_damaged_image_gives_an_error(self):
         page = self.open()
         damaged = pathlib.Path(self.server.folder) / "damaged.jpg"
         damaged.write_bytes(FROG.read_bytes()[:2000])
@@ -30,7 +30,7 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertEqual(self.predictions(page)[0][0], "frog", "the page must still work")
 
-    def test_a_file_that_is_not_an_image(self):
+    def test_a_file_that_is_not_an_image_gives_an_error(self):
         """The fault is shown once, in a sentence without technical terms, and the previous answer stays."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}")
         folder = pathlib.Path(self.server.folder)
@@ -55,7 +55,7 @@ class Errors(PageCase):
         self.upload(page, FROG)
         self.assertTrue(page.locator("#trouble").is_hidden())
 
-    def test_a_folder(self):
+    def test_a_folder_gives_an_error(self):
         """A browser gives a dropped folder as a file that cannot be read."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
         page.evaluate("""() => {
@@ -100,7 +100,7 @@ class Errors(PageCase):
         self.assertEqual(page.locator(".card .sentence").all_text_contents(), ["No answer.", "No answer."])
         self.assertIn("version 2", page.locator(f'[data-model="{EIT}"] .title').text_content())
 
-    def test_unknown_model(self):
+    def test_an_unknown_model_gives_an_error(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},nobody")
         self.assertIn('there is no model "nobody"', self.refusal(page, "nobody"))
         self.assertIn("NOT_FOUND, HTTP 404", self.refusal(page, "nobody"))
@@ -109,7 +109,7 @@ class Errors(PageCase):
             page.get_by_role("checkbox", name="nobody").click()
         self.assertEqual(page.locator(".card").count(), 1)
 
-    def test_model_that_is_removed(self):
+    def test_a_removed_model_gives_an_error(self):
         server = start_server("--admin", "unix://{folder}/admin", models=(EIT, KV))
         self.addCleanup(server.stop)
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{KV}", server)
@@ -125,7 +125,7 @@ class Errors(PageCase):
         self.assertEqual(self.predictions(page)[0][0], "frog")
         page.locator("#versions").filter(has_not_text=KV).wait_for()
 
-    def test_draining_server_and_ended_server(self):
+    def test_a_draining_or_ended_server_gives_an_error(self):
         server = start_server("--drain-deadline", "60s", models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/frog-marsh.jpg", server)
@@ -156,7 +156,7 @@ class Errors(PageCase):
         self.assertIn("does not answer", self.refusal(page))
         self.assertIn("UNREACHABLE", self.refusal(page))
 
-    def test_token(self):
+    def test_a_token_is_requested(self):
         token = "open-sesame-" * 4
         folder = pathlib.Path(self.server.folder)
         tokens, policy = folder / "tokens", folder / "policy"
@@ -172,7 +172,7 @@ class Errors(PageCase):
         page = self.open(server=server, wait=False)
         field = page.get_by_label("This server requires a token")
         field.wait_for()
-        field.fill("open\u2013sesame")  # a header cannot have it
+        field.fill("open\u2013sesame")  # a header cannot contain the dash
         field.press("Enter")
         self.assertTrue(field.evaluate("field => field.validity.patternMismatch"))
         field.fill("wrong")

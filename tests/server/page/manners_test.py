@@ -10,7 +10,7 @@ from page_case import EIT, KV, SOURCE, XCIT, PageCase, state_of
 MOST_BYTES = 150_000
 
 
-class Manners(PageCase):
+class PageQuality(PageCase):
     def test_use_with_the_keyboard_only(self):
         page = self.open()
 
@@ -50,7 +50,7 @@ class Manners(PageCase):
         with self.answers(page):
             page.keyboard.press("Escape")
         self.assertEqual(state_of(page)["kind"], "mean")
-        page.keyboard.press("Alt+ArrowRight")  # the browser's own
+        page.keyboard.press("Alt+ArrowRight")  # a shortcut of the browser
         self.assertEqual(state_of(page)["kind"], "mean")
         reach('at.dataset.head === "2"')
         with self.answers(page):
@@ -94,7 +94,7 @@ class Manners(PageCase):
         with self.answers(page):
             page.locator("#kind").select_option("mean")
 
-    def test_wrong_addresses(self):
+    def test_wrong_addresses_are_reported(self):
         """Invalid parts of the address are replaced by valid values."""
         page = self.open("#sample=cifar/frog-marsh.jpg&kind=nonsense&layer=-3&head=x&patch=9,9&opacity=1000")
         self.assertIn("no attention of kind nonsense", page.locator(".lack").text_content())
@@ -102,7 +102,7 @@ class Manners(PageCase):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT},{EIT}")
         self.assertEqual(page.locator(".card").count(), 1)
 
-    def test_dark_and_light(self):
+    def test_both_colour_schemes_are_readable(self):
         def ground(page):
             return sum(map(int, re.findall(r"\d+", page.evaluate("() => getComputedStyle(document.body).backgroundColor"))))
         page = self.open(scheme="dark")
@@ -114,14 +114,14 @@ class Manners(PageCase):
         self.assertGreater(ground(page), 3 * 200, "the page must keep the chosen mode")
         self.assertGreater(ground(self.open(scheme="light")), 3 * 200)
 
-    def test_policy(self):
+    def test_the_content_security_policy_is_strict(self):
         page = self.open()
         page.evaluate("""() => { const script = document.createElement("script");
                                  script.textContent = "window.injected = true"; document.body.append(script); }""")
         self.assertFalse(page.evaluate("() => Boolean(window.injected)"))
         self.assertRegex(self.faults.pop(), "Content Security Policy")
 
-    def test_size(self):
+    def test_the_page_is_small(self):
         files = [path for path in (SOURCE / "server/page").iterdir() if path.is_file()]
         total = sum(path.stat().st_size for path in files)
         print(f"the page is {len(files)} files of {total} bytes", flush=True)
@@ -141,7 +141,7 @@ class Manners(PageCase):
             page.locator("#trouble").wait_for()
             self.accessible(page, (scheme, "no picture"), "main")
 
-    def test_accessible(self):
+    def test_the_page_is_accessible(self):
         four = f"#sample=cifar/deer-buck.jpg&models={EIT},{XCIT},{KV},nobody"
         query = f"#sample=cifar/frog-marsh.jpg&models={EIT}&kind=query&patch=0.4,0.4"
         for state, scheme, width in ((query, "light", 1280), (four, "dark", 1280), (four, "light", 360)):

@@ -66,13 +66,13 @@ class Maps(PageCase):
         high = numpy.max(answer["attention"][0]["values"])
         self.assertIn(f"{100 * high:.1f} %", page.locator(".legend .ends").text_content())
 
-    def test_matrices(self):
+    def test_matrices_are_drawn(self):
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}&kind=weights")
         grid = ask(self.server, EIT, FROG.read_bytes())["grid"]
         tokens = grid["rows"] * grid["columns"] + 1
         self.assertEqual(self.canvas(page).shape, (tokens, tokens, 3))
 
-    def test_distances(self):
+    def test_distances_are_drawn(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
         values = ask(self.server, EIT, FROG.read_bytes(), "attention=distance")["attention"][0]["values"]
         self.assertEqual(page.locator("#distance-charts circle").count(), len(values) * len(values[0]))
@@ -80,7 +80,7 @@ class Maps(PageCase):
         label = page.locator("#distance-charts svg").get_attribute("aria-label")
         self.assertIn(f"by layer {float(f'{mean:.3g}'):g}", label)
 
-    def test_neighbours(self):
+    def test_nearest_samples_are_listed(self):
         page = self.open("#sample=cifar/horse-bay.jpg")
         page.locator("#neighbour-rows li").first.wait_for()
 

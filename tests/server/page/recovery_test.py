@@ -29,7 +29,7 @@ class Recovery(PageCase):
     def answered(self, page, label):
         page.locator(f'[data-model="{EIT}"] .predictions li').first.filter(has_text=label).wait_for()
 
-    def test_killed(self):
+    def test_the_page_recovers_from_a_killed_server(self):
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         listen = ("--listen", f"127.0.0.1:{port}")
@@ -58,7 +58,7 @@ class Recovery(PageCase):
         self.answered(page, "horse")
         self.assertTrue(page.locator("#trouble").is_hidden())
 
-    def test_hung(self):
+    def test_the_page_recovers_from_a_hanging_server(self):
         server = start_server(models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/cat-chelsea.jpg", server)
@@ -70,7 +70,7 @@ class Recovery(PageCase):
         # The browser opens six connections to a server. While thumbnails and neighbours occupy them, the image is not sent.
         page.locator(".progress").filter(
             has_text=re.compile(r"(Sending the picture, 0 %|Waiting for the answer), \d+ seconds so far")).wait_for()
-        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # seconds of all polls; a busy machine may skip some
+        self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # a busy machine may skip some seconds
         os.kill(server._process.pid, signal.SIGCONT)
         self.told(page, "Ready")
         page.locator(".progress").wait_for(state="hidden")
@@ -89,7 +89,7 @@ class Recovery(PageCase):
         page.locator(".predictions").wait_for()
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
-    def test_a_proxy_without_its_server(self):
+    def test_requests_are_resent_after_a_proxy_error(self):
         """A proxy answers with its own page. The requests are sent again when the server is there."""
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         lost = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
@@ -103,7 +103,7 @@ class Recovery(PageCase):
             page.unroute(path)
         self.answered(page, "horse")
 
-    def test_a_proxy_that_reports_success(self):
+    def test_a_proxy_page_with_status_200_is_an_error(self):
         """A proxy may answer with a page for a login and status 200."""
         page = self.open("#sample=cifar/horse-bay.jpg")
         page.locator("#neighbour-rows li").first.wait_for()  # until then, the page sends further requests
@@ -120,7 +120,7 @@ class Recovery(PageCase):
         self.answered(page, "horse")
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
-    def test_a_sample_that_breaks_off(self):
+    def test_an_interrupted_sample_is_reported(self):
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         page.evaluate("""() => {
             const fetch = window.fetch, broken = {ok: true, blob: () => Promise.reject(new TypeError("network error"))};
@@ -162,10 +162,10 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_image(self):
-        """At a few hundred kB/s the upload takes long. The page must show its progress, not a missing answer."""
+        """At a few hundred kB/s the upload takes long. The page must show its progress, and no missing answer."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
-        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # the height of a laptop's screen, and the tallest image
+        page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # as on a laptop, with the tallest sample
         page.evaluate("""() => {
             const send = XMLHttpRequest.prototype.send;
             XMLHttpRequest.prototype.send = function(body) {

@@ -14,7 +14,7 @@ import PIL.Image
 from page_case import EIT, FROG, KV, PAGE, SAMPLES, PageCase, ask, start_server
 
 
-class TakeAway(PageCase):
+class CodeAndFiles(PageCase):
     def code(self, page, language):
         page.get_by_role("button", name="Use from code").first.click()
         page.get_by_role("button", name=language, exact=True).click()
@@ -27,7 +27,7 @@ class TakeAway(PageCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def test_curl(self):
+    def test_the_curl_command_works(self):
         page = self.open("#sample=cifar/frog-marsh.jpg&kind=mean&layer=1&head=3")
         with tempfile.TemporaryDirectory() as folder:
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
@@ -35,7 +35,7 @@ class TakeAway(PageCase):
         places = {(found["kind"], found["layer"], found["head"]) for found in answer["attention"]}
         self.assertIn(("mean", 1, 3), places)
 
-    def test_curl_for_a_sample_whose_name_is_no_address(self):
+    def test_curl_for_a_sample_with_special_characters_works(self):
         with tempfile.TemporaryDirectory() as folder:
             os.mkdir(os.path.join(folder, "group"))
             shutil.copy(FROG, os.path.join(folder, "group", "50% off, #1?.jpg"))
@@ -45,7 +45,7 @@ class TakeAway(PageCase):
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
         self.assertEqual(self.expected(answer), self.predictions(page))
 
-    def test_curl_for_an_uploaded_file(self):
+    def test_curl_for_an_uploaded_file_works(self):
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
             name = os.path.join(folder, "it's a frog.jpg")
@@ -54,7 +54,7 @@ class TakeAway(PageCase):
             answer = json.loads(self.run_in(folder, "bash", text=self.code(page, "curl")))
         self.assertEqual(self.expected(answer), self.predictions(page))
 
-    def test_code_for_an_image_that_was_converted(self):
+    def test_code_for_a_converted_image_reads_the_converted_file(self):
         """The code reads the converted file that the server got. The user can save this file."""
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
@@ -75,13 +75,13 @@ class TakeAway(PageCase):
         self.assertIn("'@camera.jpg'", self.code(page, "curl"))
 
     @unittest.skipUnless(shutil.which("node"), "there is no node")
-    def test_javascript(self):
+    def test_the_javascript_code_works(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
         with tempfile.TemporaryDirectory() as folder:
             lines = self.run_in(folder, "node", "--input-type=module", text=self.code(page, "JavaScript")).splitlines()
         self.assertEqual([line.split()[0] for line in lines], [label for label, _ in self.predictions(page)])
 
-    def test_python(self):
+    def test_the_python_code_works(self):
         """The code requests the patch in the address. script/test-python-client tests the client itself."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}@2&kind=query&patch=0.4,0.4")
         code = self.code(page, "Python")
@@ -101,7 +101,7 @@ class TakeAway(PageCase):
             page.get_by_role("button", name=name).first.click()
         return download.value.suggested_filename, download.value.path().read_bytes()
 
-    def test_files(self):
+    def test_results_can_be_saved_as_files(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
         name, png = self.saved(page, "Save picture")
         self.assertEqual(name, f"frog-marsh.{EIT}.png")
@@ -111,7 +111,7 @@ class TakeAway(PageCase):
         self.assertEqual(name, f"frog-marsh.{EIT}.json")
         self.assertEqual(json.loads(text)["predictions"], ask(self.server, EIT, FROG.read_bytes())["predictions"])
 
-    def test_card_of_the_model(self):
+    def test_the_model_card_is_shown(self):
         page = self.open("#sample=cifar/frog-marsh.jpg")
         page.get_by_role("button", name="About the model").click()
         page.locator(".model-card").wait_for()
@@ -121,7 +121,7 @@ class TakeAway(PageCase):
         page.keyboard.press("Escape")
         self.assertTrue(page.locator("#sheet").is_hidden())
 
-    def test_on_a_phone(self):
+    def test_code_is_usable_on_a_phone(self):
         """A panel that is longer than the screen is shown from its beginning, and every button is inside the panel."""
         page = self.open("#sample=cifar/frog-marsh.jpg", width=360, height=640)
         page.get_by_role("button", name="About the model").click()
@@ -133,7 +133,7 @@ class TakeAway(PageCase):
             box = tab.bounding_box()
             self.assertLessEqual(box["x"] + box["width"], listing["x"] + listing["width"] + 0.5)
 
-    def test_many_requests_only_with_the_flag(self):
+    def test_many_requests_need_the_flag(self):
         self.assertTrue(self.open().locator("#burst").is_visible())
         server = start_server(models=(KV,), page=("--page", "--page-samples", str(SAMPLES)))
         self.addCleanup(server.stop)

@@ -195,7 +195,7 @@ TEST_F(ModelLoaderTest, AnOverflowingNumberOfParametersCountsAsLarge) {
   EXPECT_GT(*loader_.BytesOf(id), kNoMemoryLimit / 2);
 }
 
-TEST_F(ModelLoaderTest, ACorruptVersionDoesNotServeAndALaterGoodOneDoes) {
+TEST_F(ModelLoaderTest, AValidVersionServesAfterACorruptOne) {
   const VersionId first = PublishVersion(folder_.path(), "small", SmallNativeConfig(), 1);
   RegistryOptions options;
   options.root = folder_.path();

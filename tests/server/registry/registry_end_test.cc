@@ -14,10 +14,10 @@ namespace {
 
 using ::testing::ElementsAre;
 
-class TheEndDuringALoad : public RegistryTest {
+class StopDuringALoad : public RegistryTest {
  protected:
   // Makes the first load fail, and each later load last until the server ends.
-  TheEndDuringALoad() {
+  StopDuringALoad() {
     Add("m", 1);
     bad.insert({"m", 1});
     RegistryOptions options = Options();
@@ -46,7 +46,7 @@ class TheEndDuringALoad : public RegistryTest {
   std::unique_ptr<Registry> registry_;
 };
 
-TEST_F(TheEndDuringALoad, IsReportedToACallThatWaitsForAPoll) {
+TEST_F(StopDuringALoad, IsReportedToACallThatWaitsForAPoll) {
   registry_->Start();
   ASSERT_TRUE(registry_->WaitForFirstPoll(absl::Seconds(20)));
   ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
@@ -55,7 +55,7 @@ TEST_F(TheEndDuringALoad, IsReportedToACallThatWaitsForAPoll) {
   EXPECT_EQ(registry_->Reconcile().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(TheEndDuringALoad, IsReportedToACallThatPollsItself) {
+TEST_F(StopDuringALoad, IsReportedToACallThatPollsItself) {
   registry_->Poll();
   ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
   EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the version with the label stable serves, and that no other version serves before a load of the stable
-// version was tried.
+// Tests that the version with the label stable serves, and that no other version serves before the registry has tried
+// to load the stable version.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -52,7 +52,7 @@ TEST_F(RegistryStableTest, NoOtherVersionServesBeforeTheStableOneIsTried) {
   EXPECT_THAT(answers, ElementsAre("1", "UNAVAILABLE"));
 }
 
-TEST_F(RegistryStableTest, AStableVersionThatCannotBeLoadedLeavesNoVersionWithItsLabel) {
+TEST_F(RegistryStableTest, AFailedStableVersionLeavesItsLabelWithoutVersion) {
   files_.Add("m", 1);
   files_.Add("m", 4);
   files_.bad = {{"m", 1}};

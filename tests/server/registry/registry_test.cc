@@ -244,7 +244,7 @@ TEST_F(RegistryTest, ListenersGetTheStatesAndThenTheChangesInOrder) {
   EXPECT_THAT(heard, all);
 }
 
-TEST_F(RegistryTest, AVersionIsReadyAtEveryMomentOfAThousandSwaps) {
+TEST_F(RegistryTest, AVersionIsAlwaysReadyDuringAThousandSwaps) {
   Add("m", 1);
   Registry registry(Options(), Loader(), clock_);
   registry.Poll();
@@ -281,7 +281,7 @@ TEST_F(RegistryTest, AVersionIsReadyAtEveryMomentOfAThousandSwaps) {
   EXPECT_THAT(States(registry), ElementsAre("m/1000 READY"));
 }
 
-TEST_F(RegistryTest, StopBeginsNoOtherLoad) {
+TEST_F(RegistryTest, StopStartsNoOtherLoad) {
   for (const char* model : {"a", "b", "c"}) Add(model, 1);
   std::unique_ptr<Registry> registry;
   std::atomic<int> loads = 0;

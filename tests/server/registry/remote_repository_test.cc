@@ -41,7 +41,7 @@ class RemoteRepositoryTest : public ::testing::Test {
   std::optional<RemoteRepository> remote_;
 };
 
-TEST_F(RemoteRepositoryTest, AChildThatEndsIsLoggedAndStartedAgain) {
+TEST_F(RemoteRepositoryTest, AnEndedChildIsLoggedAndRestarted) {
   const std::string log = Logged("info", "text", [&] {
     ASSERT_TRUE(Eventually([&] { return Pids().size() == 1; }));
     kill(Pids().front(), SIGKILL);
@@ -51,7 +51,7 @@ TEST_F(RemoteRepositoryTest, AChildThatEndsIsLoggedAndStartedAgain) {
 }
 
 // A service manager, or Ctrl-C, may signal all processes of the server at once.
-TEST_F(RemoteRepositoryTest, AChildThatEndsJustBeforeTheServerIsNoError) {
+TEST_F(RemoteRepositoryTest, AChildEndJustBeforeTheServersEndIsNoError) {
   const std::string log = Logged("info", "text", [&] {
     ASSERT_TRUE(Eventually([&] { return Pids().size() == 1; }));
     kill(Pids().front(), SIGTERM);
@@ -65,7 +65,7 @@ TEST_F(RemoteRepositoryTest, AChildThatEndsJustBeforeTheServerIsNoError) {
 
 // Only the lines that the child prints about versions report changes. Every other line reports a fault, even if its
 // text is unknown.
-TEST(RemoteRepositoryLog, AFaultIsNoChangeAndNamesTheFlagOfTheServer) {
+TEST(RemoteRepositoryLog, ErrorsAreDistinguishedFromChanges) {
   const ScratchFolder folder;
   folder.Write("pull",
                "#!/bin/sh\necho 'pulled m/1 (0.2 MB)'\necho 'vitrine-repo: m/2: too large (--max-bytes)'\n"

@@ -156,7 +156,7 @@ TEST_F(ServingSettingsTest, ChangesSurviveARestart) {
   EXPECT_EQ(std::filesystem::file_size(files_.folder() / "state"), 0u) << "an empty row is removed";
 }
 
-TEST_F(ServingSettingsTest, AChangeThatIsInvalidOrCannotBeWrittenIsNotMade) {
+TEST_F(ServingSettingsTest, InvalidOrUnwritableChangesAreNotMade) {
   files_.Write("serving", "");
   const auto settings = Open();
   EXPECT_EQ(settings->Change("m", [](v1::ModelOverride& row) { row.mutable_version_policy()->set_latest(0); }).code(),
@@ -236,7 +236,7 @@ TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   EXPECT_TRUE(ReadTextProto(path, away).ok());
 }
 
-// Tests the limit of the state file. A file that can be written and not read would prevent the next start of the
+// Tests the limit of the state file. A file that can be written but not read would prevent the next start of the
 // server.
 TEST_F(ServingSettingsTest, AChangeThatMakesTheStateTooLongIsRefused) {
   files_.Write("serving", "");
@@ -262,7 +262,7 @@ TEST_F(ServingSettingsTest, AChangeThatMakesTheStateTooLongIsRefused) {
 }
 
 // Makes the read fail with a limit of file descriptors, because root can read files with any mode.
-TEST_F(ServingSettingsTest, AFileThatCouldNotBeReadIsReadAtTheNextReload) {
+TEST_F(ServingSettingsTest, AnUnreadableFileIsReadAtTheNextReload) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();
   files_.Write("serving", "models { model: 'm' version_policy { latest: 3 } }");

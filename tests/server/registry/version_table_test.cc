@@ -227,7 +227,7 @@ TEST_F(VersionTableTest, APlanAppliesFromTheFirstVersionOn) {
   EXPECT_EQ(table_.Traffic("n").stable, 1) << "version 2 must not serve before the plan is applied";
 }
 
-TEST_F(VersionTableTest, TheErrorForAnUnloadedModelSaysSo) {
+TEST_F(VersionTableTest, TheErrorNamesAnUnloadedModel) {
   ModelPlan plan;
   plan.changed.set_unloaded(true);
   table_.SetPlan("m", plan);
@@ -238,7 +238,7 @@ TEST_F(VersionTableTest, TheErrorForAnUnloadedModelSaysSo) {
 }
 
 // Changes settings and versions during lookups. A lookup by label must not fail while the label's version is READY. A
-// lookup without a label must not fail while any version is READY, even if the version that is to be stable fails.
+// lookup without a label must not fail while any version is READY, even if the version labelled stable fails.
 TEST_F(VersionTableTest, NoLookupFailsWhileSettingsChange) {
   std::atomic<bool> stop = false, stable_fails = false;
   std::atomic<int> failed = 0, wrong = 0, found = 0;

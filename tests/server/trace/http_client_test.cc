@@ -40,7 +40,7 @@ TEST(HttpClient, SendsARequestAndReadsTheAnswer) {
                                                           "\r\nx-a: b\r\ncontent-length: 4\r\n\r\nbody")));
 }
 
-TEST(HttpClient, ReadsEveryFormOfABody) {
+TEST(HttpClient, ReadsBodiesOfEveryTransferEncoding) {
   const std::vector<std::string> answers = {
       kOk, "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1\r\no\r\n1;x=y\r\nk\r\n0\r\n\r\n",
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: "
@@ -57,7 +57,7 @@ TEST(HttpClient, ReadsEveryFormOfABody) {
   }
 }
 
-TEST(HttpClient, KeepsItsConnectionWhileTheServerDoes) {
+TEST(HttpClient, ReusesItsConnectionUntilTheServerCloses) {
   ScriptedServer server({{kOk, kOk}, {"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"}, {kOk}});
   HttpClient client = ClientOf(server);
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok()) << i;
@@ -66,7 +66,7 @@ TEST(HttpClient, KeepsItsConnectionWhileTheServerDoes) {
   EXPECT_EQ(server.requests().size(), 4U);
 }
 
-TEST(HttpClient, SaysWhyThereIsNoAnswer) {
+TEST(HttpClient, ErrorsGiveTheReasonForAMissingAnswer) {
   const std::string large =
       absl::StrCat("HTTP/1.1 200 OK\r\ncontent-length: ", HttpClient::kMaxBodyBytes + 1, "\r\n\r\n");
   const std::string long_head = "HTTP/1.1 200 OK\r\nx: " + std::string(kMaxHttpHeadBytes, 'x') + "\r\n\r\n";
@@ -93,14 +93,14 @@ TEST(HttpClient, SaysWhyThereIsNoAnswer) {
   EXPECT_THAT(std::string(unknown.status().message()), HasSubstr("no-such-host.invalid"));
 }
 
-TEST(HttpClient, GoesOnAfterAFault) {
+TEST(HttpClient, ReconnectsAfterAFault) {
   ScriptedServer server({{ScriptedServer::kClose}, {kOk}});
   HttpClient client = ClientOf(server);
   EXPECT_FALSE(client.Send("GET", {}, "", kLong).ok());
   EXPECT_TRUE(client.Send("GET", {}, "", kLong).ok());
 }
 
-TEST(HttpClient, WaitsNoLongerThanItMay) {
+TEST(HttpClient, RespectsItsDeadline) {
   ScriptedServer server(
       {{ScriptedServer::kNothing}, {"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nno", ScriptedServer::kNothing}});
   HttpClient client = ClientOf(server);
@@ -108,7 +108,7 @@ TEST(HttpClient, WaitsNoLongerThanItMay) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(client.Send("GET", {}, "", absl::ZeroDuration()).status()));
 }
 
-TEST(HttpClient, IsCancelledFromAnotherThread) {
+TEST(HttpClient, CanBeCancelledFromAnotherThread) {
   ScriptedServer server({{ScriptedServer::kNothing}});
   HttpClient client = ClientOf(server);
   std::thread other([&] {

@@ -14,7 +14,7 @@ std::string Parts(const std::string& text) {
   return (url->is_tls ? "TLS " : "") + url->host + " " + url->port + " " + url->authority + " " + url->path;
 }
 
-TEST(HttpUrl, HasParts) {
+TEST(HttpUrl, IsSplitIntoItsParts) {
   EXPECT_EQ(Parts("http://127.0.0.1:4318"), "127.0.0.1 4318 127.0.0.1:4318 /");
   EXPECT_EQ(Parts("http://collector/v1/traces"), "collector 80 collector /v1/traces");
   EXPECT_EQ(Parts("https://collector.example/otlp?x=1"), "TLS collector.example 443 collector.example /otlp?x=1");
@@ -23,7 +23,7 @@ TEST(HttpUrl, HasParts) {
   EXPECT_EQ(Parts("http://host:1?x"), "host 1 host:1 /?x");
 }
 
-TEST(HttpUrl, SaysWhatIsWrong) {
+TEST(HttpUrl, ErrorsDescribeTheFault) {
   for (const char* text : {"", "host:4318", "ftp://host", "HTTP://host"}) {
     EXPECT_EQ(Parts(text), "does not begin with http:// or https://") << text;
   }

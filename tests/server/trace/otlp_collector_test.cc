@@ -36,7 +36,7 @@ SpansSent Sent(const std::string& answer) {
   return SendTo(server, response);
 }
 
-TEST(OtlpCollector, GetsSpansAsProtobuf) {
+TEST(OtlpCollector, SendsSpansAsProtobuf) {
   OtlpResponse partial;
   partial.mutable_partial_success()->set_rejected_spans(2);
   ScriptedServer server({{Answer(200, kProtobuf, partial.SerializeAsString())}});
@@ -55,7 +55,7 @@ TEST(OtlpCollector, GetsSpansAsProtobuf) {
   EXPECT_EQ(read.resource_spans(0).scope_spans(0).scope().name(), "some");
 }
 
-TEST(OtlpCollector, AnswersOfOtherTypesAreNotRead) {
+TEST(OtlpCollector, AnswersOfOtherTypesAreNotParsed) {
   EXPECT_TRUE(Sent(Answer(200)).status.ok());
   EXPECT_TRUE(Sent(Answer(202, "content-type: application/json\r\n", "{}")).status.ok());
   const SpansSent broken = Sent(Answer(200, kProtobuf, "\xff"));
@@ -64,7 +64,7 @@ TEST(OtlpCollector, AnswersOfOtherTypesAreNotRead) {
 }
 
 // The OTLP specification lists the retryable codes: https://opentelemetry.io/docs/specs/otlp/#failures-1
-TEST(OtlpCollector, WhatMayPassIsOtlps) {
+TEST(OtlpCollector, RetryableCodesAreThoseOfOtlp) {
   for (const int code : {429, 502, 503, 504}) {
     EXPECT_TRUE(Sent(Answer(code)).may_pass) << code;
     EXPECT_FALSE(Sent(Answer(code)).retry_after.has_value()) << code;
@@ -83,7 +83,7 @@ TEST(OtlpCollector, WhatMayPassIsOtlps) {
   EXPECT_FALSE(Sent("nonsense\r\n\r\n").may_pass);
 }
 
-TEST(OtlpCollector, RepeatsWhatTheCollectorSays) {
+TEST(OtlpCollector, ReturnsTheCollectorsErrorMessage) {
   google::rpc::Status details;
   details.set_message("of another kind");
   const SpansSent sent = Sent(Answer(400, kProtobuf, details.SerializeAsString()));
@@ -91,7 +91,7 @@ TEST(OtlpCollector, RepeatsWhatTheCollectorSays) {
   EXPECT_EQ(sent.status.message(), "HTTP 400: of another kind");
 }
 
-TEST(OtlpCollector, CancelIsForGood) {
+TEST(OtlpCollector, CancelIsPermanent) {
   ScriptedServer server({});
   OtlpCollector collector(*CollectorUrl(server.url()), {});
   collector.Cancel();

@@ -32,21 +32,21 @@ SpansSent Taken() {
   return {.status = absl::OkStatus()};
 }
 
-TEST(RetryDelay, DoublesUntilItIsGivenUp) {
+TEST(RetryDelay, DoublesUpToTheLastAttempt) {
   EXPECT_EQ(RetryDelay(Away(), 1), absl::Milliseconds(500));
   EXPECT_EQ(RetryDelay(Away(), 2), absl::Seconds(1));
   EXPECT_EQ(RetryDelay(Away(), 4), absl::Seconds(4));
   EXPECT_EQ(RetryDelay(Away(), kMostSends), std::nullopt);
 }
 
-TEST(RetryDelay, OnlyForWhatMayPass) {
+TEST(RetryDelay, ExistsOnlyForRetryableErrors) {
   EXPECT_EQ(RetryDelay(Refused(), 1), std::nullopt);
   SpansSent refused = Refused();
   refused.retry_after = absl::Seconds(3);
   EXPECT_EQ(RetryDelay(refused, 1), std::nullopt);
 }
 
-TEST(RetryDelay, BelievesACollectorThatSaysWhen) {
+TEST(RetryDelay, UsesTheCollectorsDelayUpToAMaximum) {
   SpansSent away = Away();
   away.retry_after = absl::Seconds(7);
   EXPECT_EQ(RetryDelay(away, 1), absl::Seconds(7));
@@ -121,7 +121,7 @@ class OtlpExporterTest : public ::testing::Test {
   SpanCounters counters_;
 };
 
-TEST_F(OtlpExporterTest, SendsWhatWaitsBeforeItStops) {
+TEST_F(OtlpExporterTest, SendsQueuedSpansBeforeItStops) {
   FakeSink sink([](int, OtlpResponse&) { return Taken(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch + 3);
@@ -131,7 +131,7 @@ TEST_F(OtlpExporterTest, SendsWhatWaitsBeforeItStops) {
   EXPECT_EQ(counters_.failed, 0U);
 }
 
-TEST_F(OtlpExporterTest, SendsAgainWhatMayPass) {
+TEST_F(OtlpExporterTest, RetriesRetryableErrors) {
   FakeSink sink([](int call, OtlpResponse&) { return call == 1 ? Away() : Taken(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);
@@ -142,7 +142,7 @@ TEST_F(OtlpExporterTest, SendsAgainWhatMayPass) {
   EXPECT_EQ(counters_.failed, 0U);
 }
 
-TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
+TEST_F(OtlpExporterTest, CountsRejectedAndPartlyAcceptedSpans) {
   FakeSink sink([](int call, OtlpResponse& response) {
     response.mutable_partial_success()->set_rejected_spans(10);
     return call == 1 ? Refused() : Taken();
@@ -156,7 +156,7 @@ TEST_F(OtlpExporterTest, CountsWhatIsRefusedOrTakenInPart) {
 }
 
 // The collector is first unreachable, then rejects two batches, then accepts one.
-TEST_F(OtlpExporterTest, SaysOnceWhyItWaitsAndOnceWhySpansWereLost) {
+TEST_F(OtlpExporterTest, LogsRetriesAndLostSpansOnceEach) {
   FakeSink sink([](int call, OtlpResponse&) {
     if (call == 1) return Away();
     return call < 4 ? Refused() : Taken();
@@ -178,7 +178,7 @@ TEST_F(OtlpExporterTest, SaysOnceWhyItWaitsAndOnceWhySpansWereLost) {
                                 HasSubstr("spans exported again")));
 }
 
-TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
+TEST_F(OtlpExporterTest, AHangingCollectorDoesNotDelayTheEnd) {
   FakeSink* hanging = nullptr;
   FakeSink sink([&hanging](int, OtlpResponse&) { return hanging->Hang(); });
   hanging = &sink;
@@ -191,7 +191,7 @@ TEST_F(OtlpExporterTest, ACollectorThatHangsHoldsNobodyAtTheEnd) {
   EXPECT_EQ(counters_.exported, 0U);
 }
 
-TEST_F(OtlpExporterTest, AnEndInterruptsTheWaitForAnotherTry) {
+TEST_F(OtlpExporterTest, StopInterruptsTheWaitForARetry) {
   FakeSink sink([](int, OtlpResponse&) { return Away(); });
   const auto exporter = Start(sink);
   Push(SpanQueue::kBatch);

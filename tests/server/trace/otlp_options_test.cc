@@ -23,7 +23,7 @@ std::string FaultOf(const OtlpOptions& options) {
   return std::string(options.Validate().message());
 }
 
-TEST(OtlpOptions, TakesAddressesOfCollectors) {
+TEST(OtlpOptions, ValidatesTheCollectorAddress) {
   EXPECT_TRUE(OtlpOptions().Validate().ok());
   for (const char* endpoint : {"http://127.0.0.1:4318", "http://collector:4318/", "http://[::1]:4318/v1/traces",
                                "https://collector", "https://collector/otlp/v1/traces"}) {
@@ -39,14 +39,14 @@ TEST(OtlpOptions, TakesAddressesOfCollectors) {
   }
 }
 
-TEST(OtlpOptions, ThePathIsOtlpsUnlessThereIsOne) {
+TEST(OtlpOptions, ThePathDefaultsToTheStandardPath) {
   for (const char* endpoint : {"http://collector:4318", "http://collector:4318/", "http://collector:4318/v1/traces"}) {
     EXPECT_EQ(CollectorUrl(endpoint)->path, "/v1/traces") << endpoint;
   }
   EXPECT_EQ(CollectorUrl("https://collector/otlp/v1/traces")->path, "/otlp/v1/traces");
 }
 
-TEST(OtlpOptions, SampleIsAShare) {
+TEST(OtlpOptions, SampleMustBeFromZeroToOne) {
   for (const double sample : {0.0, 0.1, 1.0}) {
     EXPECT_EQ(FaultOf({.endpoint = "http://collector:4318", .sample = sample}), "") << sample;
   }
@@ -70,13 +70,13 @@ class OtlpHeadersTest : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(OtlpHeadersTest, AreNamesAndValues) {
+TEST_F(OtlpHeadersTest, ParsesNamesAndValues) {
   const auto headers = Read("# who sends\n\nAuthorization:  Bearer a:b \r\nx-team:vision\n");
   ASSERT_TRUE(headers.ok()) << headers.status();
   EXPECT_THAT(*headers, ElementsAre(Pair("authorization", "Bearer a:b"), Pair("x-team", "vision")));
 }
 
-TEST_F(OtlpHeadersTest, AFaultNamesTheLineAndNotTheSecret) {
+TEST_F(OtlpHeadersTest, TheErrorNamesTheLineWithoutTheSecret) {
   for (const char* line :
        {"secret", "secret name: x", ": secret", "name:", "name: secret\x01", "name: secret\xc3\xa9"}) {
     const auto headers = Read(std::string("a: b\n") + line + "\n");
@@ -85,7 +85,7 @@ TEST_F(OtlpHeadersTest, AFaultNamesTheLineAndNotTheSecret) {
   }
 }
 
-TEST_F(OtlpHeadersTest, DoNotReplaceTheServersOwn) {
+TEST_F(OtlpHeadersTest, RefusesHeadersThatTheServerSets) {
   for (const char* name :
        {"Host", "content-length", "Content-Type", "transfer-encoding", "connection", "Accept", "user-agent"}) {
     const auto headers = Read(std::string("a: b\n") + name + ": secret\n");
@@ -94,7 +94,7 @@ TEST_F(OtlpHeadersTest, DoNotReplaceTheServersOwn) {
   }
 }
 
-TEST_F(OtlpHeadersTest, AreForThisUserAlone) {
+TEST_F(OtlpHeadersTest, RefusesAFileReadableByOtherUsers) {
   using std::filesystem::perms;
   EXPECT_TRUE(absl::IsFailedPrecondition(Read("a: b\n", perms::owner_read | perms::others_read).status()));
 }

@@ -75,7 +75,7 @@ std::map<std::string, std::string> Refused(absl::StatusCode code, Method method,
   return AttributesOf(spans.spans(0));
 }
 
-TEST(OtlpSpans, AreARequestAndItsStages) {
+TEST(OtlpSpans, HaveOneSpanForTheRequestAndEachStage) {
   const ScopeSpans spans = SpansOf(Answered());
   ASSERT_EQ(spans.spans_size(), 5);
   const Span& whole = spans.spans(0);
@@ -101,7 +101,7 @@ TEST(OtlpSpans, AreARequestAndItsStages) {
                 {"vitrine.batch.id", "9"}, {"vitrine.batch.images", "3"}, {"vitrine.batch.tokens", "99"}}));
 }
 
-TEST(OtlpSpans, SayWhatAnRpcWas) {
+TEST(OtlpSpans, HaveTheAttributesOfAnRpc) {
   EXPECT_EQ(AttributesOf(SpansOf(Answered()).spans(0)), (std::map<std::string, std::string>{
                                                             {"rpc.system", "grpc"},
                                                             {"rpc.service", "vitrine.v1.Classifier"},
@@ -115,7 +115,7 @@ TEST(OtlpSpans, SayWhatAnRpcWas) {
                                                         }));
 }
 
-TEST(OtlpSpans, AImageOfACallIsInsideTheProcess) {
+TEST(OtlpSpans, AnImageOfACallHasAnInternalSpan) {
   RequestTrace trace = Answered(Method::kModelInfer);
   trace.part = 2;
   trace.code = absl::StatusCode::kInternal;
@@ -139,7 +139,7 @@ TEST(OtlpSpans, AImageOfACallIsInsideTheProcess) {
   EXPECT_EQ(spans.spans(1).parent_span_id(), image.span_id());
 }
 
-TEST(OtlpSpans, ACallOfSeveralImagesSaysHowMany) {
+TEST(OtlpSpans, ACallWithSeveralImagesHasTheirNumber) {
   RequestTrace trace = Answered(Method::kModelInfer);
   trace.image_count = 3;
   trace.stages = {};
@@ -151,7 +151,7 @@ TEST(OtlpSpans, ACallOfSeveralImagesSaysHowMany) {
   EXPECT_THAT(AttributesOf(SpansOf(Answered()).spans(0)), Not(Contains(Key("vitrine.pictures"))));
 }
 
-TEST(OtlpSpans, SayWhatARequestOfHttpWas) {
+TEST(OtlpSpans, HaveTheAttributesOfAnHttpRequest) {
   const ScopeSpans spans = SpansOf(Answered(Method::kHttpInfer));
   EXPECT_EQ(spans.spans(0).name(), "POST /v2/models/{model}/infer");
   const auto attributes = AttributesOf(spans.spans(0));
@@ -161,7 +161,7 @@ TEST(OtlpSpans, SayWhatARequestOfHttpWas) {
   EXPECT_EQ(spans.spans(0).status().code(), Status::STATUS_CODE_UNSET);
 }
 
-TEST(OtlpSpans, TheFaultIsTheServersWhereTheConventionsSaySo) {
+TEST(OtlpSpans, ErrorStatusFollowsTheSemanticConventions) {
   Status status;
   auto attributes = Refused(absl::StatusCode::kInternal, Method::kClassify, status);
   EXPECT_EQ(status.code(), Status::STATUS_CODE_ERROR);
@@ -179,7 +179,7 @@ TEST(OtlpSpans, TheFaultIsTheServersWhereTheConventionsSaySo) {
   EXPECT_EQ(status.code(), Status::STATUS_CODE_ERROR);
 }
 
-TEST(OtlpSpans, WhatIsNotKnownIsLeftOut) {
+TEST(OtlpSpans, UnknownAttributesAreOmitted) {
   Status status;
   const auto attributes = Refused(absl::StatusCode::kNotFound, Method::kClassify, status);
   for (const char* key : {"vitrine.version", "vitrine.precision", "vitrine.tokens", "vitrine.request_id"}) {

@@ -20,7 +20,7 @@ TraceId IdWith(uint64_t random) {
   return id;
 }
 
-TEST(SpanIds, DigitsBecomeBytesAndBack) {
+TEST(SpanIds, AreConvertedBetweenDigitsAndBytes) {
   const std::string trace = "4bf92f3577b34da6a3ce929d0e0e4736", span = "00f067aa0ba902b7";
   EXPECT_EQ(TraceIdOf(trace)[0], 0x4b);
   EXPECT_EQ(TraceIdOf(trace)[15], 0x36);
@@ -29,7 +29,7 @@ TEST(SpanIds, DigitsBecomeBytesAndBack) {
   EXPECT_EQ(Hex(SpanIdOf(span)), span);
 }
 
-TEST(SpanIds, NewOnesDifferInEveryThread) {
+TEST(SpanIds, AreUniqueAcrossThreads) {
   constexpr int kThreads = 4, kIds = 1000;
   std::vector<std::set<std::string>> of_thread(kThreads);
   std::vector<std::thread> threads;
@@ -46,7 +46,7 @@ TEST(SpanIds, NewOnesDifferInEveryThread) {
   EXPECT_EQ(all.size(), static_cast<size_t>(kThreads) * kIds);
 }
 
-TEST(SpanIds, EveryBitIsRandom) {
+TEST(SpanIds, HaveRandomValuesInEveryBit) {
   TraceId ones{}, zeros{};
   for (int i = 0; i < 64; ++i) {
     const TraceId id = NewTraceId();
@@ -71,13 +71,13 @@ TEST(IsSampled, FollowsTheThresholdOfTheSpecification) {
   EXPECT_FALSE(IsSampled(IdWith(kAll / 4 * 3 - 1), 0.25));
 }
 
-TEST(IsSampled, TheFirstBytesDoNotCount) {
+TEST(IsSampled, IgnoresTheFirstBytes) {
   TraceId id = IdWith(uint64_t{1} << 55);
   for (size_t i = 0; i < 9; ++i) id[i] = 0;
   EXPECT_TRUE(IsSampled(id, 0.5));
 }
 
-TEST(IsSampled, TakesItsShareAndWhatASmallerOneTakes) {
+TEST(IsSampled, ALargerRatioIncludesTheSampleOfASmaller) {
   constexpr int kIds = 20'000;
   int tenth = 0, half = 0;
   for (int i = 0; i < kIds; ++i) {

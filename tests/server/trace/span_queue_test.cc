@@ -15,7 +15,7 @@ std::unique_ptr<RequestTrace> Numbered(int64_t number) {
   return trace;
 }
 
-TEST(SpanQueue, GivesFullBatchesInOrder) {
+TEST(SpanQueue, ReturnsFullBatchesInOrder) {
   SpanQueue queue;
   const auto count = static_cast<int64_t>(2 * SpanQueue::kBatch);
   for (int64_t i = 0; i < count; ++i) ASSERT_TRUE(queue.Push(Numbered(i)));
@@ -26,7 +26,7 @@ TEST(SpanQueue, GivesFullBatchesInOrder) {
   }
 }
 
-TEST(SpanQueue, RefusesWhatIsTooMuchAndTakesMoreLater) {
+TEST(SpanQueue, RefusesSpansWhileItIsFull) {
   SpanQueue queue;
   for (size_t i = 0; i < SpanQueue::kCapacity; ++i) ASSERT_TRUE(queue.Push(Numbered(0)));
   EXPECT_FALSE(queue.Push(Numbered(1)));
@@ -35,7 +35,7 @@ TEST(SpanQueue, RefusesWhatIsTooMuchAndTakesMoreLater) {
   EXPECT_FALSE(queue.Push(Numbered(3)));
 }
 
-TEST(SpanQueue, ClosedGivesWhatIsLeftAndThenNothing) {
+TEST(SpanQueue, ReturnsTheRestAfterClose) {
   SpanQueue queue;
   ASSERT_TRUE(queue.Push(Numbered(7)));
   queue.Close();
@@ -46,7 +46,7 @@ TEST(SpanQueue, ClosedGivesWhatIsLeftAndThenNothing) {
   EXPECT_TRUE(queue.Take().empty());
 }
 
-TEST(SpanQueue, WhatIsAloneLeavesAfterAWhile) {
+TEST(SpanQueue, ReturnsAPartialBatchAfterATimeout) {
   SpanQueue queue;
   const absl::Time begin = absl::Now();
   ASSERT_TRUE(queue.Push(Numbered(7)));
@@ -54,7 +54,7 @@ TEST(SpanQueue, WhatIsAloneLeavesAfterAWhile) {
   EXPECT_GE(absl::Now() - begin, SpanQueue::kPatience * 0.9) << "company was not waited for";
 }
 
-TEST(SpanQueue, WakesWhoWaits) {
+TEST(SpanQueue, WakesWaitingReaders) {
   SpanQueue queue;
   std::thread pusher([&queue] {
     for (size_t i = 0; i < SpanQueue::kBatch; ++i) EXPECT_TRUE(queue.Push(Numbered(0)));

@@ -23,7 +23,7 @@ class TracerTest : public ::testing::Test {
   SpanCounters counters_;
 };
 
-TEST_F(TracerTest, TheCallersFlagDecidesWhateverTheRatio) {
+TEST_F(TracerTest, TheCallersFlagOverridesTheRatio) {
   for (const double ratio : {0.0, 1.0}) {
     EXPECT_EQ(Begin(ratio, kUnsampled), nullptr);
     const std::unique_ptr<RequestTrace> trace = Begin(ratio, kSampled);
@@ -35,7 +35,7 @@ TEST_F(TracerTest, TheCallersFlagDecidesWhateverTheRatio) {
   }
 }
 
-TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
+TEST_F(TracerTest, TheRatioDecidesWithoutAParentTrace) {
   EXPECT_EQ(Begin(0, std::nullopt), nullptr);
   const std::unique_ptr<RequestTrace> first = Begin(1, std::nullopt), second = Begin(1, std::nullopt);
   ASSERT_NE(first, nullptr);
@@ -44,7 +44,7 @@ TEST_F(TracerTest, WithoutACallerTheRatioDecides) {
 }
 
 // Sampling is decided once per call, because separate decisions per image would start separate traces.
-TEST_F(TracerTest, AImageIsTracedWhereItsCallIs) {
+TEST_F(TracerTest, AnImageIsTracedOnlyIfItsCallIs) {
   Tracer tracer(1, queue_, counters_);
   EXPECT_EQ(tracer.BeginPart(std::nullopt, Method::kModelInfer, kBegun, 0), nullptr);
   EXPECT_EQ(tracer.BeginPart(kUnsampled, Method::kModelInfer, kBegun, 0), nullptr);
@@ -56,7 +56,7 @@ TEST_F(TracerTest, AImageIsTracedWhereItsCallIs) {
   EXPECT_FALSE(Begin(0, kSampled)->part.has_value());
 }
 
-TEST_F(TracerTest, WhatEndsIsQueued) {
+TEST_F(TracerTest, EndedTracesAreQueuedWithTruncatedText) {
   Tracer tracer(1, queue_, counters_);
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);
   trace->request_id = std::string(1000, 'x');
@@ -72,7 +72,7 @@ TEST_F(TracerTest, WhatEndsIsQueued) {
 }
 
 // One text that is not UTF-8 would make the whole export unreadable.
-TEST_F(TracerTest, WhatIsQueuedIsUtf8) {
+TEST_F(TracerTest, QueuedTextIsValidUtf8) {
   Tracer tracer(1, queue_, counters_);
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);
   std::string words = "a";
@@ -88,7 +88,7 @@ TEST_F(TracerTest, WhatIsQueuedIsUtf8) {
   EXPECT_EQ(queued[0]->model, "");
 }
 
-TEST_F(TracerTest, WhatFindsTheQueueFullIsCountedByItsSpans) {
+TEST_F(TracerTest, TracesThatFindNoPlaceAreCountedBySpans) {
   Tracer tracer(1, queue_, counters_);
   queue_.Close();
   std::unique_ptr<RequestTrace> trace = tracer.Begin(std::nullopt, Method::kClassify, kBegun);

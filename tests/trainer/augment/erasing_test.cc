@@ -85,7 +85,7 @@ TEST(EraseAtRandom, ReplacesOneRectangleOfEveryChannelByNoise) {
   EXPECT_TRUE(touches_bottom);
 }
 
-TEST(EraseAtRandom, ActsWithItsProbabilityAndItsAreas) {
+TEST(EraseAtRandom, UsesItsProbabilityAndAreas) {
   int erased = 0;
   for (int sample = 0; sample < 2000; ++sample) {
     const std::vector<float> values = Erased(Settings(0.25F), {16, 16}, 1, sample);
@@ -103,7 +103,7 @@ TEST(EraseAtRandom, ActsWithItsProbabilityAndItsAreas) {
   }
 }
 
-TEST(EraseAtRandom, LeavesInputsWithoutRoomAlone) {
+TEST(EraseAtRandom, AcceptsInputsTooSmallToErase) {
   for (const Size size : {Size{1, 1}, Size{1, 50}, Size{50, 1}, Size{2, 2}}) {
     for (int sample = 0; sample < 50; ++sample)
       EXPECT_EQ(Erased(Settings(1), size, 3, sample).size(), 3u * size.height * size.width);

@@ -50,7 +50,7 @@ std::string Hexadecimal(const Image& image) {
   return text;
 }
 
-TEST(ImageOperations, GiveThePixelsThatPillowGives) {
+TEST(ImageOperations, EqualPillow) {
   for (const Golden& golden : kGoldens) {
     SCOPED_TRACE(golden.operation + (golden.negative ? " -" : " +") + std::to_string(golden.magnitude) + ", " +
                  std::to_string(golden.channels) + " channels");
@@ -74,7 +74,7 @@ TEST(ImageOperations, EveryOperationHasGoldens) {
   EXPECT_EQ(RandOperations().size(), 15u);
 }
 
-TEST(ImageOperations, ImagesWithoutContrastOrOfOnePixelStayDefined) {
+TEST(ImageOperations, AcceptImagesWithoutContrastAndSinglePixels) {
   for (const Image& image : {PlainImage(5, 4, {77, 77, 77}), PlainImage(1, 1, {3}), PlainImage(300, 1, {250, 0, 9})}) {
     for (const RandOperation& operation : RandOperations()) {
       for (const double magnitude : {0.0, 9.0, 10.0}) {
@@ -87,7 +87,7 @@ TEST(ImageOperations, ImagesWithoutContrastOrOfOnePixelStayDefined) {
   }
 }
 
-TEST(Warp, BringsInTheFillFromBeyondTheImage) {
+TEST(Warp, FillsPixelsFromBeyondTheImage) {
   const Image source = Source(3, 10, 6);
   const Image moved = Warp(source, {.c = 4}, kFill);  // content moves 4 pixels to the left
   for (int y = 0; y < 6; ++y) {

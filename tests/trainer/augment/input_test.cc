@@ -26,7 +26,7 @@ class DrawInputTest : public ::testing::Test {
 
 // Recipes without recolouring draw the same random numbers as in releases without recolouring, so that old runs can be
 // repeated.
-TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
+TEST_F(DrawInputTest, EqualsTheViewWithoutRecolouring) {
   const v1::Recipe recipe = SmallRecipe();
   for (int sample = 0; sample < 100; ++sample) {
     CounterRandom random(recipe.seed(), 3, sample);
@@ -40,7 +40,7 @@ TEST_F(DrawInputTest, WithoutRecolouringIsTheViewBitByBit) {
 }
 
 // The expected numbers were computed from the definitions of CounterRandom and View in another language.
-TEST_F(DrawInputTest, DrawsTheNumbersThatItAlwaysDrew) {
+TEST_F(DrawInputTest, DrawsTheRecordedRandomNumbers) {
   const auto draw = [](int sample) {
     CounterRandom random(1, 0, sample);
     const View view = DrawView(SmallRecipe().augmentation(), {160, 160}, {16, 16}, random);
@@ -50,8 +50,8 @@ TEST_F(DrawInputTest, DrawsTheNumbersThatItAlwaysDrew) {
   EXPECT_EQ(draw(5), (std::vector<int>{6, 3, 154, 157, 1}));
 }
 
-// Every setting changes images, but not the numbers drawn before it.
-TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
+// Every setting changes images, but not the random numbers that are drawn before those of this setting.
+TEST_F(DrawInputTest, EverySettingKeepsEarlierRandomNumbers) {
   v1::Recipe plain = SmallRecipe();
   const auto changed = [&](const v1::Recipe& recipe) {
     int count = 0;
@@ -79,8 +79,8 @@ TEST_F(DrawInputTest, EverySettingActsOnTheSameView) {
   EXPECT_LT(erased, 32);
 }
 
-// An operation without effect still uses the 8-bit path, so the result may differ by half a step.
-TEST_F(DrawInputTest, TheWayOf8BitPixelsRoundsAndNoMore) {
+// An operation without effect still uses the 8-bit path, so the result may differ by half of 1/255.
+TEST_F(DrawInputTest, EightBitPixelsDifferOnlyByRounding) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_augmentation()->mutable_rand_augment()->set_operations(1);
   recipe.mutable_augmentation()->mutable_rand_augment()->set_probability(0);
@@ -93,7 +93,7 @@ TEST_F(DrawInputTest, TheWayOf8BitPixelsRoundsAndNoMore) {
   }
 }
 
-TEST_F(DrawInputTest, TakesGreyImages) {
+TEST_F(DrawInputTest, AcceptsGreyImages) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_augmentation()->mutable_rand_augment()->set_operations(2);
   recipe.mutable_augmentation()->mutable_rand_augment()->set_magnitude(9);

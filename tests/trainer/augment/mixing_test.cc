@@ -28,7 +28,7 @@ v1::Mixing Settings(float mixup, float cutmix) {
   return mixing;
 }
 
-// Image i has value i everywhere and label i.
+// Returns a batch in which image i has the label i and the value i in every pixel.
 TrainingBatch Plain(const std::vector<Size>& sizes) {
   TrainingBatch batch;
   batch.samples = static_cast<int64_t>(sizes.size());
@@ -49,12 +49,12 @@ float Target(const TrainingBatch& batch, int64_t image, int64_t label) {
   return batch.targets[image][label].item<float>();
 }
 
-// Returns the target of an unmixed image at its label.
+// Returns the target value for the label of an unmixed image.
 double On() {
   return 1 - kSmoothing + kSmoothing / kClasses;
 }
 
-TEST(MixBatch, MixupBlendsImagesAndTargetsAlike) {
+TEST(MixBatch, MixupBlendsImagesAndTargetsEqually) {
   double mean = 0, square = 0;
   constexpr int kBatches = 2000;
   for (int i = 0; i < kBatches; ++i) {
@@ -98,9 +98,9 @@ TEST(MixBatch, CutMixExchangesARectangleAndCountsItsArea) {
   }
   EXPECT_TRUE(clipped);
   EXPECT_TRUE(whole);
-  // 1 - lambda is uniform. A rectangle of side r = sqrt(1 - lambda) around a uniform centre keeps r (1 - r / 4) of each
-  // side after clipping. Therefore it covers E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, except for rounding
-  // to whole pixels.
+  // 1 - lambda is uniform. A rectangle of side r = sqrt(1 - lambda) around a uniformly distributed centre keeps r (1 -
+  // r / 4) of each side after clipping. Therefore it covers E[r^2 (1 - r/4)^2] = 1/2 - 2/10 + 1/48 of the image, except
+  // for rounding to whole pixels.
   EXPECT_NEAR(mean_cut, 0.5 - 0.2 + 1 / 48.0, 0.05);
 }
 
@@ -124,7 +124,7 @@ TEST(MixBatch, MixesOnlyNeighboursOfEqualSize) {
   }
 }
 
-TEST(MixBatch, LeavesBatchesAloneWithItsProbabilityButFillsTheirTargets) {
+TEST(MixBatch, FillsTargetsOfUnmixedBatches) {
   v1::Mixing mixing = Settings(0.8F, 1);
   mixing.set_probability(0.3F);
   int mixed = 0;

@@ -42,7 +42,7 @@ int DrawnBy(const F& call) {
   return -1;
 }
 
-TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
+TEST(RandAugmented, AlwaysDrawsFiveNumbersPerOperation) {
   const Image source = SmoothImage(8, 8, 3);
   for (const float probability : {0.0F, 0.5F, 1.0F}) {
     for (const int operations : {0, 1, 2, 5}) {
@@ -54,9 +54,9 @@ TEST(RandAugmented, DrawsFiveNumbersAnOperationWhateverTheyDecide) {
   }
 }
 
-// If every sample gets exactly one operation, the results are those of the fifteen operations at the set magnitude,
-// each in both directions and about equally often.
-TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
+// Every sample gets exactly one operation. The results must be those of the fifteen operations at the set magnitude, in
+// both directions, each about equally often.
+TEST(RandAugmented, ChoosesOperationsUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;
   for (const RandOperation& operation : RandOperations()) {
@@ -76,7 +76,7 @@ TEST(RandAugmented, ChoosesUniformlyAtTheMagnitude) {
   }
 }
 
-TEST(RandAugmented, ActsWithItsProbability) {
+TEST(RandAugmented, ChangesImagesWithItsProbability) {
   const Image source = SmoothImage(12, 12, 3);
   v1::RandAugment settings = Settings(1, 9, 0, 0);
   settings.clear_probability();
@@ -111,7 +111,7 @@ TEST(RandAugmented, DrawsMagnitudesAroundTheSetting) {
   EXPECT_GT(counts.begin()->first, 70);
 }
 
-TEST(Jittered, DrawsFiveNumbersAndWithoutAFactorChangesNothing) {
+TEST(Jittered, DrawsFiveNumbersAndKeepsImagesWithoutAFactor) {
   const Image source = SmoothImage(16, 16, 3);
   CounterRandom still(1, 0, 0);
   EXPECT_EQ(Jittered(source, 0, still).pixels, source.pixels);

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-TEST(MembersOf, WithoutRepeatsIsTheOrderOfTheEpoch) {
+TEST(MembersOf, FollowsTheEpochOrderWithoutRepeats) {
   const std::vector<int64_t> order = EpochOrder(3, 4, 50);
   for (const int repeats : {-1, 0, 1}) {
     const std::vector<Member> members = MembersOf(3, 4, 50, repeats);
@@ -49,7 +49,7 @@ TEST(MembersOf, EveryEpochDrawsOtherSamples) {
   EXPECT_EQ(seen.size(), 60u) << "20 epochs of a third each leave none out";
 }
 
-TEST(RandomOf, IsTheSamplesOwnAndThatOfEachRepeat) {
+TEST(RandomOf, DiffersForEachSampleAndRepeat) {
   EXPECT_EQ(RandomOf(1, 2, {.sample = 7, .repeat = 0}).Next(), CounterRandom(1, 2, 7).Next())
       << "as before there were repeats";
   std::set<uint64_t> firsts;

@@ -16,7 +16,7 @@ absl::StatusOr<Image> Sheet(const v1::Recipe& recipe, const AugmentationSheetOpt
   return Decode(*png);
 }
 
-TEST(AugmentationSheet, ShowsRowsOfImagesAndColumnsOfDraws) {
+TEST(AugmentationSheet, HasRowsOfImagesAndColumnsOfDraws) {
   const v1::Recipe recipe = SmallRecipe();
   const auto small = Sheet(recipe, {.images = 3, .draws = 2}), wide = Sheet(recipe, {.images = 3, .draws = 4}),
              high = Sheet(recipe, {.images = 6, .draws = 2});
@@ -28,7 +28,7 @@ TEST(AugmentationSheet, ShowsRowsOfImagesAndColumnsOfDraws) {
   EXPECT_EQ(small->pixels, Sheet(recipe, {.images = 3, .draws = 2})->pixels);
 }
 
-TEST(AugmentationSheet, ShowsWhatTheRecipeSwitchesOn) {
+TEST(AugmentationSheet, ShowsMixingIfTheRecipeEnablesIt) {
   v1::Recipe recipe = SmallRecipe();
   const auto plain = Sheet(recipe, {.images = 4, .draws = 4});
   recipe.mutable_mixing()->set_mixup_alpha(1);

@@ -14,7 +14,7 @@ v1::Preprocessing PreprocessingOf(const v1::Recipe& recipe) {
   return ConfigOf(recipe)->preprocessing();
 }
 
-TEST(DrawView, WithoutAugmentationIsTheImageAsServed) {
+TEST(DrawView, EqualsTheServedImageWithoutAugmentation) {
   const v1::Preprocessing preprocessing = PreprocessingOf(SmallRecipe());
   const Image image = *ColouredSquares(1, 3).image(0);
   CounterRandom random(1, 0, 0);
@@ -34,7 +34,7 @@ TEST(DrawView, WindowHasTheAspectOfTheSize) {
   EXPECT_EQ(wide.left, 0);
 }
 
-TEST(DrawView, StaysWithinItsLimitsAndUsesThem) {
+TEST(DrawView, UsesItsWholeRangeOfLimits) {
   const v1::Augmentation augmentation = SmallRecipe().augmentation();
   int mirrored = 0, outside = 0, smallest = 16, largest = 0;
   for (int sample = 0; sample < 2000; ++sample) {
@@ -66,7 +66,7 @@ TEST(RenderView, MirrorsAndFillsWithTheMeanColour) {
   ASSERT_EQ(input.size(), size_t{3 * 16 * 16});
   const float black = -preprocessing.mean(0) / preprocessing.std(0);
   EXPECT_NEAR(input[11], black, 1e-4) << "4 pixels of margin and the mirror bring column 0 to column 11";
-  // Half a step of 1/255 around the mean.
+  // The mean is rounded to a grey level, so it is wrong by up to half of 1/255.
   EXPECT_NEAR(input[15], 0, 0.5 / 255 / preprocessing.std(0) + 1e-5) << "beyond the image";
   EXPECT_GT(input[0], 1);
 }
@@ -85,7 +85,7 @@ TEST(DrawSize, FollowsTheWeights) {
   EXPECT_NEAR(wide, 1000, 120);
 }
 
-TEST(DrawSize, WithoutSizesIsTheResolutionPolicy) {
+TEST(DrawSize, FollowsTheResolutionPolicyWithoutSizes) {
   v1::Recipe recipe = SmallRecipe();
   recipe.clear_sizes();
   CounterRandom random(3, 0, 0);

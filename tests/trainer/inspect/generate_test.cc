@@ -29,7 +29,7 @@ TEST(DrawToken, DrawsByProbability) {
   EXPECT_THAT(drawn({.temperature = 1e-6}, {0.999999}), ElementsAre(2)) << "the most likely two";
 }
 
-TEST(Generate, TheSeedDecidesWhatFollows) {
+TEST(Generate, TheSeedDeterminesTheText) {
   const SequenceRun run = testing::RunOf(testing::NumbersText("kv-pos"));
   const NamedSequence start = *run.Read("one thousand two");
   const auto follows = [&](GenerateOptions options) {

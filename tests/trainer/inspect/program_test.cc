@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 
 using InspectProgram = TrainProgram;
 
-TEST_F(InspectProgram, AModelThatLearnedToCopySaysSo) {
+TEST_F(InspectProgram, TranslatesAndDrawsAttentionOfALearnedCopy) {
   const Outcome run = Trainer(absl::StrCat("run task-copy --no-report --threads 1 --work ", work_,
                                            " --set sequence.model=task-kv-d32-l2 --set sequence.digits.length=6",
                                            " --set sequence.digits.train=12800 --set sequence.digits.test=100"));

@@ -37,7 +37,7 @@ TEST(CollectMaps, HasWeightsThatSumTo1OrScores) {
   for (const SequenceMap& map : scores) EXPECT_NEAR(map.values[1], map.values[6], 1e-6) << "symmetric without queries";
 }
 
-TEST(CollectMaps, TakesALayerAHeadOrTheirMean) {
+TEST(CollectMaps, SelectsALayerAHeadOrTheirMean) {
   const SequenceRun run = testing::RunOf(testing::DigitsText("kv"));
   const NamedSequence digits = *run.Read("2 7 1 8");
   const std::vector<SequenceMap> heads = MapsOf(run, digits, {.layer = 1}),
@@ -61,7 +61,7 @@ TEST(CollectMaps, TakesALayerAHeadOrTheirMean) {
   EXPECT_EQ(refusal({.head = "all"}), "--head all: give the index of a head, or mean");
 }
 
-TEST(CollectMaps, ALaterWordIsNotSeen) {
+TEST(CollectMaps, LaterWordsGetNoAttention) {
   const SequenceRun run = testing::RunOf(testing::NumbersText("kv"));
   for (const SequenceMap& map : MapsOf(run, *run.Read("one . two"), {})) {
     EXPECT_EQ(map.values[0], 1);
@@ -69,7 +69,7 @@ TEST(CollectMaps, ALaterWordIsNotSeen) {
   }
 }
 
-TEST(CollectMaps, APairHasThreeParts) {
+TEST(CollectMaps, ATranslationHasThreeParts) {
   const SequenceRun run = testing::RunOf(testing::TranslationText(), "generated:numbers");
   const std::vector<SequenceMap> maps = MapsOf(run, *run.Sample(0), {.head = "mean"});
   ASSERT_EQ(maps.size(), 3);
@@ -86,7 +86,7 @@ TEST(CollectMaps, APairHasThreeParts) {
   EXPECT_EQ(maps[2].values.size(), source.size() * target.size());
 }
 
-TEST(SequenceFigureFile, HoldsEveryMapWithItsTokens) {
+TEST(SequenceFigureFile, HasEveryMapWithItsTokens) {
   SequenceFigure figure{.title = "numbers, KV", .note = "step 4"};
   for (int i = 0; i < 4; ++i) {
     figure.maps.push_back({.layer = i / 2, .head = i % 2, .queries = {"<bos>", "für"}, .keys = {"a", "b", "' '"}});

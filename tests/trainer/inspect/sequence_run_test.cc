@@ -23,7 +23,7 @@ std::string RefusalOf(const std::filesystem::path& folder, const std::string& da
   return std::string(SequenceRun::Open(folder, data).status().message());
 }
 
-TEST(SequenceRun, TakesTheWeightsThatTheRunReports) {
+TEST(SequenceRun, UsesTheWeightsOfTheReportedScore) {
   EXPECT_EQ(testing::RunOf(testing::DigitsText("kv")).weights(), "step 4");
   EXPECT_EQ(testing::RunOf("ema_decay: 0.5 " + testing::DigitsText("kv")).weights(), "average, step 4");
   const ScratchFolder folder;
@@ -35,7 +35,7 @@ TEST(SequenceRun, TakesTheWeightsThatTheRunReports) {
   EXPECT_TRUE(at::equal(best->Parameters()[0].tensor, run.model().Parameters()[0].tensor));
 }
 
-TEST(SequenceRun, RefusesWhatItCannotOpen) {
+TEST(SequenceRun, ErrorsDescribeRunsThatCannotBeOpened) {
   const ScratchFolder folder;
   EXPECT_THAT(RefusalOf(folder.path()), HasSubstr("has no state of a run; give the --work of `vitrine-train run`"));
   testing::TrainIn(folder, testing::TranslationText(), "generated:numbers");
@@ -53,7 +53,7 @@ TEST(SequenceRun, RefusesWhatItCannotOpen) {
   EXPECT_THAT(RefusalOf(folder.path(), "generated:numbers"), HasSubstr("no state in it can be read: train it again"));
 }
 
-TEST(SequenceRun, SaysThatItUsesThePreviousState) {
+TEST(SequenceRun, ReportsThatItUsesThePreviousState) {
   const ScratchFolder folder;
   testing::TrainIn(folder, testing::DigitsText("kv"));
   ASSERT_TRUE(std::filesystem::exists(PreviousStateFile(folder.path())));
@@ -63,7 +63,7 @@ TEST(SequenceRun, SaysThatItUsesThePreviousState) {
   EXPECT_THAT(run->remark(), HasSubstr("the file is truncated; the state before it is used"));
 }
 
-TEST(SequenceRun, ReadsWhatTheVocabularyHas) {
+TEST(SequenceRun, ReadsOnlyTokensOfTheVocabulary) {
   const auto refusal = [](const SequenceRun& run, const std::string& text) {
     return std::string(run.Read(text).status().message());
   };

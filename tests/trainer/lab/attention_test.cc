@@ -24,7 +24,7 @@ using testing::MakeHashedSequence;
 using testing::PositionalTensor;
 
 // The expected values at (2, 5) were recorded from the paper's library.
-TEST(PositionalTensor, IsTheLibrarys) {
+TEST(PositionalTensor, EqualsThatOfThePapersLibrary) {
   const float ten[] = {0.909297F, -0.416147F, 0.092699F, 0.995694F, 0.004309F,
                        0.999991F, -0.958924F, 0.283662F, 0.230002F, 0.973190F};
   const at::Tensor p = PositionalTensor(6, 10)[2][5];
@@ -44,7 +44,7 @@ TEST(PositionalTensor, IsTheLibrarys) {
   }
 }
 
-TEST(Sinusoids, AlternateOrComeInHalves) {
+TEST(Sinusoids, AreInterleavedOrInHalves) {
   const at::Tensor alternating = sequences::Sinusoids(8, 6, /*halves=*/false);
   const double w[] = {1, 1 / std::pow(10000.0, 1.0 / 3), 1 / std::pow(10000.0, 2.0 / 3)};
   for (int k = 0; k < 3; ++k) {
@@ -65,9 +65,9 @@ at::Tensor NaiveMapPosition(const at::Tensor& scores, const at::Tensor& weight, 
 
 class ReducedMapPosition : public ::testing::TestWithParam<int> {};
 
-// Compares the values and every gradient of the reduced map_pos with those of the published map_pos. All heads share
-// one map_pos (0 heads), or each head has its own.
-TEST_P(ReducedMapPosition, HasThePublishedFormsSoftmaxAndGradients) {
+// Compares the values and every gradient of the reduced map_pos with those of the published map_pos. With the parameter
+// 0, all heads share one map_pos; with 3, each head has its own.
+TEST_P(ReducedMapPosition, HasTheSoftmaxAndGradientsOfThePublishedForm) {
   constexpr int kBatch = 2, kHeads = 3, kLength = 9;
   for (const int channels : {3, 10, 20, 50}) {
     Initializer initializer(1, at::kCPU);
@@ -100,7 +100,7 @@ TEST_P(ReducedMapPosition, HasThePublishedFormsSoftmaxAndGradients) {
 
 INSTANTIATE_TEST_SUITE_P(SharedAndPerHead, ReducedMapPosition, ::testing::Values(0, 3));
 
-TEST(MapPosition, FusedTermsAreThoseOfTheLogits) {
+TEST(MapPosition, FusedTermsEqualTheLogits) {
   Initializer initializer(1, at::kCPU);
   const MapPosition map = sequences::MapPositionLayer(/*keys=*/12, 10, /*heads=*/0, initializer).map();
   const at::Tensor scores = Hashed({1, 1, 9, 9}, 2);
@@ -133,7 +133,7 @@ Matrices Watch(const SequenceModel& model, int layer, const SequenceBatch& batch
   return found == nullptr ? Matrices() : Matrices{TensorOf(found->scores), TensorOf(found->weights)};
 }
 
-TEST(KvAttention, ScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
+TEST(KvAttention, ScoresAreSymmetricAndWeightsInDetailedBalance) {
   for (const std::string row : {"task-kv-d64-l2", "anomaly-kv-d256-l2"}) {
     SCOPED_TRACE(row);
     const auto model = MakeHashedSequence(row);
@@ -141,7 +141,7 @@ TEST(KvAttention, ScoresAreSymmetricAndTheirSoftmaxInDetailedBalance) {
     EXPECT_EQ(seen.scores.size(0), 4) << "heads";
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
     EXPECT_GT(Difference(seen.weights, seen.weights.transpose(1, 2)), 1e-4) << "the softmax breaks the symmetry";
-    // The product of each weight and the sum of exp(scores) in its row.
+    // Each weight times the sum of exp(scores) of its row.
     const at::Tensor balanced = seen.weights * seen.scores.exp().sum(-1, /*keepdim=*/true);
     EXPECT_LT(Difference(balanced, balanced.transpose(1, 2)), 1e-5 * balanced.max().item<double>());
   }
@@ -153,7 +153,7 @@ TEST(KvAttention, QkvScoresAreNotSymmetric) {
   EXPECT_GT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-3);
 }
 
-TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
+TEST(KvAttention, KvPosTapsHaveTheSymmetricPartAndKeyOffsets) {
   for (const std::string row : {"task-kv-pos-d64-l2", "characters-kv-pos-d192-l6"}) {
     SCOPED_TRACE(row);
     v1::SequenceConfig config = testing::SequenceConfigOf(row);
@@ -161,8 +161,8 @@ TEST(KvAttention, KvPosHandsOutItsSymmetricPartAndAnOffsetPerKey) {
     const auto model = MakeHashedSequence(config);
     const Matrices seen = Watch(*model, 1, HashedBatch(config, 2, 10));
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
-    // The difference log(weight) - score is a term of the key minus a term of the query. Therefore differences along a
-    // row are the same in every row.
+    // log(weight) - score is a term of the key minus a term of the query. So its differences along a row are the same
+    // in every row.
     const at::Tensor offsets = seen.weights.log() - seen.scores;
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
     EXPECT_LT(Difference(differences, differences.narrow(1, 0, 1)), 1e-3);

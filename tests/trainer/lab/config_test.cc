@@ -33,7 +33,7 @@ TEST(SequenceConfig, EveryRowIsValid) {
   for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(ValidateSequence(row.config), absl::OkStatus()) << row.name;
 }
 
-TEST(SequenceConfig, RefusalsNameTheField) {
+TEST(SequenceConfig, ErrorsNameTheField) {
   const std::string task = "task-kv-d64-l2", pos = "task-kv-pos-d64-l2", numbers = "numbers-kv-d64-l4",
                     translation = "translation-kv-d64-l1";
   EXPECT_THAT(Refusal(With(task, "heads: 5")),
@@ -61,7 +61,7 @@ TEST(SequenceConfig, RefusalsNameTheField) {
   EXPECT_THAT(Refusal(With(translation, "outputs: 3")), HasSubstr("config.outputs is 3; with config.pair"));
 }
 
-TEST(SequenceConfig, WhatIsMissingOrUnknownIsNamedToo) {
+TEST(SequenceConfig, ErrorsNameMissingAndUnknownValues) {
   SequenceConfig config = With("task-kv-d64-l2", "");
   config.clear_outputs();
   EXPECT_THAT(Refusal(config), HasSubstr("config.outputs is 0"));

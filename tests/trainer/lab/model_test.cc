@@ -57,7 +57,7 @@ std::vector<SequenceRow> OnePerTaskAndAttention() {
   return rows;
 }
 
-TEST(SequenceModels, ComputeThePublishedFormulas) {
+TEST(SequenceModels, AgreeWithThePublishedFormulas) {
   ASSERT_EQ(OnePerTaskAndAttention().size(), 15u);
   for (const SequenceRow& row : OnePerTaskAndAttention()) {
     SCOPED_TRACE(row.name);
@@ -72,7 +72,7 @@ TEST(SequenceModels, ComputeThePublishedFormulas) {
 }
 
 // The published code uses keys as queries if source and target are equally long. Our code must not.
-TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
+TEST(SequenceModels, ASourceAsLongAsItsTargetUsesItsOwnQueries) {
   for (const std::string row : {"translation-kv-d64-l1", "translation-kv-pos-d64-l1"}) {
     const auto model = MakeHashedSequence(Small(SequenceConfigOf(row)));
     const SequenceBatch batch{HashedBatch(model->config(), 2, 7).source, HashedBatch(model->config(), 2, 8).target};
@@ -82,7 +82,7 @@ TEST(SequenceModels, ASourceAsLongAsItsTargetIsNothingSpecial) {
 }
 
 // Tests all combinations of norms, positions and heads.
-TEST(SequenceModels, EveryPlaceCombinesWithEveryOther) {
+TEST(SequenceModels, NormsPositionsAndHeadsCanBeCombined) {
   for (const auto norm : {SequenceConfig::POST, SequenceConfig::PRE, SequenceConfig::PRE_NORMALISED}) {
     for (const auto positions :
          {SequenceConfig::NONE, SequenceConfig::INTERLEAVED, SequenceConfig::HALVES, SequenceConfig::LEARNED}) {
@@ -103,7 +103,7 @@ TEST(SequenceModels, EveryPlaceCombinesWithEveryOther) {
   }
 }
 
-TEST(SequenceModels, PaddingBehindASequenceChangesNothing) {
+TEST(SequenceModels, PaddingDoesNotChangeLogits) {
   for (const std::string row : {"translation-qkv-d64-l1", "translation-kv-d64-l1", "translation-kv-pos-d64-l1"}) {
     SCOPED_TRACE(row);
     const auto model = MakeHashedSequence(Small(SequenceConfigOf(row)));
@@ -120,7 +120,7 @@ TEST(SequenceModels, PaddingBehindASequenceChangesNothing) {
   }
 }
 
-TEST(SetAnomaly, PermutingTheSetPermutesTheAnswerUnlessKeysHavePositions) {
+TEST(SetAnomaly, PermutedSetsGivePermutedLogitsWithoutPositions) {
   const at::Tensor order = at::tensor({4, 7, 0, 9, 2, 1, 8, 3, 6, 5});
   for (const auto& [row, equivariant] : {std::pair<std::string, bool>{"anomaly-qkv-d256-l2", true},
                                          {"anomaly-kv-d256-l2", true},
@@ -138,7 +138,7 @@ TEST(SetAnomaly, PermutingTheSetPermutesTheAnswerUnlessKeysHavePositions) {
   }
 }
 
-TEST(SequenceModels, EveryParameterReceivesAGradientThatLowersTheLoss) {
+TEST(SequenceModels, EveryParameterHasACorrectGradient) {
   for (const SequenceRow& row : OnePerTaskAndAttention()) {
     SCOPED_TRACE(row.name);
     const auto model = MakeHashedSequence(Small(row.config));
@@ -168,7 +168,7 @@ TEST(SequenceModels, EveryParameterReceivesAGradientThatLowersTheLoss) {
   }
 }
 
-TEST(SequenceModels, DropsOnlyWhereTheConfigSaysAndOnlyWhileTraining) {
+TEST(SequenceModels, DropoutActsOnlyAtConfiguredPlacesInTraining) {
   const SequenceConfig plain = [] {
     SequenceConfig config = Small(SequenceConfigOf("task-kv-d64-l2"));
     config.clear_dropping();
@@ -188,7 +188,7 @@ TEST(SequenceModels, DropsOnlyWhereTheConfigSaysAndOnlyWhileTraining) {
   }
 }
 
-TEST(SequenceModels, AttentionRateSetByItselfReplacesThatOfTheConfig) {
+TEST(SequenceModels, ASeparateAttentionRateReplacesTheConfigs) {
   SequenceConfig without = Small(SequenceConfigOf("task-kv-d64-l2"));
   without.clear_dropping();
   SequenceConfig with = without;
@@ -231,7 +231,7 @@ double Largest(const SequenceModel& model, const std::string& name) {
   return 0;
 }
 
-TEST(SequenceModels, StartAsThePapersCodeDoes) {
+TEST(SequenceModels, InitialWeightsFollowThePapersCode) {
   // Values are uniform within a bound, so the largest of many values is just below the bound.
   const auto near = [](double bound) { return ::testing::AllOf(::testing::Le(bound), ::testing::Gt(0.98 * bound)); };
   const double d = 64, xavier = std::sqrt(6 / (d + d)), fan_in = 1 / std::sqrt(d);
@@ -267,7 +267,7 @@ at::Tensor Ids(const std::vector<int64_t>& ids) {
   return at::tensor(ids, at::kLong).unsqueeze(0);
 }
 
-TEST(RunSequenceModel, RefusesWhatTheModelCannotTake) {
+TEST(RunSequenceModel, RefusesInputsThatTheModelDoesNotAccept) {
   const auto refusal = [](std::string_view row, const SequenceBatch& batch) {
     const auto model = *MakeSequenceModel(Small(SequenceConfigOf(row)));
     return RunSequenceModel(*model, batch).status().ToString();

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-TEST(CountedRuns, SequenceModels) {
+TEST(CountedRuns, MultiplyAddsOfSequenceModelsEqualTheWorkload) {
   for (const char* name : {"task-qkv-d32-l2", "anomaly-kv-d256-l2", "characters-qkv-d192-l6", "numbers-kv-d64-l4",
                            "translation-qkv-d64-l1"}) {
     const v1::SequenceConfig config = FindSequence(name)->config;
@@ -33,7 +33,7 @@ TEST(CountedRuns, SequenceModels) {
   }
 }
 
-TEST(CountedRuns, ParametersOfEverySequenceModel) {
+TEST(CountedRuns, ParametersOfSequenceModelsEqualTheWorkload) {
   for (const SequenceRow& row : SequenceZoo()) {
     EXPECT_EQ(Parameters(SequenceWorkloadOf(row.config, DefaultLength(row.config))), row.parameters) << row.name;
   }

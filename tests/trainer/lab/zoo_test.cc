@@ -24,7 +24,7 @@ int64_t Count(const SequenceConfig& config) {
   return model.ok() ? (*model)->CountParameters() : 0;
 }
 
-TEST(SequenceZoo, EveryRowHasExactlyItsParameters) {
+TEST(SequenceZoo, EveryRowHasItsStatedParameters) {
   for (const SequenceRow& row : SequenceZoo()) EXPECT_EQ(Count(row.config), row.parameters) << row.name;
   EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
 }
@@ -36,7 +36,7 @@ bool IsDecayed(const NamedTensor& parameter) {
   return parameter.tensor.dim() >= 2 && !parameter.name.ends_with("positions.table");
 }
 
-TEST(SequenceZoo, WeightDecayActsOnMatricesAndEmbeddingsButNotOnPositions) {
+TEST(SequenceZoo, WeightDecayExcludesPositions) {
   for (const SequenceRow& row : SequenceZoo()) {
     if (row.parameters > 2'000'000) continue;  // larger rows have the same kinds of layers
     const auto model = MakeSequenceModel(row.config);
@@ -56,7 +56,7 @@ int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, i
   return qkv - depth * d * d + (attention == KvConfig::KV_POS ? depth * h * 21 : 0);
 }
 
-TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
+TEST(SequenceZoo, CharacterModelsFollowThePapersFormula) {
   for (const int64_t d : {64, 192}) {
     for (const int64_t depth : {1, 2, 3, 6}) {
       for (const auto& [attention, name] : {std::pair<KvConfig::Attention, std::string>{KvConfig::QKV, "qkv"},
@@ -81,7 +81,7 @@ TEST(SequenceZoo, CharactersFollowTheFormulaOverThePapersGrid) {
   }
 }
 
-TEST(FindSequence, NamesTheTasksRows) {
+TEST(FindSequence, ErrorNamesTheRowsOfTheTask) {
   const absl::Status status = FindSequence("numbers-qkv").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(status.ToString(), HasSubstr("numbers-qkv-d64-l4"));

@@ -20,7 +20,7 @@ std::unique_ptr<Model> OfTheZoo(const char* name) {
   return *std::move(model);
 }
 
-TEST(CheckParallel, BatchNormTrainsInOneProcessOnly) {
+TEST(CheckParallel, BatchNormIsRefusedWithSeveralProcesses) {
   const auto xcit = OfTheZoo("xcit-n12-f-sne-16");
   EXPECT_TRUE(CheckParallel(*xcit, 1).ok());
   const absl::Status refused = CheckParallel(*xcit, 2);
@@ -30,7 +30,7 @@ TEST(CheckParallel, BatchNormTrainsInOneProcessOnly) {
   EXPECT_THAT(refused.message(), HasSubstr("2 processes"));
 }
 
-TEST(CheckParallel, OtherModelsTrainInAny) {
+TEST(CheckParallel, ModelsWithoutBatchNormAreAccepted) {
   EXPECT_TRUE(CheckParallel(*OfTheZoo("eit33-tiny-cifar10"), 8).ok());
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests sums and broadcasts between real processes, and the loss of a process.
+// Tests sums and broadcasts between real processes, and what happens if a process dies.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ TEST(Exchange, SumsAndBroadcastsTensorsOfEveryKind) {
   ExpectDone(three);
 }
 
-TEST(Exchange, AllRanksHoldTheSameBitsEveryTime) {
+TEST(Exchange, AllRanksGetTheSameBits) {
   std::vector<std::string> hashes;
   for (int repeat = 0; repeat < 2; ++repeat) {
     Ranks ranks = StartAll(3, {"fractions", "60", "60"});
@@ -79,27 +79,27 @@ void ExpectNamed(int count, int victim, int signal) {
   EXPECT_LT(absl::Now() - start, absl::Seconds(60));
 }
 
-TEST(Loss, OfTheRankThatHostsTheStoreEndsTheOtherAndNamesIt) {
+TEST(RankLoss, LossOfTheStoreHostEndsTheOtherRank) {
   ExpectNamed(2, 0, SIGKILL);
 }
-TEST(Loss, OfOneOfThreeEndsBothOthersAndNamesItAlone) {
+TEST(RankLoss, LossOfOneOfThreeRanksEndsTheOthers) {
   ExpectNamed(3, 1, SIGKILL);
 }
-TEST(Loss, AStuckWorkerIsNamedAfterTheTimeout) {
+TEST(RankLoss, AStuckWorkerIsNamedAfterTheTimeout) {
   ExpectNamed(2, 1, SIGSTOP);
 }
-TEST(Loss, AStuckHostOfTheStoreIsNamedAfterTheTimeout) {
+TEST(RankLoss, AStuckHostOfTheStoreIsNamedAfterTheTimeout) {
   ExpectNamed(2, 0, SIGSTOP);
 }
 
-TEST(Connect, NamesTheRanksThatDoNotArrive) {
+TEST(Connect, ErrorNamesTheMissingRanks) {
   auto first = Start({"numbers", "1.5", "5"}, RankOf(0, 4, FreePort()));
   EXPECT_EQ(first->Wait(), 1);
   EXPECT_THAT(first->output(),
               AllOf(HasSubstr("UNAVAILABLE: of 4 ranks, these did not arrive"), HasSubstr(": 1, 2, 3")));
 }
 
-TEST(Connect, NobodyListensAtTheAddress) {
+TEST(Connect, ErrorNamesAnAddressWithoutAListener) {
   const int port = FreePort();
   auto second = Start({"numbers", "1.5", "5"}, RankOf(1, 2, port));
   EXPECT_EQ(second->Wait(), 1);
@@ -107,7 +107,7 @@ TEST(Connect, NobodyListensAtTheAddress) {
                                       HasSubstr(absl::StrCat("127.0.0.1:", port))));
 }
 
-// A port on which a foreign program listens.
+// Listens on a port like a foreign program, which is not a rank.
 class Stranger {
  public:
   Stranger() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
@@ -127,7 +127,7 @@ class Stranger {
   const int socket_;
 };
 
-TEST(Connect, AStrangerWhoNeverAnswersAndAPortThatIsTaken) {
+TEST(Connect, ErrorNamesAPortUsedByAnotherProgram) {
   const Stranger stranger;
   auto host = Start({"numbers", "1", "5"}, RankOf(0, 2, stranger.port));
   auto client = Start({"numbers", "1", "5"}, RankOf(1, 2, stranger.port));
@@ -138,7 +138,7 @@ TEST(Connect, AStrangerWhoNeverAnswersAndAPortThatIsTaken) {
   EXPECT_THAT(client->output(), AllOf(HasSubstr("UNAVAILABLE: "), HasSubstr(absl::StrCat(stranger.port))));
 }
 
-TEST(Connect, TwoProcessesWithOneRank) {
+TEST(Connect, TwoProcessesWithOneRankAreRefused) {
   const int port = FreePort();
   auto host = Start({"numbers", "12", "5"}, RankOf(0, 3, port));
   auto one = Start({"numbers", "12", "5"}, RankOf(1, 3, port));
@@ -150,7 +150,7 @@ TEST(Connect, TwoProcessesWithOneRank) {
   EXPECT_THAT(both, HasSubstr("ALREADY_EXISTS: another process has arrived as rank 1 of 3"));
 }
 
-TEST(Connect, RanksThatDiffer) {
+TEST(Connect, RanksWithDifferentSettingsAreRefused) {
   const int port = FreePort();
   auto host = Start({"numbers", "12", "5", "kv-mnist\nseed: 1\nbatch: 8"}, RankOf(0, 2, port));
   auto other = Start({"numbers", "12", "5", "kv-mnist\nseed: 2\nbatch: 8"}, RankOf(1, 2, port));
@@ -168,7 +168,7 @@ TEST(Connect, RanksThatDiffer) {
   EXPECT_EQ(three->Wait(), 1);
 }
 
-TEST(Connect, ARankAloneNeedsNobody) {
+TEST(Connect, ASingleRankNeedsNoOtherProcess) {
   auto alone = Start({"numbers", "1", "1"}, {{"RANK", "0"}, {"WORLD_SIZE", "1"}});
   EXPECT_EQ(alone->Wait(), 0) << alone->output();
   auto half = Start({"numbers", "1", "1"}, {{"RANK", "0"}, {"WORLD_SIZE", "2"}});
@@ -176,7 +176,7 @@ TEST(Connect, ARankAloneNeedsNobody) {
   EXPECT_THAT(half->output(), HasSubstr("INVALID_ARGUMENT: the environment sets RANK, WORLD_SIZE but not MASTER_ADDR"));
 }
 
-TEST(Connect, TheAgentHostsTheStore) {
+TEST(Connect, TheAgentCanHostTheStore) {
   c10d::TCPStoreOptions options;
   options.port = 0;
   options.isServer = true;
@@ -195,7 +195,7 @@ TEST(Connect, TheAgentHostsTheStore) {
   }
 }
 
-TEST(Connect, TorchrunStartsTheRanks) {
+TEST(Connect, TorchrunCanStartTheRanks) {
   const std::string environment = TestEnvironment();
   if (environment.empty()) GTEST_SKIP() << "there is no torchrun: pip reaches no package index";
   Process agent({environment + "/bin/python", VITRINE_SOURCE "/tests/trainer/scale_out/torchrun.py", "--no-python",

@@ -29,7 +29,7 @@ Variables Torchrun() {
           {"TORCHELASTIC_RESTART_COUNT", "2"}};
 }
 
-TEST(Rendezvous, ReadsWhatTorchrunSets) {
+TEST(Rendezvous, ReadsTheVariablesOfTorchrun) {
   const auto read = Read(Torchrun());
   ASSERT_TRUE(read.ok()) << read.status();
   ASSERT_TRUE(read->has_value());
@@ -42,7 +42,7 @@ TEST(Rendezvous, ReadsWhatTorchrunSets) {
   EXPECT_EQ((*read)->restarts, 2);
 }
 
-TEST(Rendezvous, ReadsWhatPyTorchJobSets) {
+TEST(Rendezvous, ReadsTheVariablesOfPyTorchJob) {
   const auto read =
       Read({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "job-master-0"}, {"MASTER_PORT", "65535"}});
   ASSERT_TRUE(read.ok()) << read.status();
@@ -51,7 +51,7 @@ TEST(Rendezvous, ReadsWhatPyTorchJobSets) {
   EXPECT_FALSE((*read)->agent_hosts_store);
 }
 
-TEST(Rendezvous, AnIndexedJobsIndexIsTheRankWhereTheWorldsSizeIsSet) {
+TEST(Rendezvous, JobIndexIsTheRankIfTheWorldSizeIsSet) {
   Variables job = {{"JOB_COMPLETION_INDEX", "1"}};
   auto read = Read(job);
   ASSERT_TRUE(read.ok()) << read.status();
@@ -64,7 +64,7 @@ TEST(Rendezvous, AnIndexedJobsIndexIsTheRankWhereTheWorldsSizeIsSet) {
   EXPECT_EQ((*Read(job))->rank, 0) << "RANK comes first";
 }
 
-TEST(Rendezvous, NothingSetIsAProcessOnItsOwn) {
+TEST(Rendezvous, WithoutVariablesTheProcessIsAlone) {
   const auto read = Read({{"PATH", "/bin"}, {"OMP_NUM_THREADS", "1"}});
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_FALSE(read->has_value());
@@ -76,7 +76,7 @@ TEST(Rendezvous, OneProcessNeedsNoAddress) {
   EXPECT_EQ((*read)->world_size, 1);
 }
 
-TEST(Rendezvous, HalfSetIsRefusedAndNamesWhatIsMissing) {
+TEST(Rendezvous, ErrorNamesMissingVariables) {
   for (const char* name : {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}) {
     Variables most = Torchrun();
     most.erase(name);
@@ -89,7 +89,7 @@ TEST(Rendezvous, HalfSetIsRefusedAndNamesWhatIsMissing) {
   }
 }
 
-TEST(Rendezvous, NonsenseIsRefusedAndNamed) {
+TEST(Rendezvous, ErrorNamesInvalidVariables) {
   const std::pair<const char*, const char*> bad[] = {{"RANK", ""},
                                                      {"RANK", "-1"},
                                                      {"RANK", "4"},
@@ -114,7 +114,7 @@ TEST(Rendezvous, NonsenseIsRefusedAndNamed) {
   }
 }
 
-TEST(Rendezvous, TheAgentHostsTheStoreOnlyWherePyTorchReadsItSo) {
+TEST(Rendezvous, OnlyTheValueTrueLetsTheAgentHostTheStore) {
   for (const char* other : {"False", "true", "1", ""}) {
     Variables variables = Torchrun();
     variables["TORCHELASTIC_USE_AGENT_STORE"] = other;

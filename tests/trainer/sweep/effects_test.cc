@@ -59,7 +59,7 @@ TEST(Effects, ArePairedOverSettingsAndSeeds) {
   EXPECT_EQ(length.finding, Finding::kBelow);
 }
 
-TEST(Effects, UseThePairsThatThereAre) {
+TEST(Effects, UseOnlyCompletePairs) {
   std::vector<PointSummary> points = AttentionPoints();
   points[0].seeds.erase(points[0].seeds.begin());
   points[3].seeds.clear();
@@ -71,13 +71,13 @@ TEST(Effects, UseThePairsThatThereAre) {
   EXPECT_TRUE(EffectsOf(SweepGrid(), {}).empty());
 }
 
-TEST(Effects, AxesOfOneValueHaveNone) {
+TEST(Effects, OmitAxesWithOneValue) {
   SweepGrid grid = AttentionGrid();
   for (SweepPoint& point : grid.points) point.labels = {point.labels[0] + point.labels[1], "same"};
   EXPECT_EQ(EffectsOf(grid, AttentionPoints()).size(), 4u) << "those of the other axis";
 }
 
-TEST(Effects, StandBelowTheTableOfPoints) {
+TEST(Effects, AreListedBelowTheTableOfPoints) {
   SweepGrid grid = AttentionGrid();
   const std::string text = SweepTable(grid, AttentionPoints(), SweepFormat::kTable);
   EXPECT_THAT(
@@ -91,7 +91,7 @@ TEST(Effects, StandBelowTheTableOfPoints) {
   EXPECT_EQ(EffectsTable(grid, EffectsOf(grid, AttentionPoints())).AsJson()[1]["shown"], "worse");
 }
 
-TEST(Effects, WithAMarginMayBeEquivalent) {
+TEST(Effects, CanBeEquivalentWithAMargin) {
   SweepGrid grid = AttentionGrid();
   grid.margin = 0.02;
   const auto json = EffectsTable(grid, EffectsOf(grid, AttentionPoints())).AsJson();
@@ -100,7 +100,7 @@ TEST(Effects, WithAMarginMayBeEquivalent) {
   EXPECT_THAT(SweepTable(grid, AttentionPoints(), SweepFormat::kTable), HasSubstr("is within 2 percentage points"));
 }
 
-TEST(Effects, OfFewPairsShowTheirSignsAndHowManyWouldDo) {
+TEST(Effects, ShowSignsAndNeededPairsForFewPairs) {
   SweepGrid grid = AttentionGrid();
   grid.axes = {"attention"};
   std::vector<PointSummary> points = AttentionPoints();

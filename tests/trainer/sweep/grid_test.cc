@@ -31,7 +31,7 @@ std::string RefusalOf(const std::string& text) {
   return std::string(grid.status().message());
 }
 
-TEST(Grid, EveryCombinationWithEverySeedTheLastAxisFastest) {
+TEST(Grid, HasEveryCombinationWithEverySeed) {
   const auto grid = ExpandSweep(SweepOf(R"pb(
     name: "two"
     set: "batch=10"
@@ -64,7 +64,7 @@ TEST(Grid, EveryCombinationWithEverySeedTheLastAxisFastest) {
   EXPECT_EQ(cell.recipe.seed(), 6u);
 }
 
-TEST(Grid, WithoutSeedsThreeCountUpFromTheRecipes) {
+TEST(Grid, UsesThreeSeedsFromTheRecipesByDefault) {
   const auto grid = ExpandSweep(SweepOf(R"pb(set: "seed=40")pb"));
   ASSERT_TRUE(grid.ok()) << grid.status();
   EXPECT_THAT(grid->seeds, ElementsAre(40, 41, 42));
@@ -72,7 +72,7 @@ TEST(Grid, WithoutSeedsThreeCountUpFromTheRecipes) {
   EXPECT_EQ(grid->cells[2].name, "seed=42");
 }
 
-TEST(Grid, NamesStayWhenTheGridGrows) {
+TEST(Grid, NamesOfRunsDoNotChangeInALargerGrid) {
   const auto small = ExpandSweep(SweepOf(R"pb(axes { path: "dropout" values: "0.1" }
                                               seeds: 1)pb"));
   const auto large = ExpandSweep(SweepOf(R"pb(axes { path: "dropout" values: "0" values: "0.1" }
@@ -82,7 +82,7 @@ TEST(Grid, NamesStayWhenTheGridGrows) {
   EXPECT_EQ(small->cells[0].name, large->cells[3].name);
 }
 
-TEST(Grid, LabelsMakeFoldersWhateverTheyHold) {
+TEST(Grid, AnyLabelGivesAValidFolderName) {
   const auto grid = ExpandSweep(SweepOf(R"pb(
     axes { path: "dropout" values: "0.1" values: "0.2" labels: "a/../b" labels: "a/..\\b" }
     seeds: 1
@@ -96,7 +96,7 @@ TEST(Grid, LabelsMakeFoldersWhateverTheyHold) {
   EXPECT_EQ(names.size(), 2u) << "the names differ though their characters were replaced alike";
 }
 
-TEST(Grid, RefusesBeforeAnythingRuns) {
+TEST(Grid, RefusesInvalidSweeps) {
   EXPECT_THAT(RefusalOf(R"pb(axes { path: "optimizer.speed" values: "1" })pb"),
               AllOf(HasSubstr("axis \"speed\""), HasSubstr("no field \"speed\""), HasSubstr("weight_decay")));
   EXPECT_THAT(RefusalOf(R"pb(axes { path: "dropout" values: "much" })pb"), HasSubstr("axis \"dropout\""));
@@ -144,7 +144,7 @@ TEST(Grid, RefusesBeforeAnythingRuns) {
   EXPECT_THAT(std::string(ExpandSweep(v1::Sweep()).status().message()), HasSubstr("recipe: is missing"));
 }
 
-TEST(ReadSweep, FindsTheRecipeBesideTheGridAndQuotesThePlaceOfAFault) {
+TEST(ReadSweep, FindsTheRecipeBesideTheGridAndLocatesErrors) {
   const ScratchFolder folder;
   std::ofstream(folder.path() / "small.textproto") << PrintRecipe(SmallRecipe());
   std::ofstream(folder.path() / "grid.textproto") << "\xEF\xBB\xBFrecipe: \"small.textproto\" seeds: 1";

@@ -35,7 +35,7 @@ class JobsTest : public ::testing::Test {
   ScratchFolder folder_;
 };
 
-TEST_F(JobsTest, EachEndsForItselfAndIsTold) {
+TEST_F(JobsTest, TheEndOfEachJobIsReported) {
   std::map<size_t, std::string> ends;
   size_t running = 0, most = 0;
   JobOptions options;
@@ -63,7 +63,7 @@ TEST_F(JobsTest, EachEndsForItselfAndIsTold) {
                                      HasSubstr("/no/such/program: the program cannot be started: No such file")));
 }
 
-TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
+TEST_F(JobsTest, ASignalIsForwardedOnceAndNoJobStartsAfterIt) {
   int asked = 0, started = 0;
   JobOptions options;
   options.started = [&](size_t) { ++started; };
@@ -80,7 +80,7 @@ TEST_F(JobsTest, ASignalIsPassedOnOnceAndNothingElseStarts) {
   EXPECT_EQ(ReadFile(Log()), "ready\ntold\n");
 }
 
-TEST_F(JobsTest, AnErrorOfTheListenerEndsTheOthers) {
+TEST_F(JobsTest, AnErrorOfTheListenerEndsTheOtherJobs) {
   JobOptions options;
   options.at_once = 2;
   options.ended = [&](const JobEnd& end) {

@@ -94,7 +94,7 @@ std::string ScoresOf(const std::string& json) {
   return text;
 }
 
-TEST_F(SweepProgram, KilledAndContinuedItEndsInTheSameTable) {
+TEST_F(SweepProgram, AKilledSweepContinuesToTheSameTable) {
   const Outcome whole = Run(Command("whole") + " --format json");
   ASSERT_EQ(whole.exit_code, 0) << whole.error;
   const auto rows = nlohmann::json::parse(whole.out);
@@ -144,7 +144,7 @@ TEST_F(SweepProgram, TheBestSettingIsPublishedWithoutAnotherTraining) {
   EXPECT_EQ(folder_.Read("work/cells/" + best + "/result.json"), result);
 }
 
-TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
+TEST_F(SweepProgram, AnUnpublishableBestIsRefusedBeforeTheFirstRun) {
   std::ofstream(folder_.path() / "file") << "no folder";
   const std::string where = " --publish-best " + (folder_.path() / "file").string();
   EXPECT_EQ(Run(Command("work") + where).exit_code, 1);
@@ -155,7 +155,7 @@ TEST_F(SweepProgram, WhatCannotBePublishedIsRefusedBeforeTheFirstRun) {
   EXPECT_FALSE(std::filesystem::exists(folder_.path() / "work"));
 }
 
-TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
+TEST_F(SweepProgram, ResultsOfOtherDataAreRefused) {
   WriteGrid("seeds: 1 epochs: 1");
   const auto with_data = [this](const std::string& folder) { return Run(Command("work", folder)); };
   ASSERT_EQ(with_data("data").exit_code, 0) << folder_.Read("error");
@@ -170,7 +170,7 @@ TEST_F(SweepProgram, ResultsOfOtherDataAreNotItsOwn) {
   EXPECT_THAT(other.error, HasSubstr("has a run of this name with other data ("));
 }
 
-TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersGiveTheTable) {
+TEST_F(SweepProgram, AFailedRunIsNamedAndTheOthersAreTabulated) {
   WriteGrid(R"pb(axes { path: "optimizer.lr" values: "1e-3" values: "2e-3" }
                  seeds: 1
                  epochs: 1)pb");

@@ -63,7 +63,7 @@ size_t CountOf(const std::string& text, const std::string& part) {
   return count;
 }
 
-TEST(Summary, MeanAndDeviationOfTheSample) {
+TEST(SweepSummary, HasMeanAndDeviationOfEachPoint) {
   const auto points = Summarise(Grid(), Results(Grid()));
   ASSERT_TRUE(points.ok()) << points.status();
   ASSERT_EQ(points->size(), 4u);
@@ -80,7 +80,7 @@ size_t Bests(const std::vector<PointSummary>& points) {
   return std::ranges::count_if(points, [](const PointSummary& point) { return point.best; });
 }
 
-TEST(Summary, TheBestIsFoundByPairsOfOneSeed) {
+TEST(SweepSummary, TheBestIsFoundByPairedSeeds) {
   // Scores of the seeds differ by 0.02, but the differences between two points vary by less than 0.002 over the seeds.
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01, 0.0003))), 1u);
   EXPECT_EQ(Bests(*Summarise(Grid(), Results(Grid(), 0.01, 0.01))), 0u);
@@ -92,7 +92,7 @@ TEST(Summary, TheBestIsFoundByPairsOfOneSeed) {
   EXPECT_EQ(Bests(*Summarise(two, Results(two, 0.1, 0.0005))), 0u) << "two runs show no spread";
 }
 
-TEST(Summary, TheBestIsTheLowestWhereTheGridSaysSoAndNeverAnIncompleteOne) {
+TEST(SweepSummary, TheBestIsCompleteAndCanBeTheLowest) {
   SweepGrid grid = Grid();
   grid.lower_is_better = true;
   EXPECT_TRUE(Summarise(grid, Results(grid, 0.1, 0.0005))->at(0).best);
@@ -107,14 +107,14 @@ TEST(Summary, TheBestIsTheLowestWhereTheGridSaysSoAndNeverAnIncompleteOne) {
   EXPECT_TRUE(points->at(2).best);
 }
 
-TEST(Summary, ThereIsNoBestWithoutAnother) {
+TEST(SweepSummary, ASinglePointIsNotTheBest) {
   SweepGrid grid = Grid();
   grid.points.resize(1);
   std::erase_if(grid.cells, [](const SweepCell& cell) { return cell.point > 0; });
   EXPECT_EQ(Bests(*Summarise(grid, Results(grid))), 0u);
 }
 
-TEST(Summary, AMetricThatIsNotThereNamesThoseThatAre) {
+TEST(SweepSummary, TheErrorForAMissingMetricListsTheExisting) {
   SweepGrid grid = Grid();
   grid.metric = "test/top5";
   const auto points = Summarise(grid, Results(grid));
@@ -122,7 +122,7 @@ TEST(Summary, AMetricThatIsNotThereNamesThoseThatAre) {
   EXPECT_THAT(std::string(points.status().message()), HasSubstr("the runs have test/loss, test/top1"));
 }
 
-TEST(Result, IsReadAsRunsWriteIt) {
+TEST(SweepResult, IsReadFromTheFileOfARun) {
   const ScratchFolder folder;
   EXPECT_FALSE(ReadResult(folder.path())->has_value());
   const auto write = [&](const std::string& text) { std::ofstream(folder.path() / "result.json") << text; };
@@ -142,7 +142,7 @@ TEST(Result, IsReadAsRunsWriteIt) {
   }
 }
 
-TEST(Table, SaysTheSameInEveryForm) {
+TEST(SweepTable, HasTheSameValuesInEveryFormat) {
   const SweepGrid grid = Grid();
   auto points = *Summarise(grid, Results(grid));
   points[3].best = true;
@@ -161,7 +161,7 @@ TEST(Table, SaysTheSameInEveryForm) {
   EXPECT_THAT(markdown, HasSubstr("| 1e-2 | 16 | 3 | 83.00 (2.00) * |"));
 }
 
-TEST(Table, IncompletePointsSaySo) {
+TEST(SweepTable, MarksIncompletePoints) {
   const SweepGrid grid = Grid();
   auto results = Results(grid);
   for (int i = 0; i < 4; ++i) results[i].reset();
@@ -173,7 +173,7 @@ TEST(Table, IncompletePointsSaySo) {
   EXPECT_EQ(json[1]["missing"], 1);
 }
 
-TEST(Plot, HasADotPerRunAndAMeanPerPoint) {
+TEST(SweepPlot, HasADotPerRunAndAMeanPerPoint) {
   const SweepGrid grid = Grid();
   const auto svg = SweepPlot(grid, *Summarise(grid, Results(grid, 0.1, 0.0005)));
   ASSERT_TRUE(svg.ok()) << svg.status();
@@ -184,7 +184,7 @@ TEST(Plot, HasADotPerRunAndAMeanPerPoint) {
       *svg, AllOf(HasSubstr("rates &amp; widths"), HasSubstr("1e-2, 16: mean 109.98"), HasSubstr("3 runs, the best")));
 }
 
-TEST(Plot, TakesOneRunAloneAndNoneAtAll) {
+TEST(SweepPlot, AcceptsOneRunAndNone) {
   SweepGrid grid;
   grid.name = "one";
   grid.metric = "test/loss";
@@ -199,7 +199,7 @@ TEST(Plot, TakesOneRunAloneAndNoneAtAll) {
   EXPECT_THAT(*one, Not(HasSubstr("nan")));
 }
 
-TEST(Plot, RefusesWhatIsNotFinite) {
+TEST(SweepPlot, RefusesValuesThatAreNotFinite) {
   DotsFigure figure{.title = "t",
                     .note = "",
                     .x_name = "",
@@ -215,7 +215,7 @@ TEST(Plot, RefusesWhatIsNotFinite) {
   EXPECT_TRUE(absl::IsInvalidArgument(DrawGroupedDots(DotsFigure()).status()));
 }
 
-TEST(Report, HoldsEveryScoreOfEveryRun) {
+TEST(SweepReport, HasEveryScoreOfEveryRun) {
   const ScratchFolder folder;
   const SweepGrid grid = Grid();
   SweepOutcome outcome;

@@ -91,7 +91,7 @@ TEST_F(SweepTest, RunsEveryCellOnce) {
   EXPECT_EQ(folder_.Read("ran"), "1\n2\n3\n4\n");
 }
 
-TEST_F(SweepTest, ShardsHaveEachRunOnceAndTheirFoldersTogetherAreTheWhole) {
+TEST_F(SweepTest, ShardsDivideTheRunsAndTheirFoldersCanBeJoined) {
   const std::filesystem::path whole = options_.work;
   for (const int64_t number : {2, 1}) {
     options_.shard = {number, 2};
@@ -132,7 +132,7 @@ TEST_F(SweepTest, AFailedRunIsNamedWithItsReasonAndTheOthersFinish) {
   EXPECT_EQ(folder_.Read("ran"), "1\n2\n3\n");
 }
 
-TEST_F(SweepTest, AMissingScoreEndsItAfterTheFirstRun) {
+TEST_F(SweepTest, AMissingScoreEndsTheSweepAfterTheFirstRun) {
   grid_.metric = "test/top5";
   const auto outcome = RunSweepGrid(grid_, options_);
   EXPECT_TRUE(absl::IsInvalidArgument(outcome.status())) << outcome.status();
@@ -142,7 +142,7 @@ TEST_F(SweepTest, AMissingScoreEndsItAfterTheFirstRun) {
   EXPECT_EQ(RunSweepGrid(grid_, options_)->kept, 1u);
 }
 
-TEST_F(SweepTest, AFolderOfAnotherExperimentIsNotTaken) {
+TEST_F(SweepTest, AFolderOfAnotherExperimentIsRefused) {
   ASSERT_TRUE(RunSweepGrid(grid_, options_).ok());
   SweepGrid other = grid_;
   other.cells[2].recipe.set_batch(77);
@@ -154,7 +154,7 @@ TEST_F(SweepTest, AFolderOfAnotherExperimentIsNotTaken) {
   EXPECT_TRUE(RunSweepGrid(other, options_).ok());
 }
 
-TEST_F(SweepTest, ACellOfOtherDataFlagsProgramOrThreadsIsNotTaken) {
+TEST_F(SweepTest, ARunWithOtherDataFlagsProgramOrThreadsIsRefused) {
   ASSERT_TRUE(RunSweepGrid(grid_, options_).ok());
   const auto refusal = [this](const SweepOptions& options) {
     const absl::Status status = RunSweepGrid(grid_, options).status();
@@ -178,14 +178,14 @@ TEST_F(SweepTest, ACellOfOtherDataFlagsProgramOrThreadsIsNotTaken) {
   EXPECT_EQ(RunSweepGrid(grid_, other)->kept, 4u) << "the same data may have moved";
 }
 
-TEST_F(SweepTest, ACellOfAnEarlierFormIsNotTaken) {
+TEST_F(SweepTest, ARunInAnEarlierFormatIsRefused) {
   ASSERT_TRUE(RunSweepGrid(grid_, options_).ok());
   std::ofstream(options_.work / "cells/seed=1/experiment.textproto") << PrintRecipe(grid_.cells[0].recipe);
   EXPECT_THAT(std::string(RunSweepGrid(grid_, options_).status().message()),
               AllOf(HasSubstr("unknown data"), HasSubstr("unknown program")));
 }
 
-TEST_F(SweepTest, AProgramThatIsReplacedMeanwhileEndsIt) {
+TEST_F(SweepTest, AReplacedProgramEndsTheSweep) {
   Do(2, R"(echo '{"finished":true,"program":"theirs","scores":{"test/top1":0.5}}' >"$work/result.json"; exit 0)");
   const absl::Status status = RunSweepGrid(grid_, options_).status();
   EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
@@ -193,7 +193,7 @@ TEST_F(SweepTest, AProgramThatIsReplacedMeanwhileEndsIt) {
   EXPECT_EQ(folder_.Read("ran"), "1\n2\n");
 }
 
-TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
+TEST_F(SweepTest, AStoppedSweepForwardsTheSignalAndCanContinue) {
   Do(2, "trap 'echo stopping; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   bool told = false;
   options_.stop = [&] {
@@ -213,7 +213,7 @@ TEST_F(SweepTest, StoppedItPassesTheSignalAndIsContinued) {
   EXPECT_THAT(Scores(*RunSweepGrid(grid_, options_)), ElementsAre(0.1, 0.2, 0.3, 0.4));
 }
 
-TEST_F(SweepTest, KilledItsRunsEndAndTheNextSweepWaitsForThem) {
+TEST_F(SweepTest, RunsOfAKilledSweepEndBeforeTheNextSweep) {
   // Like a real run, run 2 needs time to write its state. It prints a line just before it exits.
   Do(2, "trap 'sleep 0.3; echo state written; exit 0' TERM; echo ready; while :; do sleep 0.01; done\n");
   const pid_t sweep = fork();

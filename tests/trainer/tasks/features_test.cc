@@ -39,7 +39,7 @@ std::string RefusalOf(const std::map<std::string, at::Tensor>& tensors) {
   return std::string(set.status().message());
 }
 
-TEST(FeaturesTest, ReadsWhatItWrote) {
+TEST(FeaturesTest, ReadsBackWrittenFeatures) {
   const ScratchFolder folder;
   const FeatureSet set = SmallSet(6);
   ASSERT_TRUE(WriteFeatures(set, folder.path() / "train.safetensors").ok());
@@ -59,7 +59,7 @@ TEST(FeaturesTest, ReadsHalfPrecision) {
   EXPECT_TRUE(at::equal(ReadFeatures(file)->features, at::full({2, 2}, 0.5, at::kFloat)));
 }
 
-TEST(FeaturesTest, NamesWhatIsWrong) {
+TEST(FeaturesTest, ErrorsNameTheFault) {
   const at::Tensor features = at::zeros({2, 3}, at::kFloat), labels = at::arange(2, at::kLong);
   EXPECT_THAT(RefusalOf({{"features", features}}), HasSubstr("no tensor \"labels\""));
   EXPECT_THAT(RefusalOf({{"features", features.flatten()}, {"labels", labels}}), HasSubstr("[vectors, values]"));
@@ -87,7 +87,7 @@ TEST(FeaturesTest, AFolderHasTwoFilesOfOneWidth) {
   EXPECT_EQ(ReadFeatureSplits(folder.path())->test.labels.size(), 4u);
 }
 
-TEST(FeaturesTest, ASingleFileGivesATenthOfEachClassToTheTest) {
+TEST(FeaturesTest, ASingleFileUsesATenthOfEachClassForTheTest) {
   const ScratchFolder folder;
   ASSERT_TRUE(WriteFeatures(SmallSet(40), folder.path() / "all").ok());
   const auto splits = *ReadFeatureSplits(folder.path() / "all");
@@ -107,7 +107,7 @@ TEST(FeaturesTest, SharesOfAClassDependOnTheSeed) {
   EXPECT_FALSE(at::equal(SplitByClass(set, 0.25, 2).second.features, taken.features));
 }
 
-TEST(FeaturesTest, GeneratedClustersStandApart) {
+TEST(FeaturesTest, GeneratedClustersAreSeparable) {
   const FeatureSplits splits = GeneratedClusters(64);
   EXPECT_EQ(splits.train.features.size(0), 2000);
   EXPECT_EQ(splits.test.features.size(0), 400);

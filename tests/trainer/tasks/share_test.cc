@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-TEST(ShareTest, TakesEveryCountthSampleOfEverything) {
+TEST(ShareTest, SelectsEveryNthSampleOfEveryTensor) {
   TrainingBatch batch;
   batch.samples = 5;
   for (int i = 0; i < 5; ++i) batch.images.push_back(at::full({1, 2, 2}, i, at::kFloat));
@@ -28,7 +28,7 @@ TEST(ShareTest, TakesEveryCountthSampleOfEverything) {
   EXPECT_FALSE(odd.sequences.source.defined());
 }
 
-TEST(ShareTest, OfSequencesTakesSourceAndTargetAlike) {
+TEST(ShareTest, SelectsTheSameSamplesOfSourceAndTarget) {
   TrainingBatch batch;
   batch.samples = 4;
   batch.sequences.source = at::arange(12, at::kLong).reshape({4, 3});

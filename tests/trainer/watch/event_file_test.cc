@@ -33,7 +33,7 @@ uint32_t Number32(const std::string& bytes, size_t at) {
 }
 
 // Expects the known answers of RFC 3720, B.4, and the check value of the CRC catalogue.
-TEST(Crc32c, GivesTheStandardsAnswers) {
+TEST(Crc32c, MatchesThePublishedValues) {
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
@@ -43,7 +43,7 @@ TEST(Crc32c, GivesTheStandardsAnswers) {
   EXPECT_EQ(Crc32c(""), 0u);
 }
 
-TEST(EventRecord, IsLengthCrcDataCrc) {
+TEST(EventRecord, HasLengthAndDataWithChecksums) {
   const std::string record = EventRecord("123456789");
   ASSERT_EQ(record.size(), 8u + 4 + 9 + 4);
   EXPECT_EQ(record.substr(0, 8), std::string("\x09\0\0\0\0\0\0\0", 8));
@@ -80,7 +80,7 @@ std::unique_ptr<EventFile> OpenFile(const std::filesystem::path& folder) {
   return std::move(file).value();
 }
 
-TEST(EventFile, HoldsVersionRecipeStepsAndScoresWhileTheRunGoesOn) {
+TEST(EventFile, HasVersionRecipeStepsAndScoresDuringTheRun) {
   const ScratchFolder folder;
   const auto file = OpenFile(folder.path() / "events");
   Feed(0, 8, *file);
@@ -104,7 +104,7 @@ TEST(EventFile, HoldsVersionRecipeStepsAndScoresWhileTheRunGoesOn) {
             (std::map<std::string, float>{{"validation/top1", 6.0f / 17}, {"validation/loss", 2.0f / 6}}));
 }
 
-TEST(EventFile, AResumedRunVoidsWhatFollowsItsState) {
+TEST(EventFile, AResumedRunInvalidatesLaterEvents) {
   const ScratchFolder folder;
   const auto first = OpenFile(folder.path());
   const auto second = OpenFile(folder.path());  // within the same second
@@ -116,7 +116,7 @@ TEST(EventFile, AResumedRunVoidsWhatFollowsItsState) {
   EXPECT_EQ(events[2].session_log().status(), tensorboard::SessionLog::START);
 }
 
-TEST(EventFile, LeavesOutWhatIsNotCounted) {
+TEST(EventFile, OmitsMissingValues) {
   const ScratchFolder folder;
   const auto file = OpenFile(folder.path());
   StepReport report = MadeStep(1);
@@ -140,7 +140,7 @@ TEST(EventFile, ALongRunKeepsAboutTenThousandSteps) {
 }
 
 // Uses TensorBoard's own reader.
-TEST(EventFile, TensorBoardReadsIt) {
+TEST(EventFile, IsReadableByTensorBoard) {
   const std::string environment = TestEnvironment();
   if (environment.empty()) GTEST_SKIP() << "there is no TensorBoard: pip reaches no package index";
   const ScratchFolder folder;

@@ -32,7 +32,7 @@ std::unique_ptr<HistoryWriter> OpenWriter(const std::filesystem::path& folder) {
   return std::move(writer).value();
 }
 
-TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
+TEST(History, HasARowForEveryEpochAndIntermediateEvaluation) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const absl::StatusOr<History> history = ReadHistory(folder.path());
@@ -59,7 +59,7 @@ TEST(History, HasARowForEveryEpochAndEveryMeasurementWithinOne) {
   EXPECT_EQ(history->rows[3].scores.at("test_loss"), 2.0 / 12);
 }
 
-TEST(History, TheScoreOfAnEarlierStepJoinsItsRow) {
+TEST(History, TheScoreOfAnEarlierStepIsAddedToItsRow) {
   const ScratchFolder folder;
   const auto writer = OpenWriter(folder.path());
   Feed(0, kMadeSteps, *writer);
@@ -71,7 +71,7 @@ TEST(History, TheScoreOfAnEarlierStepJoinsItsRow) {
   EXPECT_TRUE(history->rows[1].best);
 }
 
-TEST(History, StepsReadBackTheSameDoubles) {
+TEST(History, StepsAreReadBackExactly) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto rows = ReadSteps(folder.path());
@@ -85,7 +85,7 @@ TEST(History, StepsReadBackTheSameDoubles) {
   }
 }
 
-TEST(History, EveryBlockHasAColumnOfItsNorms) {
+TEST(History, EveryBlockHasAColumnForItsNorm) {
   const ScratchFolder folder;
   const auto feed = [&](int64_t first, int64_t last) {
     const auto writer = OpenWriter(folder.path());
@@ -109,8 +109,8 @@ TEST(History, EveryBlockHasAColumnOfItsNorms) {
   EXPECT_EQ(LastBlockByFirst({.blocks = {}, .rows = {{.step = 1}}}), std::nullopt);
 }
 
-// The files equal those of an uninterrupted run, whatever step was saved last and whatever step the run was killed at.
-TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
+// The files equal those of an uninterrupted run, for every last saved step and every step at which the run is killed.
+TEST(History, AContinuedRunGivesTheFilesOfAnUninterruptedRun) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   for (int64_t saved = 0; saved <= kMadeSteps; ++saved) {
@@ -128,7 +128,7 @@ TEST(History, AContinuedRunLeavesTheFilesOfAnUninterruptedOne) {
 
 // The state of a step is saved before and after its measurement. A run that is killed between these saves measures
 // again, even if the measurement was already recorded.
-TEST(History, AMeasurementThatIsRepeatedLeavesTheSameFiles) {
+TEST(History, ARepeatedEvaluationGivesTheSameFiles) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   for (int64_t step = 1; step <= kMadeSteps; ++step) {
@@ -168,7 +168,7 @@ TEST(History, AMeanOverLostStepsIsEmpty) {
   EXPECT_GT(history->rows[3].lr, 0);
 }
 
-TEST(History, ANewRunStartsAnew) {
+TEST(History, ANewRunReplacesTheFiles) {
   const ScratchFolder folder;
   Feed(0, kMadeSteps, *OpenWriter(folder.path()));
   const auto writer = OpenWriter(folder.path());
@@ -178,7 +178,7 @@ TEST(History, ANewRunStartsAnew) {
   EXPECT_EQ(ReadSteps(folder.path())->rows.size(), 0u);
 }
 
-TEST(History, LeavesOutWhatIsNotCounted) {
+TEST(History, OmitsMissingValues) {
   const ScratchFolder folder;
   StepReport report = MadeStep(4);
   report.epoch_accuracy = std::numeric_limits<double>::quiet_NaN();
@@ -189,7 +189,7 @@ TEST(History, LeavesOutWhatIsNotCounted) {
   EXPECT_TRUE(std::isnan(ReadHistory(folder.path())->rows.at(0).train_accuracy));
 }
 
-TEST(History, NamesTheLineAtFault) {
+TEST(History, ErrorsNameTheLine) {
   const auto said = [](const std::string& text) { return std::string(ParseSteps(text).status().message()); };
   EXPECT_THAT(said("step,loss\n"), HasSubstr("the header does not begin with step,loss,lr,gradient_norm"));
   EXPECT_THAT(said("step,loss,lr,gradient_norm\n1,2,3,4\n2,x,3,4\n"), HasSubstr("line 3: \"x\" is no number"));
@@ -203,7 +203,7 @@ TEST(History, NamesTheLineAtFault) {
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("steps.csv: the header"));
 }
 
-TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
+TEST(History, AFullDiskIsReportedOnceAndRowsAreWrittenLater) {
   const ScratchFolder whole, folder;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
   std::vector<std::string> said;
@@ -232,7 +232,7 @@ TEST(History, AFullDiskIsToldOnceAndRowsComeLater) {
   EXPECT_EQ(ReadFile(HistoryFile(folder.path())), ReadFile(HistoryFile(whole.path())));
 }
 
-TEST(History, AFolderThatCannotBeWrittenIsRefusedBeforeTheFirstStep) {
+TEST(History, AnUnwritableFolderIsRefusedBeforeTheFirstStep) {
   const auto opened = HistoryWriter::Open("/proc/nowhere");
   EXPECT_FALSE(opened.ok());
   EXPECT_THAT(std::string(opened.status().message()), HasSubstr("/proc/nowhere/history.csv"));

@@ -23,7 +23,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-// Returns the whole response to one request to 127.0.0.1:PORT, head and body.
+// Sends one request to 127.0.0.1:PORT and returns the whole response, head and body.
 std::string Ask(const std::string& address, const std::string& request) {
   sockaddr_in server = {};
   server.sin_family = AF_INET;
@@ -46,7 +46,7 @@ std::unique_ptr<MetricsEndpoint> Start(const TrainingMetrics& metrics) {
   return std::move(endpoint).value();
 }
 
-TEST(MetricsEndpoint, ServesWhatTheRunDoes) {
+TEST(MetricsEndpoint, ServesTheMetricsOfTheRun) {
   TrainingMetrics metrics("eit-mini-cifar10", "1.2.3");
   const auto endpoint = Start(metrics);
   const std::string before = Ask(endpoint->address(), "GET /metrics");
@@ -77,7 +77,7 @@ TEST(MetricsEndpoint, ServesWhatTheRunDoes) {
   EXPECT_EQ(head.substr(head.size() - 4), "\r\n\r\n") << "no body";
 }
 
-TEST(MetricsEndpoint, RefusesAnAddressThatItCannotTake) {
+TEST(MetricsEndpoint, RefusesInvalidAndUsedAddresses) {
   TrainingMetrics metrics("made", "1");
   const auto refusal = [&](const std::string& address) {
     return MetricsEndpoint::Start({.address = address}, metrics).status();
@@ -89,7 +89,7 @@ TEST(MetricsEndpoint, RefusesAnAddressThatItCannotTake) {
   EXPECT_EQ(refusal(endpoint->address()).code(), absl::StatusCode::kUnavailable) << "taken";
 }
 
-TEST(TrainingMetrics, LeavesOutAnAccuracyThatNobodyCounts) {
+TEST(TrainingMetrics, OmitAMissingAccuracy) {
   TrainingMetrics metrics("made", "1");
   StepReport report = MadeStep(1);
   report.epoch_accuracy = std::numeric_limits<double>::quiet_NaN();
@@ -97,7 +97,7 @@ TEST(TrainingMetrics, LeavesOutAnAccuracyThatNobodyCounts) {
   for (const auto& family : metrics.Collect()) EXPECT_NE(family.name, "vitrine_train_accuracy_ratio");
 }
 
-TEST(TrainingMetrics, PromtoolFindsNoFault) {
+TEST(TrainingMetrics, PassPromtool) {
   if (std::system("promtool --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "needs promtool (Debian: prometheus)";
   TrainingMetrics metrics("made", "1");
   Feed(0, kMadeSteps, metrics);

@@ -22,7 +22,7 @@ TEST(ProgressBar, ShowsStepsInTheTasksWords) {
                                    "54s left  data wait 25 %"));
 }
 
-TEST(ProgressBar, AnEpochsLineSaysWhatWasMeasuredAndWhetherItIsTheBest) {
+TEST(ProgressBar, TheLineOfAnEpochHasItsScoresAndMarksTheBest) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
   ProgressBar bar(progress, "images");
@@ -39,7 +39,7 @@ TEST(ProgressBar, AnEpochsLineSaysWhatWasMeasuredAndWhetherItIsTheBest) {
   EXPECT_THAT(out.str(), HasSubstr("again\n")) << "the mark belongs to one epoch";
 }
 
-TEST(ProgressBar, AMeasurementWithinAnEpochHasALineOfItsOwn) {
+TEST(ProgressBar, AnIntermediateEvaluationHasItsOwnLine) {
   std::ostringstream out;
   Progress progress(out, /*is_terminal=*/false);
   ProgressBar bar(progress, "images");

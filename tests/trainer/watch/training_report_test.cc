@@ -62,7 +62,7 @@ class ManyClasses final : public Dataset {
   const ColouredSquares squares_;
 };
 
-TEST(Examine, AgreesWithTheModelsOwnAnswers) {
+TEST(Examine, AgreesWithTheModelsPredictions) {
   const auto model = SmallModel(SmallRecipe());
   const ColouredSquares data(60, 5);
   const auto examined = Examine(*model, data, {.mistakes = 1000, .batch = 7});
@@ -94,7 +94,7 @@ TEST(Examine, AgreesWithTheModelsOwnAnswers) {
   EXPECT_EQ(examined->examples, (std::vector<int64_t>{0, 1, 2})) << "one of each class";
 }
 
-TEST(Examine, IsBoundedAndTheSameForEveryNumberOfThreads) {
+TEST(Examine, IsBoundedAndDoesNotDependOnThreads) {
   const auto model = SmallModel(SmallRecipe());
   const ColouredSquares data(300, 5);
   const auto one = Examine(*model, data, {.most_images = 50, .batch = 8, .threads = 1});
@@ -107,7 +107,7 @@ TEST(Examine, IsBoundedAndTheSameForEveryNumberOfThreads) {
   EXPECT_GT(farthest, 150) << "spread over the whole set";
 }
 
-TEST(Examine, LeavesOutWhatCannotBeReadAndRefusesOtherClasses) {
+TEST(Examine, SkipsUnreadableImagesAndRefusesOtherClasses) {
   const auto model = SmallModel(SmallRecipe());
   EXPECT_EQ(Examine(*model, ManyClasses(30), {}).status().code(), absl::StatusCode::kInvalidArgument);
   v1::Recipe recipe = SmallRecipe();
@@ -120,7 +120,7 @@ TEST(Examine, LeavesOutWhatCannotBeReadAndRefusesOtherClasses) {
   EXPECT_TRUE(absl::IsCancelled(Examine(*model, ColouredSquares(9, 1), {.stop = &stop}).status()));
 }
 
-TEST(Spread, TakesOneOfEachPart) {
+TEST(Spread, ChoosesOneOfEachPart) {
   EXPECT_EQ(Spread(4, 10), (std::vector<int64_t>{0, 1, 2, 3}));
   const std::vector<int64_t> some = Spread(1000, 10);
   ASSERT_EQ(some.size(), 10u);
@@ -132,7 +132,7 @@ TEST(Spread, TakesOneOfEachPart) {
   EXPECT_GT(places.size(), 5u) << "no rhythm";
 }
 
-TEST(Distances, AreTheMeanOfTheImagesOwn) {
+TEST(MeanDistances, AreTheMeanOverImages) {
   const auto model = SmallModel(SmallRecipe());
   const ColouredSquares data(2, 5);
   const auto both = MeasureDistances(*model, data, std::nullopt, 2);
@@ -159,7 +159,7 @@ TrainingReportInput InputOf(const v1::Recipe& recipe, const Model* model, const 
   return input;
 }
 
-TEST(TrainingReport, ShowsAModelOfImagesWhole) {
+TEST(TrainingReport, HasEverySectionForAnImageModel) {
   const v1::Recipe recipe = SmallRecipe();
   const auto model = SmallModel(recipe);
   const ColouredSquares data(60, 5);
@@ -197,7 +197,7 @@ TEST(TrainingReport, ShowsAModelOfImagesWhole) {
                    Not(HasSubstr("<script")), Not(HasSubstr(">nan")), Not(HasSubstr(" nan")), Not(HasSubstr("\"nan"))));
 }
 
-TEST(TrainingReport, HasTheNameThatItIsGiven) {
+TEST(TrainingReport, HasTheGivenName) {
   TrainingReportInput input = InputOf(SmallRecipe(), nullptr, nullptr);
   input.name = "cats";
   EXPECT_THAT(*TrainingReport(input), HasSubstr("<title>Training of cats</title>"));
@@ -232,7 +232,7 @@ TEST(TrainingReport, ShowsTheCodesOfFSne) {
   }
 }
 
-TEST(TrainingReport, HasNoMatrixOfManyClasses) {
+TEST(TrainingReport, OmitsTheMatrixOfManyClasses) {
   v1::Recipe recipe = SmallRecipe();
   recipe.mutable_model_overrides()->set_classes(1000);
   const auto model = SmallModel(recipe);
@@ -244,7 +244,7 @@ TEST(TrainingReport, HasNoMatrixOfManyClasses) {
   EXPECT_LT(page->size(), 3u << 20);
 }
 
-TEST(TrainingReport, OfSequencesEndsWithTheCurves) {
+TEST(TrainingReport, HasOnlyCurvesForSequenceModels) {
   v1::Recipe recipe;
   recipe.set_name("reverse");
   TrainingReportInput input = InputOf(recipe, nullptr, nullptr);
@@ -255,7 +255,7 @@ TEST(TrainingReport, OfSequencesEndsWithTheCurves) {
                            Not(HasSubstr("training, augmented"))));
 }
 
-TEST(WriteTrainingReport, WritesTheFileOrNamesIt) {
+TEST(WriteTrainingReport, WritesTheFileOrNamesItInTheError) {
   v1::Recipe recipe;
   recipe.set_name("reverse");
   const TrainingReportInput input = InputOf(recipe, nullptr, nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests models on the fake driver. CUDA graphs give the emulator's bits, whatever runs at the same time. No memory is
-// allocated after the load. The tests also make each driver call fail once.
+// Tests models on the fake driver. CUDA graphs give the emulator's bits, whatever runs at the same time. After a model
+// is loaded, no memory is allocated. The tests also make each driver call fail once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ class CudaBackend : public CudaForm {
   }
 };
 
-TEST_P(CudaBackend, HasTheEmulatorsBits) {
+TEST_P(CudaBackend, EqualsTheEmulatorBitForBit) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<cuda::ImagePlanes> views = Views(images);
   OnDevice device(*compiled_.program, compiled_.weights);
@@ -53,8 +53,8 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
   {
     const auto backend = On(*card);
     EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes), expected));
-    // Calls with taps run beside other calls. They must not allocate or free memory, because the driver would wait for
-    // all streams. They must not load code, which takes memory of the device.
+    // Calls with taps run while other calls run. They must not allocate or free memory, because the driver would wait
+    // for all streams. They must not load code, because code takes memory of the device.
     const auto calls = [] {
       return Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2") + Fake().Calls("cuModuleGetFunction");
     };
@@ -83,8 +83,8 @@ TEST_P(CudaBackend, HasTheEmulatorsBits) {
   EXPECT_EQ(Fake().faults(), "");
 }
 
-// Positional embeddings that are already on the device are not copied again, so earlier batches could affect results.
-TEST_P(CudaBackend, HasItsBitsWhateverBatchWasBefore) {
+// Positional embeddings on the device are not copied again, so an earlier batch could affect later results.
+TEST_P(CudaBackend, EarlierBatchesDoNotChangeResults) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<cuda::ImagePlanes> views = Views(images);
   OnDevice device(*compiled_.program, compiled_.weights);
@@ -112,8 +112,8 @@ TEST_P(CudaBackend, HasItsBitsWhateverBatchWasBefore) {
   }
 }
 
-// Returns small forms of all families, which cover softmax attention, convolutions, stems, attention among channels and
-// positional embeddings.
+// Returns one small model of each family. Together they cover softmax attention, convolutions, stems, attention among
+// channels and positional embeddings.
 std::vector<EngineForm> OfEachFamily() {
   const std::set<std::string> names = {"vit", "eit", "baseline_cvt_t", "xcit", "xvit", "kv-pos-mnist-p7-d64-l2"};
   std::vector<EngineForm> forms;
@@ -165,7 +165,7 @@ TEST_F(SmallCudaModel, NeedsASlot) {
   EXPECT_EQ(cuda::MakeBackend(*card, program_, none, {.slots = 0}).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(SmallCudaModel, ABatchBeyondTheLimitsRunsInParts) {
+TEST_F(SmallCudaModel, ABatchAboveTheLimitsRunsInParts) {
   const std::unique_ptr<Card> card = NewCard();
   const auto backend = On(*card, 2);
   ASSERT_TRUE(backend.ok()) << backend.status();
@@ -173,7 +173,7 @@ TEST_F(SmallCudaModel, ABatchBeyondTheLimitsRunsInParts) {
   EXPECT_TRUE(RunBatch(**backend, which).ok());
 }
 
-TEST_F(SmallCudaModel, AModelThatDoesNotFitIsRefusedAndTheOtherServes) {
+TEST_F(SmallCudaModel, RefusesAModelThatDoesNotFitBesideAnother) {
   size_t needed = 0, pinned = 0;
   {
     const std::unique_ptr<Card> card = NewCard();
@@ -200,7 +200,7 @@ TEST_F(SmallCudaModel, AModelThatDoesNotFitIsRefusedAndTheOtherServes) {
   EXPECT_TRUE(RunBatch(**first, {&one, 1}).ok());
 }
 
-TEST_F(SmallCudaModel, CountsWhatNarrowWeightsSave) {
+TEST_F(SmallCudaModel, CountsMemorySavedByNarrowWeights) {
   const std::unique_ptr<Card> card = NewCard();
   const std::vector<const float*> weights(program_.weights().size(), numbers_.data());
   for (const auto& [precision, of_number] :
@@ -213,7 +213,7 @@ TEST_F(SmallCudaModel, CountsWhatNarrowWeightsSave) {
   }
 }
 
-TEST_F(SmallCudaModel, WithoutPinnedMemoryIsRefused) {
+TEST_F(SmallCudaModel, IsRefusedWithoutPinnedMemory) {
   const std::unique_ptr<Card> card = NewCard({.pinned_bytes = size_t{1} << 20});
   const absl::Status status = On(*card).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
@@ -222,7 +222,7 @@ TEST_F(SmallCudaModel, WithoutPinnedMemoryIsRefused) {
 }
 
 // Opens the driver, loads a model, runs batches of three callers, replaces the model and runs batches again.
-class EveryCall : public SmallCudaModel {
+class FailingDriverCall : public SmallCudaModel {
  protected:
   // Returns the first error of the whole sequence.
   absl::Status Live() {
@@ -251,7 +251,7 @@ class EveryCall : public SmallCudaModel {
     }
     return status;
   }
-  // Runs batches in three threads. Each caller gets the expected bits or an error; returns one of the errors.
+  // Runs batches in three threads. Checks that each caller gets the right bits or an error; returns one error.
   absl::Status RunBatches(const Backend& backend) const {
     absl::Status statuses[3];
     {
@@ -295,15 +295,15 @@ class EveryCall : public SmallCudaModel {
   bool sticky_ = false;
 };
 
-TEST_F(EveryCall, ThatFailsIsASentenceAndLeaksNothing) {
+TEST_F(FailingDriverCall, GivesAnErrorAndLeaksNothing) {
   EXPECT_GT(FailEach(cuda::driver::kInvalidValue, /*sticky=*/false), 100);
 }
 
-TEST_F(EveryCall, WithoutMemoryIsASentenceAndLeaksNothing) {
+TEST_F(FailingDriverCall, GivesAnErrorWithoutMemoryAndLeaksNothing) {
   EXPECT_GT(FailEach(cuda::driver::kOutOfMemory, /*sticky=*/false), 100);
 }
 
-TEST_F(EveryCall, AfterAStickyErrorTheDeviceIsLost) {
+TEST_F(FailingDriverCall, LosesTheDeviceAfterAStickyError) {
   EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 100);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests batches of images from many threads. A batch forms while the device computes, each thread gets the results of
-// its own images, and an error affects all images of one batch and no other batch.
+// Tests batches of images from many threads. A batch forms while the device computes. Each thread gets the results of
+// its own images. An error affects all images of its batch, but no other batch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST_F(CudaBatcher, ImagesOfManyThreadsGetTheirOwnBits) {
   }
 }
 
-TEST_F(CudaBatcher, ACallerAloneIsLaunchedAtOnce) {
+TEST_F(CudaBatcher, ASingleCallerIsLaunchedAtOnce) {
   Start();
   for (int64_t i = 1; i <= 3; ++i) {
     EXPECT_TRUE(RunBatch(*backend_, std::vector<size_t>{1}).ok());
@@ -144,7 +144,7 @@ TEST_F(CudaBatcher, ABatchFormsWhileTheDeviceIsBusy) {
   EXPECT_GT(counts.busy, absl::ZeroDuration());
 }
 
-TEST_F(CudaBatcher, AFullBatchIsLaunchedAlthoughTheDeviceIsBusy) {
+TEST_F(CudaBatcher, AFullBatchIsLaunchedOnABusyDevice) {
   Start();
   Occupy();
   Join({1});
@@ -156,7 +156,7 @@ TEST_F(CudaBatcher, AFullBatchIsLaunchedAlthoughTheDeviceIsBusy) {
   EXPECT_EQ(Launches(), 3);
 }
 
-TEST_F(CudaBatcher, ABatchWithoutPlaceForTheNextIsLaunched) {
+TEST_F(CudaBatcher, ABatchIsLaunchedIfTheNextCallDoesNotFit) {
   Start();
   Occupy();
   Join({1, 2});
@@ -167,7 +167,7 @@ TEST_F(CudaBatcher, ABatchWithoutPlaceForTheNextIsLaunched) {
   EXPECT_EQ(Launches(), 3);
 }
 
-TEST_F(CudaBatcher, NoBatchWaitsForACallerThatRunsAlone) {
+TEST_F(CudaBatcher, BatchesDoNotWaitForACallerWithTaps) {
   Start();
   Fake().Pause(true);
   const int64_t queries = Fake().Calls("cuEventQuery");
@@ -189,7 +189,7 @@ TEST_F(CudaBatcher, NoBatchWaitsForACallerThatRunsAlone) {
   EXPECT_TRUE(alone.ok()) << alone;
 }
 
-TEST_F(CudaBatcher, AnImageThatIsTooLargeIsRefusedAlone) {
+TEST_F(CudaBatcher, ATooLargeImageFailsOnlyItsCaller) {
   Start();
   Occupy();
   Call& beside = Join({1});
@@ -204,7 +204,7 @@ TEST_F(CudaBatcher, AnImageThatIsTooLargeIsRefusedAlone) {
   EXPECT_TRUE(beside.status.ok()) << beside.status;
 }
 
-TEST_F(CudaBatcher, AnErrorIsEveryCallersOfItsBatch) {
+TEST_F(CudaBatcher, AnErrorFailsEveryCallerOfItsBatch) {
   for (const char* const call : {"cuGraphLaunch", "cuMemcpyDtoHAsync_v2", "cuEventRecord"}) {
     for (const auto error : {cuda::driver::kOutOfMemory, cuda::driver::kLaunchOutOfResources}) {
       SCOPED_TRACE(absl::StrCat(call, " ", static_cast<int>(error)));
@@ -231,7 +231,7 @@ TEST_F(CudaBatcher, AnErrorIsEveryCallersOfItsBatch) {
   }
 }
 
-TEST_F(CudaBatcher, AFailedCopyIsAnErrorOfItsBatch) {
+TEST_F(CudaBatcher, AFailedCopyFailsOnlyItsBatch) {
   Start();
   Call& first = Occupy();
   Call& second = Join({1});
@@ -245,7 +245,7 @@ TEST_F(CudaBatcher, AFailedCopyIsAnErrorOfItsBatch) {
   EXPECT_TRUE(RunBatch(*backend_, std::vector<size_t>{4, 5}).ok());
 }
 
-TEST_F(CudaBatcher, ALostDeviceAnswersEverybody) {
+TEST_F(CudaBatcher, ALostDeviceFailsEveryWaitingCaller) {
   Start();
   Occupy();
   Call& second = Join({1});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the plain kernels give the same bits as the CPU's kernels in AVX-512's order (lanes.h), in any batch, with
-// any number of SMs and under any schedule.
+// Tests that the plain kernels give the same bits as CPU kernels that sum in the order of AVX-512 (lanes.h), in any
+// batch, with any number of SMs and under any schedule.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -37,7 +37,7 @@ class CudaBits : public CudaForm {
   }
 };
 
-TEST_P(CudaBits, AreTheCpusInFp32) {
+TEST_P(CudaBits, EqualTheCpuBitsInFp32) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(logits, OnCpu(images)));
@@ -58,19 +58,19 @@ TEST(CudaBitsOfAvx512, AreCompared) {
 
 // The sums of bf16 products differ between CPU and GPU. Therefore operators that would use bf16 in an int8 model use
 // fp32 here.
-TEST_P(CudaBits, AreTheCpusInInt8) {
+TEST_P(CudaBits, EqualTheCpuBitsInInt8) {
   const std::vector<at::Tensor> images = Images(3);
   EXPECT_TRUE(SameBits(OnGpu(images, kInt8, {}, /*has_bf16=*/false), OnCpu(images, kInt8)));
 }
 
-TEST_P(CudaBits, AreTheSameWithAnySmsAndSchedule) {
+TEST_P(CudaBits, DoNotDependOnSmsAndSchedule) {
   const std::vector<at::Tensor> images = Images(2);
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 2, .sms = 1}), logits));
   EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 3, .sms = 132}), logits));
 }
 
-TEST_P(CudaBits, AreTheSameAloneAndInABatch) {
+TEST_P(CudaBits, DoNotDependOnTheBatch) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     const PrecisionChoice choice = {.precision = precision, .kept = {}};
     const std::vector<at::Tensor> images = Images(3);

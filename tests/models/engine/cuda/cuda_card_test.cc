@@ -30,7 +30,7 @@ std::string Refusal(const FakeSettings& settings, int index = 0) {
   return std::string(status.message());
 }
 
-TEST(CudaCard, SaysWhatAMachineLacks) {
+TEST(CudaCard, ErrorsNameTheMissingDriverOrGpu) {
   EXPECT_THAT(std::string(Driver::Open("libno-such-driver.so").status().message()),
               HasSubstr("there is no NVIDIA driver on this machine (libno-such-driver.so"));
   EXPECT_THAT(std::string(Driver::Open("libm.so.6").status().message()),
@@ -112,7 +112,7 @@ TEST(CudaSlot, RunsLaunchesAndGraphs) {
   EXPECT_EQ(Fake().faults(), "");
 }
 
-TEST(CudaSlot, CopiesMoreThanItsStagingMemoryHolds) {
+TEST(CudaSlot, CopiesMoreBytesThanItsStagingMemory) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card, {.staging_bytes = 100}).value();
   Sum sum(*slot, 333);
@@ -121,7 +121,7 @@ TEST(CudaSlot, CopiesMoreThanItsStagingMemoryHolds) {
   EXPECT_EQ(sum.Download(*slot).value(), Twice(Numbers(333)));
 }
 
-TEST(CudaSlot, JoinsUploadsOfNeighbours) {
+TEST(CudaSlot, JoinsUploadsToAdjacentMemory) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   cuda::Buffers buffers(*slot);
@@ -135,7 +135,7 @@ TEST(CudaSlot, JoinsUploadsOfNeighbours) {
 }
 
 // The driver rejects a copy to two allocations, even if they are adjacent.
-TEST(CudaSlot, CopiesToEachAllocationByItself) {
+TEST(CudaSlot, CopiesToEachAllocationSeparately) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   constexpr size_t kCount = 128;  // 512 bytes
@@ -152,7 +152,7 @@ TEST(CudaSlot, CopiesToEachAllocationByItself) {
   EXPECT_EQ(Fake().faults(), "");
 }
 
-TEST(CudaSlot, TwoThreadsUseASlotEach) {
+TEST(CudaSlot, TwoThreadsCanUseOneSlotEach) {
   const std::unique_ptr<Card> card = NewCard({.kernel_microseconds = 100});
   const auto work = [&](float first) {
     const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
@@ -179,7 +179,7 @@ TEST(CudaSlot, NeedsStagingMemory) {
   EXPECT_FALSE(card->lost());
 }
 
-TEST(CudaSlot, MissingMemoryIsNoLostDevice) {
+TEST(CudaSlot, OutOfMemoryDoesNotLoseTheDevice) {
   const std::unique_ptr<Card> card = NewCard({.memory_bytes = 1000});
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   cuda::Buffers buffers(*slot);
@@ -191,7 +191,7 @@ TEST(CudaSlot, MissingMemoryIsNoLostDevice) {
   EXPECT_NE(buffers.Allocate<float>(100), nullptr);
 }
 
-TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
+TEST(CudaSlot, AKernelFaultLosesTheDevice) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
   Sum sum(*slot, 64);
@@ -209,7 +209,7 @@ TEST(CudaSlot, AFaultOfAKernelLosesTheDevice) {
   EXPECT_THAT(Fake().faults(), HasSubstr("stray access in vitrine_add"));
 }
 
-TEST(CudaSlot, AKernelThatNeverEndsLosesTheDeviceWithinTheLimit) {
+TEST(CudaSlot, AnEndlessKernelLosesTheDeviceAfterTheTimeout) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card, {.limit = absl::Milliseconds(200)}).value();
   Sum sum(*slot, 64);

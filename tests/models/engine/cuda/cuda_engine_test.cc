@@ -47,7 +47,7 @@ class CudaEngine : public ::testing::Test {
   const std::vector<float> numbers_ = std::vector<float>(64, 0.5F);
 };
 
-TEST_F(CudaEngine, RefusesWhatExceedsItsLimits) {
+TEST_F(CudaEngine, RefusesBatchesAboveItsLimits) {
   EmulatedDevice device;
   const auto engine = On(device, program_);
   ASSERT_TRUE(engine.ok()) << engine.status();
@@ -63,10 +63,11 @@ TEST_F(CudaEngine, RefusesWhatExceedsItsLimits) {
   EXPECT_EQ(run({fits, fits, fits}).code(), absl::StatusCode::kResourceExhausted);
   const absl::Status status = run({wide});
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(status.message(), HasSubstr("1 images, 14 cells and 168 pixels exceeds the engine's 2, 12 and 144"));
+  EXPECT_THAT(status.message(),
+              HasSubstr("1 images, 14 cells and 168 pixels exceeds the limits (2 images, 12 cells, 144 pixels"));
 }
 
-TEST_F(CudaEngine, RefusesAFamilysOwnLoopsByName) {
+TEST_F(CudaEngine, RefusesCustomOperatorsByName) {
   EmulatedDevice device;
   const absl::Status status = On(device, Make(/*custom=*/true)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
@@ -85,7 +86,7 @@ class SmallDevice : public EmulatedDevice {
   const size_t most_;
 };
 
-TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
+TEST_F(CudaEngine, RefusesATooLargeModelAndFreesItsMemory) {
   size_t needed = 0;
   {
     EmulatedDevice device;
@@ -99,7 +100,7 @@ TEST_F(CudaEngine, RefusesAModelThatDoesNotFitAndFreesWhatItTook) {
 }
 
 // For each n, the n-th largest buffers of all plans share memory.
-TEST(CudaArena, HoldsThePlansInTheSameMemory) {
+TEST(CudaArena, PlansShareTheSameMemory) {
   EmulatedDevice device;
   cuda::Buffers buffers(device);
   cuda::Arena arena;
@@ -129,7 +130,7 @@ class CountingDevice : public EmulatedDevice {
 
 class CudaSlots : public CudaForm {};
 
-TEST_P(CudaSlots, ShareEveryWeight) {
+TEST_P(CudaSlots, ShareAllWeights) {
   size_t of_one = 0, weights = 0;
   for (const program::Weight& weight : compiled_.program->weights()) weights += 4 * size_t(weight.elements());
   for (const int slots : {1, 3}) {
@@ -141,14 +142,14 @@ TEST_P(CudaSlots, ShareEveryWeight) {
     ASSERT_TRUE(engines.ok()) << engines.status();
     if (slots == 1) of_one = device.uploaded();
     EXPECT_EQ(device.uploaded(), of_one);
-    EXPECT_LE(device.uploaded(), weights + weights / 4);  // zeros for missing biases take the rest
+    EXPECT_LE(device.uploaded(), weights + weights / 4);  // the rest: zeros for missing biases
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, CudaSlots, ::testing::ValuesIn(EngineForms()),
                          [](const auto& info) { return NameOf(info.param, cpu::CpuPath::kPortable); });
 
-TEST_F(CudaEngine, NamesTheStepOfAFault) {
+TEST_F(CudaEngine, ErrorsNameTheFaultyStep) {
   EmulatedDevice device;
   const cuda::Launch launch = cuda::MakeLaunch("head", "vitrine_unknown", 1);
   EXPECT_THAT(device.Run(launch).message(), HasSubstr("head: no kernel vitrine_unknown"));

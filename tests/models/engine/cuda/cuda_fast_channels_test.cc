@@ -121,8 +121,8 @@ class Channels {
   std::vector<float> qkv_;
 };
 
-// Sums of products differ in their last bits. Therefore a weight may be rounded to the other adjacent bf16 number,
-// which differs by up to 2^-8 of the weight.
+// The kernels' sums of products differ in their last bits. Therefore the two kernels may round a weight to adjacent
+// bf16 numbers, which differ by up to 2^-8 of the weight.
 void ExpectNear(const Channels::Result& fast, const Channels::Result& plain) {
   EXPECT_LE(MostApart(fast.scores, plain.scores), 3e-6);
   EXPECT_LE(MostApart(fast.weights, plain.weights), 1e-5);
@@ -130,7 +130,7 @@ void ExpectNear(const Channels::Result& fast, const Channels::Result& plain) {
   EXPECT_LE(MeanApart(fast.y, plain.y), 1e-5);
 }
 
-TEST(CudaFastChannels, AreThePlainKernels) {
+TEST(CudaFastChannels, AreCloseToThePlainKernels) {
   for (const int width : kWidths) {
     for (const std::vector<int>& cells : {std::vector<int>{1}, {15}, {16, 17}, {63, 1, 65, 64}}) {
       SCOPED_TRACE(absl::StrCat("width ", width, ", ", cells.size(), " images, first of ", cells[0]));
@@ -140,7 +140,7 @@ TEST(CudaFastChannels, AreThePlainKernels) {
   }
 }
 
-TEST(CudaFastChannels, NarrowRowsGiveTheBitsOfRoundedOnes) {
+TEST(CudaFastChannels, NarrowRowsEqualRoundedRowsBitForBit) {
   for (const int width : kWidths) {
     Channels channels(width, {63, 1, 70}, RowsOf::kTokens);
     const Channels::Result narrow = channels.Narrow();
@@ -152,7 +152,7 @@ TEST(CudaFastChannels, NarrowRowsGiveTheBitsOfRoundedOnes) {
   }
 }
 
-TEST(CudaFastChannels, AreGoodInEveryRoundingModel) {
+TEST(CudaFastChannels, AreAccurateInEveryRoundingModel) {
   for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
     Channels channels(48, {70, 3}, RowsOf::kCells, {.rounding = rounding});
     ExpectNear(channels.Fast(), channels.Plain());
@@ -164,7 +164,7 @@ TEST(CudaFastChannels, SumManyTokens) {
   ExpectNear(channels.Fast(), channels.Plain());
 }
 
-TEST(CudaFastChannels, HaveTheSameBitsWithAnySmsAndScheduleAndWithoutMatrices) {
+TEST(CudaFastChannels, BitsDoNotDependOnScheduleAndMatrixInstructions) {
   for (const int width : kWidths) {
     const std::vector<int> cells = {40, 70, 5};
     const std::vector<float> y = Channels(width, cells).Fast().y;
@@ -176,7 +176,7 @@ TEST(CudaFastChannels, HaveTheSameBitsWithAnySmsAndScheduleAndWithoutMatrices) {
   }
 }
 
-TEST(CudaFastChannels, HaveTheSameBitsAloneAndInABatch) {
+TEST(CudaFastChannels, BitsDoNotDependOnTheBatch) {
   for (const int width : kWidths) {
     const std::vector<int> cells = {40, 70, 5, 70};
     Channels batch(width, cells);
@@ -191,9 +191,9 @@ TEST(CudaFastChannels, HaveTheSameBitsAloneAndInABatch) {
   }
 }
 
-// NaN in q or k may change all rows of its head and image, NaN in v only its own row of this head. Other results keep
-// their bits.
-TEST(CudaFastChannels, PassNanThrough) {
+// A NaN in q or k may change all rows of its head and image. A NaN in v changes only its own row of its head. Other
+// results keep their bits.
+TEST(CudaFastChannels, PropagateNan) {
   constexpr int kWidth = 32, kRow = 50;  // in the second image, which begins at row 20
   const std::vector<float> clean = Channels(kWidth, {20, 40, 20}).Fast().y;
   for (int of = 0; of < 3; ++of) {
@@ -216,7 +216,7 @@ TEST(CudaFastChannels, PassNanThrough) {
   }
 }
 
-TEST(CudaFastChannels, AccessWholeSectorsWithFewConflicts) {
+TEST(CudaFastChannels, AccessWholeSectorsWithFewBankConflicts) {
   for (const int width : kWidths) {
     Channels channels(width, {64}, RowsOf::kCells, {.counts = true});
     static_cast<void>(channels.Fast(/*with_matrices=*/false));

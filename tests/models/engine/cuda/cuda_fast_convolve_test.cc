@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the fast convolutions of stems with the plain kernel. They differ only in the order in which they sum bf16
-// products.
+// Compares the fast convolutions of stems with the plain kernel. The kernels differ only in the order in which they sum
+// bf16 products.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -162,7 +162,7 @@ const std::vector<LayerForm> kLayerForms = {
 };
 const std::vector<Grid> kImages = {{8, 12}, {9, 7}, {4, 5}, {16, 8}};
 
-TEST(CudaFastConvolve, IsNearThePlainKernel) {
+TEST(CudaFastConvolve, IsCloseToThePlainKernel) {
   for (const LayerForm& form : kLayerForms) {
     const std::vector<float> plain = OneLayer(form, kImages).Plain();
     for (const RoundingModel rounding : {RoundingModel::kNearest, RoundingModel::kSm80, RoundingModel::kRandom}) {
@@ -176,19 +176,19 @@ TEST(CudaFastConvolve, IsNearThePlainKernel) {
   }
 }
 
-TEST(CudaFastConvolve, HasTheSameBitsInAnyCompany) {
+TEST(CudaFastConvolve, BitsDoNotDependOnTheBatch) {
   for (const LayerForm& form : kLayerForms) {
     const std::vector<float> batch = OneLayer(form, kImages).Fast();
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 2, .sms = 1}).Fast(), batch)) << NameOf(form);
     EXPECT_TRUE(SameBits(OneLayer(form, kImages, {.seed = 3, .sms = 132}).Fast(), batch)) << NameOf(form);
-    // The first image alone. The image has the same pixels as in the batch, because its pixels are the first random
+    // Computes the first image alone. It has the same pixels as in the batch, because its pixels are the first random
     // numbers.
     const std::vector<float> alone = OneLayer(form, {kImages[0]}).Fast();
     EXPECT_EQ(std::memcmp(alone.data(), batch.data(), alone.size() * sizeof(float)), 0) << NameOf(form);
   }
 }
 
-TEST(CudaFastConvolve, KeepsNan) {
+TEST(CudaFastConvolve, PropagatesNan) {
   for (const LayerForm& form : {kLayerForms[0], kLayerForms[4]}) {
     const auto count = [&](const std::vector<float>& values) {
       return std::count_if(values.begin(), values.end(), [](float value) { return std::isnan(value); });
@@ -202,7 +202,7 @@ TEST(CudaFastConvolve, KeepsNan) {
   }
 }
 
-TEST(CudaStem, MemoryHoldsTheMapsOfAnyBatch) {
+TEST(CudaStem, MemorySufficesForTheMapsOfAnyBatch) {
   const std::vector<std::vector<Convolve>> stems = {
       {{.kernel = 3, .stride = 2, .padding = 1, .cut = 8}, kHalving, kHalving},
       {kHalving, kHalving, kHalving},

@@ -44,7 +44,7 @@ DepthwiseArguments NewArguments(KernelBatch& batch, const DepthwiseForm& form, c
   return arguments;
 }
 
-TEST(CudaFastDepthwise, HasThePlainBits) {
+TEST(CudaFastDepthwise, EqualsThePlainKernelBitForBit) {
   for (const DepthwiseForm& form : {DepthwiseForm{16, RowsOf::kCells, true, false, true},
                                     {32, RowsOf::kCells, false, true, false},
                                     {16, RowsOf::kTokens, true, true, false},
@@ -61,7 +61,7 @@ TEST(CudaFastDepthwise, HasThePlainBits) {
 }
 
 // Compares one kernel for XCiT's local patch interaction with the three kernels that it replaces.
-TEST(CudaFastDepthwise, LocalInteractionHasThePlainBits) {
+TEST(CudaFastDepthwise, LocalInteractionEqualsThePlainKernelsBitForBit) {
   for (const DepthwiseForm& form :
        {DepthwiseForm{32, RowsOf::kCells, true, true, true}, {16, RowsOf::kCells, true, false, false}}) {
     ExpectEqualBits(kTiledBatches, "convolution", [&](KernelBatch& batch, bool fast) {
@@ -91,7 +91,7 @@ TEST(CudaFastDepthwise, LocalInteractionHasThePlainBits) {
   }
 }
 
-TEST(CudaFastDepthwise, KeepsNan) {
+TEST(CudaFastDepthwise, PropagatesNan) {
   const DepthwiseForm form = {16, RowsOf::kCells, true, false, true};
   KernelBatch batch({{3, 16}});
   Matrix x = batch.NewMatrix(form.rows, form.channels);
@@ -110,7 +110,7 @@ TEST(CudaFastDepthwise, KeepsNan) {
 }
 
 // For other numbers of channels, the engine chooses the plain kernel.
-TEST(CudaFastDepthwise, NeedsGroupsOfChannels) {
+TEST(CudaFastDepthwise, NeedsAMultipleOfTheChannelGroup) {
   KernelBatch batch({{2, 2}});
   const DepthwiseForm form = {12, RowsOf::kCells, true, false, true};
   const DepthwiseArguments arguments = NewArguments(batch, form, batch.NewMatrix(form.rows, form.channels));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares small bf16 models with LibTorch. Their heads are wide enough for the fast attention kernels.
+// Compares small bf16 models with LibTorch. The heads of these models are wide enough for the fast attention kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -76,7 +76,7 @@ class CudaFastForms : public ::testing::TestWithParam<FastForm> {
   const Compiled compiled_{GetParam().form.config, cpu::CpuPath::kPortable};
 };
 
-TEST_P(CudaFastForms, RunTheirKernels) {
+TEST_P(CudaFastForms, RunTheirFastKernels) {
   OnDevice fast = On(), plain = On(/*fast=*/false);
   for (const std::string& kernel : GetParam().kernels) {
     EXPECT_THAT(fast.Kernels(), ::testing::Contains(kernel));
@@ -89,7 +89,7 @@ TEST_P(CudaFastForms, AgreeWithTheReference) {
   EXPECT_LE(Apart(On().Logits(Views(images)), compiled_.ByReference(images)), kNarrowTolerance);
 }
 
-TEST_P(CudaFastForms, HaveTaps) {
+TEST_P(CudaFastForms, TapsAgreeWithThePlainKernels) {
   const std::vector<at::Tensor> images = Images();
   AttentionTap ours, theirs;
   const int last = static_cast<int>(images.size()) - 1;

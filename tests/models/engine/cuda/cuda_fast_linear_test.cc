@@ -154,24 +154,24 @@ constexpr LinearCase kCases[] = {
 
 class CudaFastLinear : public ::testing::TestWithParam<LinearCase> {};
 
-TEST_P(CudaFastLinear, Bf16IsThePlainKernels) {
+TEST_P(CudaFastLinear, Bf16IsCloseToThePlainKernels) {
   Layers layers(GetParam(), Precision::kBf16);
   ExpectClose(layers.Fast(), layers.Plain());
 }
 
-TEST_P(CudaFastLinear, Int8HasTheBitsOfThePlainKernels) {
+TEST_P(CudaFastLinear, Int8EqualsThePlainKernelsBitForBit) {
   Layers layers(GetParam(), Precision::kInt8);
   EXPECT_TRUE(SameBits(layers.Fast(), layers.Plain()));
 }
 
-TEST_P(CudaFastLinear, Fp32HasTheBitsOfThePlainKernels) {
+TEST_P(CudaFastLinear, Fp32EqualsThePlainKernelsBitForBit) {
   Layers layers(GetParam(), Precision::kFp32);
   EXPECT_TRUE(SameBits(layers.Fast(), layers.Plain()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaFastLinear, ::testing::ValuesIn(kCases));
 
-TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
+TEST(CudaFastLinearLongRows, AgreeWithThePlainKernels) {
   for (const bool norm : {false, true}) {
     Layers bf16({.rows = 3, .inputs = 592, .outputs = 68, .norm = norm}, Precision::kBf16);
     ExpectClose(bf16.Fast(), bf16.Plain());
@@ -180,7 +180,7 @@ TEST(CudaFastLinearOfLongRows, IsThePlainKernels) {
   }
 }
 
-TEST(CudaFastLinearOfNarrowRows, HasTheBitsOfRoundedOnes) {
+TEST(CudaFastLinearNarrowRows, EqualRoundedRowsBitForBit) {
   for (const LinearCase& of : {LinearCase{.rows = 70, .inputs = 80, .outputs = 132},
                                {.rows = 5, .inputs = 336, .outputs = 64, .activation = Activation::kGelu},
                                {.rows = 130, .inputs = 592, .outputs = 20}}) {
@@ -192,7 +192,7 @@ TEST(CudaFastLinearOfNarrowRows, HasTheBitsOfRoundedOnes) {
 }
 
 // The blocks of a launch divide the tiles among themselves. Different blocks may compute tiles of the same rows.
-TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
+TEST(CudaFastLinearBits, DoNotDependOnSmsAndSchedule) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
     Layers layers({.rows = 140, .inputs = 48, .outputs = 260, .norm = true, .residual = true}, precision);
     const std::vector<float> y = layers.Fast();
@@ -201,7 +201,7 @@ TEST(CudaFastLinearBits, AreTheSameWithAnySmsAndSchedule) {
   }
 }
 
-TEST(CudaFastLinearBits, OfARowDoNotDependOnItsPlace) {
+TEST(CudaFastLinearBits, DoNotDependOnTheRowsPosition) {
   const LinearCase all = {.rows = 131, .inputs = 32, .outputs = 20, .norm = true, .activation = Activation::kGelu};
   const std::vector<float> x = RandomFloats(static_cast<size_t>(all.rows * all.inputs), 1);
   for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
@@ -219,7 +219,7 @@ TEST(CudaFastLinearBits, OfARowDoNotDependOnItsPlace) {
   }
 }
 
-TEST(CudaFastLinearBits, OfNanAreThoseOfItsRow) {
+TEST(CudaFastLinearBits, NanAffectsOnlyItsRow) {
   for (const bool norm : {false, true}) {
     for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
       const LinearCase of = {.rows = 20, .inputs = 48, .outputs = 68, .norm = norm, .activation = Activation::kRelu};
@@ -231,7 +231,7 @@ TEST(CudaFastLinearBits, OfNanAreThoseOfItsRow) {
   }
 }
 
-TEST(CudaFastLinearTraffic, HasNoBankConflictsOfWeightsAndRows) {
+TEST(CudaFastLinearTraffic, HasNoBankConflicts) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
     Layers layers({.rows = 64, .inputs = 128, .outputs = 128, .residual = true}, precision);
     static_cast<void>(layers.Fast({.sms = 1, .counts = true}));

@@ -42,7 +42,7 @@ std::vector<float> Patches(const std::vector<Grid>& sizes, int patch, int channe
   return memory.Read<float>(y.data, numbers);
 }
 
-TEST(CudaFastPatches, HaveThePlainBits) {
+TEST(CudaFastPatches, EqualThePlainKernelBitForBit) {
   const std::vector<Grid> sizes = {{17, 33}, {16, 16}, {9, 40}};
   for (const auto& [patch, channels] : {std::pair(8, 3), {4, 1}, {2, 3}, {8, 5}}) {
     const std::vector<float> plain = Patches(sizes, patch, channels, false, {});
@@ -54,7 +54,7 @@ TEST(CudaFastPatches, HaveThePlainBits) {
   }
 }
 
-TEST(CudaFastPatches, NeighbourhoodsHaveThePlainBits) {
+TEST(CudaFastPatches, NeighbourhoodsEqualThePlainKernelBitForBit) {
   for (const RowsOf rows : {RowsOf::kTokens, RowsOf::kCells}) {
     for (const int channels : {4, 20, 132}) {
       ExpectEqualBits(kGatheredBatches, absl::StrCat("neighbours of ", channels), [&](KernelBatch& batch, bool fast) {

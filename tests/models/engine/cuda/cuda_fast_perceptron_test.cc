@@ -75,7 +75,7 @@ class CudaFastPerceptron : public ::testing::TestWithParam<PerceptronCase> {};
 
 // If sums differ, a hidden unit may be rounded to another bf16 number, which differs by up to 2^-8 of the unit's value.
 // Each output then differs by this difference times a weight.
-TEST_P(CudaFastPerceptron, IsTwoPlainLayers) {
+TEST_P(CudaFastPerceptron, IsCloseToTwoPlainLayers) {
   const std::vector<float> x = RandomRows(GetParam()), y = FastPerceptronOf(GetParam(), x),
                            expected = PlainPerceptronOf(GetParam(), x);
   double sum = 0;
@@ -94,14 +94,14 @@ INSTANTIATE_TEST_SUITE_P(Cases, CudaFastPerceptron,
                                            PerceptronCase{130, 192, 64, false}, PerceptronCase{16, 256, 128},
                                            PerceptronCase{5, 256, 64, true, false}, PerceptronCase{129, 256, 64}));
 
-TEST(CudaFastPerceptronBits, AreTheSameWithAnySmsAndSchedule) {
+TEST(CudaFastPerceptronBits, DoNotDependOnSmsAndSchedule) {
   const PerceptronCase of = {140, 128, 128};
   const std::vector<float> x = RandomRows(of), y = FastPerceptronOf(of, x);
   EXPECT_TRUE(SameBits(FastPerceptronOf(of, x, {.seed = 2, .sms = 1}), y));
   EXPECT_TRUE(SameBits(FastPerceptronOf(of, x, {.seed = 3, .sms = 132}), y));
 }
 
-TEST(CudaFastPerceptronBits, OfARowDoNotDependOnItsPlace) {
+TEST(CudaFastPerceptronBits, DoNotDependOnTheRowsPosition) {
   for (const PerceptronCase& of :
        {PerceptronCase{35, 128, 64}, PerceptronCase{35, 192, 64}, PerceptronCase{20, 256, 64}}) {
     const std::vector<float> x = RandomRows(of), y = FastPerceptronOf(of, x);
@@ -114,7 +114,7 @@ TEST(CudaFastPerceptronBits, OfARowDoNotDependOnItsPlace) {
   }
 }
 
-TEST(CudaFastPerceptronBits, OfNanAreThoseOfItsRow) {
+TEST(CudaFastPerceptronBits, NanAffectsOnlyItsRow) {
   for (const bool norm : {false, true}) {
     const PerceptronCase of = {20, 128, 64, norm, false, Activation::kRelu};
     std::vector<float> x = RandomRows(of);

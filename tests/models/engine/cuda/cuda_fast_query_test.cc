@@ -66,7 +66,7 @@ class Query {
   std::vector<float> q_, kv_, offsets_;
 };
 
-TEST(CudaFastQuery, HasThePlainKernelsBits) {
+TEST(CudaFastQuery, EqualsThePlainKernelBitForBit) {
   for (const int width : {16, 32, 48, 64}) {
     for (const std::vector<int>& cells : {std::vector<int>{0}, {15, 16, 1}, {62, 63, 64}, {127, 128, 196}}) {
       Query query(width, cells);
@@ -76,7 +76,7 @@ TEST(CudaFastQuery, HasThePlainKernelsBits) {
 }
 
 // If shared memory is too small for the scores of all keys, the kernel computes the scores three times.
-TEST(CudaFastQuery, HasThePlainKernelsBitsForManyKeys) {
+TEST(CudaFastQuery, EqualsThePlainKernelForManyKeys) {
   for (const int cells : {511, 512, 1100}) {
     Query query(16, {cells, 3});
     EXPECT_TRUE(SameBits(query.Fast(), query.Plain())) << cells;
@@ -91,14 +91,14 @@ TEST(CudaFastQuery, AddsOffsets) {
   EXPECT_TRUE(SameBits(query.Fast(), query.Plain()));
 }
 
-TEST(CudaFastQuery, HasTheSameBitsWithAnySmsAndScheduleAndAlone) {
+TEST(CudaFastQuery, BitsDoNotDependOnSmsAndSchedule) {
   const std::vector<float> y = Query(32, {70, 5}).Fast();
   for (const auto& [seed, sms] : {std::pair(2, 1), {3, 132}}) {
     EXPECT_TRUE(SameBits(Query(32, {70, 5}, {.seed = static_cast<uint64_t>(seed), .sms = sms}).Fast(), y)) << sms;
   }
 }
 
-TEST(CudaFastQuery, PassesNanThrough) {
+TEST(CudaFastQuery, PropagatesNan) {
   constexpr int kWidth = 16;
   for (int of = 0; of < 2; ++of) {
     Query query(kWidth, {19, 100, 3});

@@ -31,7 +31,7 @@ void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
   batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
 }
 
-TEST(CudaFastRows, StatisticsOfAnyWidth) {
+TEST(CudaFastRows, StatisticsEqualThePlainKernel) {
   for (const int columns : {1, 5, 15, 16, 17, 31, 32, 33, 47, 48, 50, 63, 64, 96, 128, 130, 192, 197}) {
     ExpectEqualBits(kRowBatches, absl::StrCat("statistics of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 3, 1);
@@ -42,7 +42,7 @@ TEST(CudaFastRows, StatisticsOfAnyWidth) {
   }
 }
 
-TEST(CudaFastRows, LayerNorm) {
+TEST(CudaFastRows, LayerNormEqualsThePlainKernel) {
   for (const int columns : {3, 33, 128, 192}) {
     ExpectEqualBits(kRowBatches, absl::StrCat("norm of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), y = batch.NewMatrix(x.rows, columns, columns + 4);
@@ -61,7 +61,7 @@ TEST(CudaFastRows, LayerNorm) {
   }
 }
 
-TEST(CudaFastRows, NumbersByThemselves) {
+TEST(CudaFastRows, ElementwiseStepsEqualThePlainKernels) {
   for (const int columns : {4, 36, 260}) {
     for (const Activation activation : {Activation::kNone, Activation::kRelu, Activation::kGelu}) {
       ExpectEqualBits(kRowBatches, absl::StrCat("affine of ", columns), [&](KernelBatch& batch, bool fast) {
@@ -81,7 +81,7 @@ TEST(CudaFastRows, NumbersByThemselves) {
   }
 }
 
-TEST(CudaFastRows, CopiesOfEveryKind) {
+TEST(CudaFastRows, CopiesOfEveryKindEqualThePlainKernel) {
   struct Kind {
     CopiedRows rows;
     RowsOf from, to;
@@ -100,7 +100,7 @@ TEST(CudaFastRows, CopiesOfEveryKind) {
 }
 
 // The engine chooses the plain kernel for rows that 16-byte accesses cannot read.
-TEST(CudaFastRows, NeedRowsOfFours) {
+TEST(CudaFastRows, NeedRowsInMultiplesOfFour) {
   KernelBatch batch({{2, 2}});
   const Matrix odd = batch.NewMatrix(RowsOf::kCells, 6), shifted = batch.NewMatrix(RowsOf::kCells, 4, 8, 1),
                good = batch.NewMatrix(RowsOf::kCells, 4);
@@ -113,7 +113,7 @@ TEST(CudaFastRows, NeedRowsOfFours) {
   EXPECT_EQ(kernel(good, good), "vitrine_fast_add");
 }
 
-TEST(CudaFastRows, KeepNan) {
+TEST(CudaFastRows, PropagateNan) {
   KernelBatch batch({{2, 3}});
   std::vector<float> numbers = batch.Numbers(6 * 40);
   numbers[45] = NAN;

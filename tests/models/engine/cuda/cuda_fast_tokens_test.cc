@@ -120,7 +120,7 @@ void ExpectNear(const std::vector<float>& fast, const std::vector<float>& plain)
   EXPECT_LE(MeanApart(fast, plain), 0x1p-11);
 }
 
-TEST(CudaFastTokens, AreThePlainKernel) {
+TEST(CudaFastTokens, AreCloseToThePlainKernel) {
   for (const int width : kTokenWidths) {
     for (const std::vector<int>& cells : {std::vector<int>{0}, {14, 15, 16}, {62, 63, 64}, {128}}) {
       SCOPED_TRACE(absl::StrCat("width ", width, ", ", cells.size(), " images, first of ", cells[0]));
@@ -130,7 +130,7 @@ TEST(CudaFastTokens, AreThePlainKernel) {
   }
 }
 
-TEST(CudaFastTokens, NarrowRowsGiveTheBitsOfRoundedOnes) {
+TEST(CudaFastTokens, NarrowRowsEqualRoundedRowsBitForBit) {
   for (const int width : kTokenWidths) {
     for (const int sms : {1, 3}) {
       Tokens tokens(width, {20, 130, 5, 63}, {.seed = 7, .sms = sms});
@@ -142,7 +142,7 @@ TEST(CudaFastTokens, NarrowRowsGiveTheBitsOfRoundedOnes) {
   }
 }
 
-TEST(CudaFastTokens, AreGoodInEveryRoundingModel) {
+TEST(CudaFastTokens, AreAccurateInEveryRoundingModel) {
   for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
     Tokens tokens(48, {70, 3}, {.rounding = rounding});
     ExpectNear(tokens.Fast(), tokens.Plain());
@@ -159,14 +159,14 @@ TEST(CudaFastTokens, AddOffsets) {
   ExpectNear(tokens.Fast(), tokens.Plain());
 }
 
-TEST(CudaFastTokens, AnswerForTheFirstQueryAlone) {
+TEST(CudaFastTokens, CanComputeOnlyTheFirstQuery) {
   Tokens tokens(16, {80, 3});
   tokens.AnswerFor(RowsOf::kImages);
   ExpectNear(tokens.Fast(), tokens.Plain());
 }
 
 // Scores grow from key to key by more than the range of exp, so each rescaling sets the running sums to zero.
-TEST(CudaFastTokens, KeepUpWithScoresThatGrow) {
+TEST(CudaFastTokens, AreAccurateForGrowingScores) {
   Tokens tokens(16, {150});
   for (int64_t row = 0; row < 151; ++row) {
     for (int column = 0; column < tokens.columns(); ++column) {
@@ -177,7 +177,7 @@ TEST(CudaFastTokens, KeepUpWithScoresThatGrow) {
   ExpectNear(tokens.Fast(), tokens.Plain());
 }
 
-TEST(CudaFastTokens, HaveTheSameBitsWithAnySmsAndSchedule) {
+TEST(CudaFastTokens, BitsDoNotDependOnSmsAndSchedule) {
   for (const int width : {16, 48}) {
     const std::vector<int> cells = {20, 130, 5};
     const std::vector<float> y = Tokens(width, cells).Fast();
@@ -188,7 +188,7 @@ TEST(CudaFastTokens, HaveTheSameBitsWithAnySmsAndSchedule) {
   }
 }
 
-TEST(CudaFastTokens, HaveTheSameBitsAloneAndInABatch) {
+TEST(CudaFastTokens, BitsDoNotDependOnTheBatch) {
   for (const int width : {16, 48}) {
     const std::vector<int> cells = {20, 130, 5};
     Tokens batch(width, cells);
@@ -203,7 +203,7 @@ TEST(CudaFastTokens, HaveTheSameBitsAloneAndInABatch) {
   }
 }
 
-TEST(CudaFastTokensInFp32, HaveThePlainBits) {
+TEST(CudaFastTokensInFp32, EqualThePlainKernelBitForBit) {
   for (const int width : kTokenWidths) {
     for (const std::vector<int>& cells : {std::vector<int>{0}, {14, 31, 32}, {70, 3}}) {
       Tokens tokens(width, cells);
@@ -213,7 +213,7 @@ TEST(CudaFastTokensInFp32, HaveThePlainBits) {
   }
 }
 
-TEST(CudaFastTokensInFp32, HaveThePlainBitsWithAnySmsAndSchedule) {
+TEST(CudaFastTokensInFp32, EqualThePlainKernelWithAnySchedule) {
   for (const int sms : {1, 132}) {
     Tokens tokens(16, {20, 40, 5}, {.seed = static_cast<uint64_t>(sms), .sms = sms});
     EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32())) << sms;
@@ -221,19 +221,19 @@ TEST(CudaFastTokensInFp32, HaveThePlainBitsWithAnySmsAndSchedule) {
 }
 
 // There are more keys than the kernel has memory for scores.
-TEST(CudaFastTokensInFp32, HaveThePlainBitsOfManyKeys) {
+TEST(CudaFastTokensInFp32, EqualThePlainKernelForManyKeys) {
   Tokens tokens(16, {300, 1, 255});
   tokens.AddOffsets(std::vector<float>(270, 0.25F));
   EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32()));
 }
 
-TEST(CudaFastTokensInFp32, AnswerForTheFirstQueryAlone) {
+TEST(CudaFastTokensInFp32, CanComputeOnlyTheFirstQuery) {
   Tokens tokens(16, {80, 3});
   tokens.AnswerFor(RowsOf::kImages);
   EXPECT_TRUE(SameBits(tokens.FastFp32(), tokens.PlainFp32()));
 }
 
-TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewConflicts) {
+TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewBankConflicts) {
   for (const int width : kTokenWidths) {
     Tokens tokens(width, {127}, {.counts = true});
     static_cast<void>(tokens.FastFp32());
@@ -246,7 +246,7 @@ TEST(CudaFastTokensInFp32, AccessWholeSectorsWithFewConflicts) {
 
 // NaN in q affects its row, NaN in k all rows, and NaN in v its channel in all rows. Other heads and images are never
 // affected.
-TEST(CudaFastTokens, PassNanThrough) {
+TEST(CudaFastTokens, PropagateNan) {
   constexpr int kWidth = 16, kRow = 100;  // in the second image, which begins at row 20
   const std::vector<float> clean = Tokens(kWidth, {19, 140, 3}).Fast();
   for (int of = 0; of < 3; ++of) {
@@ -266,7 +266,7 @@ TEST(CudaFastTokens, PassNanThrough) {
   }
 }
 
-TEST(CudaFastTokens, AccessWholeSectorsWithFewConflicts) {
+TEST(CudaFastTokens, AccessWholeSectorsWithFewBankConflicts) {
   for (const int width : kTokenWidths) {
     Tokens tokens(width, {127}, {.counts = true});
     static_cast<void>(tokens.Fast());

@@ -75,7 +75,7 @@ constexpr Constant kConstants[] = {
     {kCaptureThreadLocal, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL},
 };
 
-TEST(CudaNames, ConstantsAreNvidias) {
+TEST(CudaNames, ConstantsEqualThoseOfNvidia) {
   for (const Constant& constant : kConstants) EXPECT_EQ(constant.ours, constant.theirs);
 }
 

@@ -16,14 +16,14 @@ namespace {
 
 using CudaParity = CudaForm;
 
-TEST_P(CudaParity, LogitsOfManySizes) {
+TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
   OnDevice device(*compiled_.program, compiled_.weights);
   const std::vector<at::Tensor> images = Images(4);
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
 // The tolerances are those of the CPU's narrow products (narrow_test.cc).
-TEST_P(CudaParity, NarrowLogits) {
+TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> expected = compiled_.ByReference(images);
   for (const auto& [precision, tolerance] : {std::pair(Precision::kBf16, 0.02), {Precision::kInt8, 0.03}}) {
@@ -35,7 +35,7 @@ TEST_P(CudaParity, NarrowLogits) {
   }
 }
 
-TEST_P(CudaParity, Taps) {
+TEST_P(CudaParity, TapsAgreeWithTheReference) {
   const std::vector<at::Tensor> images = Images(3);
   Handed ours = RequestEverything(compiled_, 1), theirs = ours;
   OnDevice device(*compiled_.program, compiled_.weights);

@@ -31,8 +31,8 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Returns rows of the zoo with their depth reduced to two blocks. If several rows are then equal, returns the first.
-// For each width, returns only one ViT above 100 M parameters, because smaller ViTs cover the patch sizes.
+// Returns rows of the zoo with their depth reduced to two blocks. If several rows are then equal, returns the first. Of
+// the ViTs with more than 100 M parameters, returns only one per width, because smaller ViTs cover the patch sizes.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;
@@ -62,7 +62,7 @@ std::vector<EngineForm> Narrowest() {
 }
 
 // The int8 engines also cover bf16, in which they compute stems and attention.
-TEST(CudaZoo, EveryRowHasLaunches) {
+TEST(CudaZoo, EveryVariantHasKernels) {
   for (const ZooRow& row : Rows()) {
     const program::Program program = *ProgramOf(row.config);
     engine::ZeroWeights weights(program);
@@ -81,7 +81,7 @@ TEST(CudaZoo, EveryRowHasLaunches) {
 
 class CudaZooBits : public ::testing::TestWithParam<EngineForm> {};
 
-TEST_P(CudaZooBits, AreTheCpus) {
+TEST_P(CudaZooBits, EqualTheCpuBits) {
   const v1::Preprocessing& preprocessing = GetParam().config.preprocessing();
   int height = preprocessing.fixed().height(), width = preprocessing.fixed().width();
   if (!preprocessing.has_fixed()) {

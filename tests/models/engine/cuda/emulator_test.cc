@@ -38,7 +38,7 @@ TEST(Shuffles, ExchangeWithinAWarp) {
 }
 
 // Each launch has more threads than the launches before.
-TEST(Shuffles, AddAWarpInGrowingBlocks) {
+TEST(Shuffles, SumAWarpInBlocksOfAnySize) {
   Machine machine;
   for (const int threads : {32, 64, 256, 1024}) {
     std::vector<int> sums(static_cast<size_t>(threads));
@@ -53,7 +53,7 @@ TEST(Shuffles, AddAWarpInGrowingBlocks) {
   }
 }
 
-TEST(Shuffles, InABranchAreAFault) {
+TEST(Shuffles, AreAFaultInABranch) {
   Machine machine;
   const auto fault = machine.Launch({.kernel = "sum"}, [&] {
     if (Lane() < 16) static_cast<void>(ShuffleXor(1, 1));
@@ -83,7 +83,7 @@ TEST(Traffic, CountsBankConflictsAndSectors) {
   EXPECT_EQ(writes.least_passes, 2);
 }
 
-TEST(Memory, BeginsAsNaNAndUnwritten) {
+TEST(Memory, IsInitiallyNanAndUnwritten) {
   Machine machine;
   auto* const buffer = static_cast<float*>(machine.memory().Allocate(5 * sizeof(float)));
   float value = 0;
@@ -100,7 +100,7 @@ TEST(Memory, BeginsAsNaNAndUnwritten) {
   EXPECT_EQ(read(Global<const float>(buffer), 4)->kind, FaultKind::kStray);
 }
 
-TEST(MemoryDeathTest, AccessesBesideTheAccessorsMeetGuardPages) {
+TEST(MemoryDeathTest, DirectAccessesHitGuardPages) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   Machine machine;
   auto* const buffer = static_cast<volatile float*>(machine.memory().Allocate(8 * sizeof(float)));
@@ -122,7 +122,7 @@ int Faults(FaultKind kind, const std::function<void()>& body) {
 }
 
 // Every word is initialised, so the only possible fault is the order of accesses.
-TEST(Races, OfLanesOfAWarpNeedSyncWarp) {
+TEST(Races, BetweenLanesNeedSyncWarp) {
   const auto exchange = [](bool syncs, int apart) {
     return [=] {
       const Shared<int> words = SharedMemory<int>(0);
@@ -140,7 +140,7 @@ TEST(Races, OfLanesOfAWarpNeedSyncWarp) {
 
 // The first lane to read the word also writes it, after its read. A shuffle brings the lanes together, but does not
 // order their accesses to memory.
-TEST(Races, OfAWriterAndOtherReadersAreFound) {
+TEST(Races, BetweenAWriterAndReadersAreDetected) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     for (const bool syncs : {false, true}) {
       Machine machine({.seed = seed});
@@ -164,7 +164,7 @@ TEST(Races, OfAWriterAndOtherReadersAreFound) {
 
 // A thread waits only for its own copies. Other threads may read the copied data only after a barrier that follows this
 // wait.
-TEST(Races, OfAWaitBehindTheBarrierAreFound) {
+TEST(Races, DueToAWaitAfterTheBarrierAreDetected) {
   for (const bool late : {false, true}) {
     Machine machine;
     const float* const from = Put(machine, std::vector<float>(4, 1.0F));
@@ -186,7 +186,7 @@ TEST(Races, OfAWaitBehindTheBarrierAreFound) {
 }
 
 // A copy of 16 bytes needs aligned addresses. Its destination must not be read before the wait.
-TEST(Copies, ThatAreNotAwaitedOrNotAlignedAreFound) {
+TEST(Copies, WithoutWaitOrAlignmentAreDetected) {
   const auto copy = [](bool waits, int shift) {
     Machine machine;
     const float* const from = Put(machine, std::vector<float>(8, 1.0F));
@@ -208,7 +208,7 @@ TEST(Copies, ThatAreNotAwaitedOrNotAlignedAreFound) {
   EXPECT_THAT(std::string(misaligned->source.file), HasSubstr("emulator_test.cc"));
 }
 
-TEST(Blocks, ABarrierInABranchIsFound) {
+TEST(Blocks, ABarrierInABranchIsDetected) {
   Machine machine;
   const auto fault = machine.Launch({.kernel = "branch", .threads = 64}, [&] {
     if (Thread() < 32) SyncBlock();
@@ -217,7 +217,7 @@ TEST(Blocks, ABarrierInABranchIsFound) {
   EXPECT_EQ(fault->kind, FaultKind::kDiverged) << fault->ToString();
 }
 
-TEST(Blocks, TwoThatWriteOneWordAreFound) {
+TEST(Blocks, TwoBlocksThatWriteOneWordAreDetected) {
   Machine machine;
   auto* const word = static_cast<float*>(machine.memory().Allocate(sizeof(float)));
   const auto fault = machine.Launch({.kernel = "blocks", .blocks = 2}, [&] {

@@ -23,7 +23,7 @@ def run(*arguments: str, fake: str = "", driver: bool = True) -> "tuple[int, str
 
 
 class GpuCheck(unittest.TestCase):
-    def test_all_checks_pass_and_the_page_says_so(self):
+    def test_all_checks_pass_and_the_page_reports_it(self):
         with tempfile.TemporaryDirectory() as folder:
             page = pathlib.Path(folder) / "report.html"
             code, text = run("--check", "primitives,forms,memory,swap,refusal,load", "--form", "vit", "--seconds", "0.5",
@@ -37,12 +37,12 @@ class GpuCheck(unittest.TestCase):
             self.assertNotRegex(html, r"<script|https?://(?!www\.w3\.org)|<link")
             self.assertLess(len(html), 100_000)
 
-    def test_a_form_may_be_as_far_off_as_on_the_cpu(self):
+    def test_errors_up_to_those_of_the_cpu_are_allowed(self):
         code, text = run("--check", "forms", "--form", "xvit_no_norm")
         self.assertEqual(code, 0, text)
         self.assertRegex(text, r"ok +xvit_no_norm .*int8 \S+, on the CPU ")
 
-    def test_another_rounding_than_the_architectures_fails(self):
+    def test_a_rounding_of_another_architecture_fails(self):
         code, text = run("--check", "primitives", fake="rounding=0")
         self.assertEqual(code, 1, text)
         self.assertRegex(text, r"FAILED +primitives: bf16 products +to nearest and up or down fits 65536 sums")
@@ -59,19 +59,19 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(code, 77, text)
         self.assertRegex(text, "^vitrine-gpu-check: device cuda:0 cannot be used: there is no NVIDIA driver")
 
-    def test_measurements_alone_run_no_check(self):
+    def test_measurements_run_without_checks(self):
         code, text = run("--throughput", "vit", "--batch", "1")
         self.assertEqual(code, 0, text)
         self.assertTrue(re.search(r"ok +throughput vit bf16 batch 1 +\d+ images/s", text), text)
         self.assertIn("1 checks on cuda:0, 0 failed", text)
 
-    def test_devices_are_named_as_the_server_names_them(self):
+    def test_devices_have_the_names_of_the_server(self):
         for device, code, words in (("cuda:1", 77, "there is no cuda:1"), ("cpu", 2, "--device must be cuda:0")):
             found, text = run("--device", device)
             self.assertEqual(found, code, text)
             self.assertIn(words, text)
 
-    def test_every_check_takes_every_form(self):
+    def test_every_check_accepts_every_form(self):
         code, text = run("--check", "forms,refusal", "--form", "vit_clip")
         self.assertEqual(code, 0, text)
         self.assertIn("2 checks on cuda:0, 0 failed", text)

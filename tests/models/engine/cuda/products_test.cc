@@ -40,7 +40,7 @@ Place OfD(size_t lane, size_t i) {
   return {i < 2 ? lane / 4 : lane / 4 + 8, lane % 4 * 2 + i % 2};
 }
 
-TEST(Fragments, OfBf16AreThoseOfTheManual) {
+TEST(Fragments, Bf16LayoutEqualsTheManual) {
   std::mt19937 random(1);
   std::vector<float> a(16 * 16), b(16 * 8), d(16 * 8), expected(16 * 8);
   for (auto* values : {&a, &b, &expected}) {
@@ -73,7 +73,7 @@ TEST(Fragments, OfBf16AreThoseOfTheManual) {
   EXPECT_EQ(d, expected);
 }
 
-TEST(Fragments, OfBytesAreThoseOfTheManual) {
+TEST(Fragments, ByteLayoutEqualsTheManual) {
   std::mt19937 random(1);
   std::vector<int> a(16 * 32), b(32 * 8), d(16 * 8, 5), expected(16 * 8, 5);
   for (int& value : a) value = static_cast<int>(random() % 256);
@@ -106,7 +106,7 @@ TEST(Fragments, OfBytesAreThoseOfTheManual) {
 
 // ldmatrix gives lane i the elements in row i / 4, columns 2 (i % 4) and 2 (i % 4) + 1. The transposed variant swaps
 // rows and columns.
-TEST(Fragments, OfLoadedMatricesAreThoseOfTheManual) {
+TEST(Fragments, LoadedMatrixLayoutEqualsTheManual) {
   Machine machine;
   std::vector<uint32_t> plain(32 * 4), transposed(32 * 4);
   const auto fault = machine.Launch({.kernel = "load", .shared_bytes = 32 * 16}, [&] {
@@ -129,7 +129,7 @@ TEST(Fragments, OfLoadedMatricesAreThoseOfTheManual) {
   }
 }
 
-class Sums : public ::testing::Test {
+class EmulatedSums : public ::testing::Test {
  protected:
   float Sum(const std::vector<float>& a, const std::vector<float>& b, float c, RoundingModel model) {
     std::array<uint16_t, 16> left = {}, right = {};
@@ -140,8 +140,8 @@ class Sums : public ::testing::Test {
   std::mt19937_64 random_{1};
 };
 
-// Sums of small numbers are exact in every model.
-TEST_F(Sums, OfSmallIntegersAreExact) {
+// Sums of small integers and halves are exact in every model.
+TEST_F(EmulatedSums, AreExactForSmallIntegers) {
   for (const RoundingModel model : emulated::kRoundingModels) {
     EXPECT_EQ(Sum({3, -5, 7}, {2, 2, 0.5F}, 0.25F, model), 6 - 10 + 3.5F + 0.25F);
     EXPECT_EQ(Sum({}, {}, -1.5F, model), -1.5F);
@@ -149,9 +149,9 @@ TEST_F(Sums, OfSmallIntegersAreExact) {
   }
 }
 
-// The models differ in terms that are small beside 1: sm_80 drops bits below 2^-24 of each term before it sums, and
-// sm_90 drops bits below 2^-25.
-TEST_F(Sums, AreCutAndRoundedAsTheModelSays) {
+// The models differ in terms that are much smaller than 1: sm_80 drops bits below 2^-24 of each term before it sums,
+// and sm_90 drops bits below 2^-25.
+TEST_F(EmulatedSums, AreRoundedAsEachModelRequires) {
   const float tiny = 0x1p-24F, half = 0x1p-12F;
   // 1 + 2^-24 + 2^-24 = 1 + 2^-23 exactly.
   EXPECT_EQ(Sum({1, half, half}, {1, half, half}, 0, RoundingModel::kNearest), 1 + 2 * tiny);
@@ -170,7 +170,7 @@ TEST_F(Sums, AreCutAndRoundedAsTheModelSays) {
   EXPECT_THAT(seen, ::testing::ElementsAre(1, 1 + 2 * tiny));
 }
 
-TEST_F(Sums, OfRandomNumbersAreNearTheExactSum) {
+TEST_F(EmulatedSums, AreCloseForRandomNumbers) {
   std::mt19937 random(5);
   std::normal_distribution<float> normal;
   for (int trial = 0; trial < 2000; ++trial) {
@@ -239,7 +239,7 @@ struct RecordedTile {
 
 // Compares 131,072 sums with those of mma.m16n8k16 on an H200. kRecorded has one hash of the sums' bits for each kind
 // of inputs.
-TEST_F(Sums, AreThoseOfAnH200) {
+TEST_F(EmulatedSums, EqualThoseOfAnH200) {
   constexpr uint64_t kRecorded[8] = {0x9eed080bd4e12cff, 0xe46c60b0b6833b43, 0x092a59d1580283ad, 0x08859ddf104e3ed2,
                                      0x7507e14680adbad2, 0x36dc5ca10214d089, 0x1cd6ebc3c4400af9, 0x0fb83ff4b9be7a3e};
   for (uint64_t kind = 0; kind < 8; ++kind) {
@@ -260,7 +260,7 @@ TEST_F(Sums, AreThoseOfAnH200) {
   }
 }
 
-TEST_F(Sums, OfNumbersThatAreNoneAreNone) {
+TEST_F(EmulatedSums, PropagateNanAndInfinity) {
   for (const RoundingModel model : emulated::kRoundingModels) {
     EXPECT_TRUE(std::isnan(Sum({1, NAN}, {1, 1}, 0, model)));
     EXPECT_TRUE(std::isinf(Sum({1, INFINITY}, {1, 1}, 0, model)));

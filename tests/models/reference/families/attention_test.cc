@@ -31,7 +31,7 @@ void ExpectStartsWith(const at::Tensor& row, int first, std::vector<float> value
   for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(row[first + i].item<float>(), values[i], 1e-6);
 }
 
-TEST(FourierFeatures, AreThoseOfThePublishedCode) {
+TEST(FourierFeatures, EqualThoseOfThePublishedCode) {
   const at::Tensor features = FourierFeatures(14);
   ASSERT_EQ(features.sizes(), at::IntArrayRef({14, 32}));
   ExpectStartsWith(features[0], 0, {0.433884F, 0.900969F, 0.249708F, 0.968321F});
@@ -46,7 +46,7 @@ TEST(FourierFeatures, RowsComeBeforeColumns) {
   EXPECT_EQ(Difference(FourierFeaturesOf({2, 5})[7], at::cat({FourierFeatures(2)[1], FourierFeatures(5)[2]})), 0);
 }
 
-TEST(AttendChannels, ChannelsOfZerosStayFinite) {
+TEST(AttendChannels, ChannelsOfZerosGiveFiniteResults) {
   const auto layout = TokenLayout::Make({{3, 5}, {4, 2}}, 0);
   const at::Tensor zeros = Hashed({23, 24}, 1) * 0;
   const at::Tensor y = AttendChannels({zeros, Hashed({23, 24}, 2), Hashed({23, 24}, 3)}, Hashed({3, 1, 1}, 4), layout,
@@ -64,7 +64,7 @@ std::unique_ptr<Model> SmallXcit(const std::string& more) {
 }
 
 // If all codes are equal, the gradient of the model's shared codes is the sum of the gradients of the blocks' codes.
-TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
+TEST(FSne, TheGradientOfASharedCodeSumsOverBlocks) {
   const auto shared = SmallXcit(kFSne), own = SmallXcit(kFSne + " codes_per_block: true");
   {
     const at::NoGradGuard no_grad;
@@ -87,7 +87,7 @@ TEST(FSne, TheGradientOfASharedCodeIsTheSumOverBlocks) {
   EXPECT_GT(whole.abs().max().item<double>(), 1e-4);
 }
 
-TEST(KvPos, HandsOutTheSymmetricPartAndAnOffsetPerKey) {
+TEST(KvPos, TapsHaveTheSymmetricPartAndKeyOffsets) {
   AttentionTap tap;
   tap.Request(0, AttentionSource::kTokens, 1);
   const std::unique_ptr<Model> model = testing::MakeHashed(FindVariant("kv-pos-mnist-p7-d64-l2")->config);
@@ -110,7 +110,7 @@ const std::string kXvit =
 
 // Token attention comes before the class token is joined. Therefore the maps of token attention have no class row,
 // whichever mixer the model has.
-TEST(XVit, AttentionOfEveryMixer) {
+TEST(XVit, EveryMixerOffersItsAttentionMaps) {
   const auto ability = [](const std::string& change) {
     return testing::MakeHashed(testing::Config(kXvit + change + " }"))->attention();
   };

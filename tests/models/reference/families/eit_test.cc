@@ -17,7 +17,7 @@ namespace {
 
 using testing::Difference;
 
-TEST(Eit, GridsAreCutNotPadded) {
+TEST(Eit, GridsAreCroppedAndNotPadded) {
   const auto three = *MakeModel(FindVariant("eit33-mini-cifar10")->config, 0, at::kMeta);
   EXPECT_EQ(*three->GridFor(32, 32), (Grid{10, 10}));
   const auto four = *MakeModel(FindVariant("eit34-mini-cifar10")->config, 0, at::kMeta);
@@ -27,7 +27,7 @@ TEST(Eit, GridsAreCutNotPadded) {
   EXPECT_EQ(four->GridFor(52, 52).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(Eit, TheClassTokenPassesTheConvolutionUnchangedAndUnseen) {
+TEST(Eit, ConvolutionsIgnoreAndKeepTheClassToken) {
   const auto layout = TokenLayout::Make({{2, 3}, {4, 4}}, 1);
   const at::Tensor weight = testing::Hashed({10, 3, 3, 10}, 3);
   const at::Tensor x = testing::Hashed({layout->total_tokens(), 10}, 1);
@@ -43,7 +43,7 @@ TEST(Eit, TheClassTokenPassesTheConvolutionUnchangedAndUnseen) {
 }
 
 // In training, the branch's BatchNorm uses the cells of the batch without class tokens.
-TEST(Eit, BnReluNormalisesOverTheCellsOfTheBatch) {
+TEST(Eit, BatchNormUsesOnlyTheCellsOfTheBatch) {
   const auto model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } eit { "
                       "width: 24 depth: 3 "
@@ -74,7 +74,7 @@ TEST(Eit, BnReluNormalisesOverTheCellsOfTheBatch) {
   EXPECT_LT(Difference(mean, 0.9 * before + 0.1 * cells.mean(0)), 1e-5);
 }
 
-TEST(Eit, GridsOfTheComparisonModels) {
+TEST(Eit, ComparisonModelsHaveThePublishedGrids) {
   const auto overlapping = *MakeModel(FindVariant("cvt-p-mini-cifar10")->config, 0, at::kMeta);
   EXPECT_EQ(*overlapping->GridFor(32, 32), (Grid{16, 16}));
   EXPECT_EQ(overlapping->cell(), 2);
@@ -84,7 +84,7 @@ TEST(Eit, GridsOfTheComparisonModels) {
 }
 
 // The convolution's output size and the grid agree even if sides are not multiples of the cell.
-TEST(Eit, OddSidesMakeTheGridThatIsPromised) {
+TEST(Eit, OddSidesGiveTheAnnouncedGrid) {
   for (const std::string_view variant : {"cvt-p-mini-cifar10", "vit-c-mini-cifar10"}) {
     const auto model = testing::MakeHashed(FindVariant(variant)->config);
     EXPECT_TRUE(RunModel(*model, {testing::RandomImage(3, 35, 29, 1), testing::RandomImage(3, 33, 38, 2)}).ok())
@@ -92,7 +92,7 @@ TEST(Eit, OddSidesMakeTheGridThatIsPromised) {
   }
 }
 
-TEST(Eit, OptionsThatContradictEachOtherAreRefused) {
+TEST(Eit, ContradictoryOptionsAreRefused) {
   for (const auto& [change, names] : std::vector<std::pair<std::string, std::string>>{
            {"conv_channels: false schedule: INVARIANT", "config.eit.schedule"},
            {"conv_channels: false convolution: BN_RELU", "config.eit.convolution"},

@@ -31,7 +31,7 @@ double Relative(const at::Tensor& a, const at::Tensor& b) {
   return Difference(a.to(at::kDouble), b.to(at::kDouble)) / std::max(1.0, b.abs().max().item<double>());
 }
 
-// Returns the small forms, the null model, and the first variant of every family without a config message of its own.
+// Returns the small forms, the null model, and the first variant of every family with a CustomConfig.
 std::vector<SmallForm> Forms() {
   std::vector<SmallForm> forms = SmallForms();
   for (const std::vector<SmallForm>& more : {SmallPrefixForms(), SmallKvForms()}) {
@@ -78,7 +78,7 @@ INSTANTIATE_TEST_SUITE_P(Forms, EveryFamily, ::testing::ValuesIn(Forms()), [](co
   return name;
 });
 
-TEST_P(EveryFamily, AnswersDoNotDependOnBatchMates) {
+TEST_P(EveryFamily, LogitsDoNotDependOnTheBatch) {
   const ImageBatch images = Batch();
   const at::Tensor together = Run(images);
   for (size_t i = 0; i < images.size(); ++i) {
@@ -87,7 +87,7 @@ TEST_P(EveryFamily, AnswersDoNotDependOnBatchMates) {
 }
 
 // Executors share a model: each runs its own batches concurrently, including grids that are new to the model.
-TEST_P(EveryFamily, ThreadsMayShareAModel) {
+TEST_P(EveryFamily, ThreadsCanShareAModel) {
   const ImageBatch images = Batch();
   const at::Tensor expected = Run(images);
   std::vector<at::Tensor> answers(4);
@@ -115,7 +115,7 @@ TEST_P(EveryFamily, LibraryCallsGiveTheSameLogits) {
   EXPECT_LT(Relative(model_->Forward(images, context), Run(images)), 0.05);
 }
 
-TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
+TEST_P(EveryFamily, AttentionDoesNotDependOnTheBatch) {
   const AttentionAbility ability = model_->attention();
   const ImageBatch images = Batch();
   const int last = static_cast<int>(images.size()) - 1;
@@ -149,7 +149,7 @@ TEST_P(EveryFamily, AttentionOfAnImageIsThatOfTheImageAlone) {
 
 // A step against the gradient lowers the loss, and every parameter has a gradient, so the whole graph is connected.
 // In training, the gradient includes the path through the batch's statistics.
-TEST_P(EveryFamily, EveryParameterReceivesAGradientThatLowersTheLoss) {
+TEST_P(EveryFamily, EveryParameterHasACorrectGradient) {
   if (model_->Parameters().empty()) return;
   // These blocks convolve only patch tokens, which no later operator reads.
   const std::string unread = GetParam().name == "baseline_lsra"  ? "blocks.1.convolution."
@@ -188,7 +188,7 @@ TEST_P(EveryFamily, EveryParameterReceivesAGradientThatLowersTheLoss) {
   }
 }
 
-TEST_P(EveryFamily, RefusesWhatItCannotTake) {
+TEST_P(EveryFamily, RefusesImagesItCannotProcess) {
   const absl::Status none = RunModel(*model_, {}).status();
   EXPECT_EQ(none.code(), absl::StatusCode::kInvalidArgument);
   const absl::Status other = RunModel(*model_, {RandomImage(4 - channels(), 32, 32, 1)}).status();
@@ -203,7 +203,7 @@ TEST_P(EveryFamily, RefusesWhatItCannotTake) {
               AllOf(HasSubstr(absl::StrCat(height, "x", width)), HasSubstr("this model takes")));
 }
 
-TEST(GridFor, TheSmallestAndTheLargestGridsAreTaken) {
+TEST(GridFor, AcceptsTheSmallestAndTheLargestGrids) {
   v1::ModelConfig config = SmallForms()[0].config;  // a ViT with cells of 4 pixels
   config.mutable_preprocessing()->mutable_native()->set_min_tokens(6);
   config.mutable_preprocessing()->mutable_native()->set_max_tokens(12);

@@ -40,7 +40,7 @@ std::vector<FloatArray> Inputs() {
   return inputs;
 }
 
-TEST(TorchBackend, ComputesWhatTheEngineComputes) {
+TEST(TorchBackend, AgreesWithTheEngine) {
   const std::unique_ptr<Model> model = MakeHashed(SmallEit());
   const std::vector<const float*> weights = PointersTo(model->weights());
   const auto reference = kTorchFunctions.make_backend(model->config(), weights);
@@ -56,7 +56,7 @@ TEST(TorchBackend, ComputesWhatTheEngineComputes) {
   }
 }
 
-TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
+TEST(TorchBackend, FillsTheRequestedTaps) {
   const std::unique_ptr<Model> model = MakeHashed(SmallEit());
   const auto backend = kTorchFunctions.make_backend(model->config(), PointersTo(model->weights())).value();
   const std::vector<FloatArray> inputs = Inputs();
@@ -74,7 +74,7 @@ TEST(TorchBackend, HandsOutWhatIsAskedOfTheTaps) {
 }
 
 // LibTorch reports a lack of memory in several ways.
-TEST(TorchBackend, WantOfMemoryIsToldFromOtherFaults) {
+TEST(TorchBackend, DistinguishesOutOfMemoryFromOtherFaults) {
   const auto is_memory = [](const std::function<void()>& compute) {
     try {
       compute();
@@ -95,7 +95,7 @@ TEST(TorchBackend, WantOfMemoryIsToldFromOtherFaults) {
   }
 }
 
-TEST(TorchBackend, WeightsAreDrawnAsTrainingDrawsThem) {
+TEST(TorchBackend, DrawsWeightsLikeTraining) {
   const std::vector<FloatArray> drawn = kTorchFunctions.draw(SmallEit(), 5).value();
   const std::unique_ptr<Model> model = *MakeModel(SmallEit(), 5);
   ASSERT_EQ(drawn.size(), model->weights().size());
@@ -106,7 +106,7 @@ TEST(TorchBackend, WeightsAreDrawnAsTrainingDrawsThem) {
 }
 
 // The logits are computed by several threads, as in the server.
-TEST(LogitsOf, TheShareOfAThreadChangesNoBit) {
+TEST(LogitsOf, BitsDoNotDependOnTheNumberOfThreads) {
   const std::unique_ptr<Model> model = MakeHashed(SmallEit());
   const auto engine =
       MakeCpuBackend(model->program(), PointersTo(model->weights()), cpu::SupportedPaths().back()).value();

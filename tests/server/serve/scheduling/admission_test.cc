@@ -120,9 +120,9 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
 }
 
 // Urgent requests use half of the executor and are answered at once. A LOW request of 100 ms waits when a second LOW
-// request arrives. The two LOW requests need 200 ms, and urgent requests take 200 ms meanwhile, so the second is
-// answered after 400 ms. If LOW requests have a patience of 100 ms, urgent requests take only 50 ms, so the second is
-// answered after 250 ms.
+// request arrives. The two LOW requests need 200 ms, and urgent requests take 200 ms meanwhile, so the second LOW
+// request is answered after 400 ms. If LOW requests have a patience of 100 ms, urgent requests take only 50 ms, so it
+// is answered after 250 ms.
 TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);
@@ -146,7 +146,7 @@ TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
 }
 
 // Admits a burst of urgent requests. The burst must not determine the prediction for the next ten seconds.
-TEST_F(AdmissionTest, TheErrorNamesTheCallersOwnUrgentRequestsAndNoLongTime) {
+TEST_F(AdmissionTest, TheErrorNamesTheCallersUrgentRequests) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);
   high.request.set_priority(v1::HIGH);
@@ -329,8 +329,8 @@ TEST(ModelCost, AddsDecodeAndEncode) {
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(5, 2000)), 5 + 2 + 3, 1e-6);
 }
 
-// Tests that the cost of a request includes its overlays, also before the first measurement. Requests without overlays
-// must cost the same as before.
+// Tests that the cost of a request includes its overlays, even before any overlay was measured. Measured overlays must
+// not change the cost of requests without overlays.
 TEST(ModelCost, TheCostOfOverlaysFollowsTheirPixels) {
   ModelCost cost;
   EXPECT_NEAR(absl::ToDoubleMilliseconds(cost.Predict(0, 0, 1'000'000)), 200, 1e-6)

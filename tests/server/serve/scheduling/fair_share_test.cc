@@ -24,11 +24,11 @@ namespace {
 
 constexpr absl::Duration kUnit = absl::Milliseconds(1);
 
-TEST(WorkAhead, OfASingleCallerIsItsOwnWork) {
+TEST(WorkAhead, EqualsTheWorkOfASingleCaller) {
   EXPECT_EQ(WorkAhead(5 * kUnit, kUnit, {}, 8 * kUnit, 1), 5 * kUnit);
 }
 
-TEST(WorkAhead, OfAGreedyCallerIsAtMostTheCallersOwnWork) {
+TEST(WorkAhead, IsAtMostTheGreedyCallersOwnWork) {
   const OtherCaller greedy = {1000 * kUnit, 10};
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy}, absl::ZeroDuration(), 1), 5 * kUnit);
   EXPECT_EQ(WorkAhead(2 * kUnit, kUnit, {greedy, {1 * kUnit, 0}}, absl::ZeroDuration(), 1), 6 * kUnit);
@@ -89,7 +89,7 @@ TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
   EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of other callers' work come first";
-  // Leaves time for a second request of each of the 500 callers, which may run before the request of 2 ms ends.
+  // Leaves time for a second request of each of the 500 callers: these requests may run before the request of 2 ms.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));
@@ -114,7 +114,7 @@ TEST(CallerTable, PruneVisitsTwoEntriesInTurn) {
   EXPECT_FALSE(busy[busy.Find("new")]);
 }
 
-// Tests that callers whose work is done do not use the separate entries, even if they had more work.
+// Tests that callers whose work is done have no separate entries, even if they had more work than other callers.
 TEST(PlaceLedger, TheBusiestCallersHaveSeparateEntries) {
   PlaceLedger ledger;
   const absl::Time begin = absl::UnixEpoch(), now = begin + absl::Minutes(1);
@@ -136,7 +136,7 @@ TEST(PlaceLedger, TheBusiestCallersHaveSeparateEntries) {
   EXPECT_EQ(ledger.AllOthers(kNoCaller, now).work, 12 * kUnit);
 }
 
-TEST(CheckShare, ASingleCallerMayTakeAllAndSharedLimitsLeaveRoom) {
+TEST(CheckShare, ASingleCallerMayUseAllPlaces) {
   for (const bool shared : {false, true}) {
     int64_t greedy = 0;
     while (CheckShare(greedy, greedy, 1, 90, shared) == ShareVerdict::kFits) ++greedy;
@@ -146,7 +146,7 @@ TEST(CheckShare, ASingleCallerMayTakeAllAndSharedLimitsLeaveRoom) {
   }
 }
 
-TEST(CheckShare, ACallerThatHoldsNothingMayTakeAllThatIsFree) {
+TEST(CheckShare, ACallerWithoutRequestsMayUseAllFreePlaces) {
   EXPECT_EQ(CheckShare(10, 0, 80, 90, true), ShareVerdict::kFits);
   EXPECT_EQ(CheckShare(90, 0, 0, 90, true), ShareVerdict::kFits) << "a request of size 0 fits even if nothing is free";
 }
@@ -241,8 +241,8 @@ class Contention : public ::testing::Test {
   }
 };
 
-// Simulates a server that computes 500 requests per second. The modest caller sends 150, which is less than its share
-// of half.
+// Simulates a server that computes 500 requests per second. The modest caller sends 150 per second, which is less than
+// its share of 250.
 TEST_F(Contention, AGreedyCallerTakesNothingFromAModestOne) {
   const Sender modest = {"modest", 150};
   const auto alone = Run({modest}, absl::Seconds(20));

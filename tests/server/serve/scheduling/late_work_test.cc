@@ -35,7 +35,7 @@ WaitingRequest Waiting(uint64_t sequence, absl::Duration left, absl::Duration le
 
 constexpr absl::Duration kMillisecond = absl::Milliseconds(1);
 
-TEST(DecideOfTheLate, ItExpiresIfAnotherRequestCanBeInTime) {
+TEST(DecideForLateRequest, ExpiresIfAnotherRequestCanMeetItsDeadline) {
   const std::vector<WaitingRequest> waiting = {Waiting(0, 10 * kMillisecond, 10 * kMillisecond),
                                                Waiting(1, 11 * kMillisecond, 10 * kMillisecond)};
   const BatchDecision decision = Decide(waiting, kNow, {});
@@ -43,7 +43,7 @@ TEST(DecideOfTheLate, ItExpiresIfAnotherRequestCanBeInTime) {
   EXPECT_THAT(decision.batch, ElementsAre(1));
 }
 
-TEST(DecideOfTheLate, ItRunsIfThereIsNoOtherRequest) {
+TEST(DecideForLateRequest, RunsIfNoOtherRequestIsQueued) {
   std::vector<WaitingRequest> waiting = {
       Waiting(0, 9 * kMillisecond, 10 * kMillisecond), Waiting(1, 5 * kMillisecond, 10 * kMillisecond),
       Waiting(2, -kMillisecond, 10 * kMillisecond), Waiting(3, absl::Hours(1), 10 * kMillisecond)};
@@ -53,13 +53,13 @@ TEST(DecideOfTheLate, ItRunsIfThereIsNoOtherRequest) {
   EXPECT_THAT(decision.expired, ElementsAre(2)) << "the deadline of request 2 has passed";
 }
 
-TEST(DecideOfTheLate, NoRequestIsLateWithoutAPredictionOrADeadline) {
+TEST(DecideForLateRequest, ARequestWithoutPredictionOrDeadlineIsNotLate) {
   std::vector<WaitingRequest> waiting = {Waiting(0, kMillisecond, {}), Waiting(1, absl::Hours(1), absl::Seconds(1))};
   waiting[1].deadline = absl::InfiniteFuture();
   EXPECT_THAT(Decide(waiting, kNow, {}).expired, IsEmpty());
 }
 
-TEST(DecideOfTheSlow, EachRunsAloneAndInOrder) {
+TEST(DecideForSlowRequest, RunsSlowRequestsAloneAndInOrder) {
   std::vector<WaitingRequest> waiting;
   for (uint64_t i = 0; i < 5; ++i) waiting.push_back(Waiting(i, absl::Hours(1), {}));
   waiting[1].is_slow = waiting[3].is_slow = true;
@@ -108,7 +108,7 @@ TEST_F(LateWorkTest, ALateRequestEndsAtOnceWithTheReason) {
   EXPECT_TRUE(in_time.ok());
 }
 
-TEST_F(LateWorkTest, TheErrorOfAnExpiredRequestSaysSo) {
+TEST_F(LateWorkTest, AnExpiredRequestGetsItsOwnError) {
   absl::Status past = absl::UnknownError(""), in_time = past;
   Submit(absl::Milliseconds(1), past);
   clock_.Advance(absl::Milliseconds(1));
@@ -118,8 +118,8 @@ TEST_F(LateWorkTest, TheErrorOfAnExpiredRequestSaysSo) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// Predicts 0.5 us per pixel for decoding and 100 ms for compute. An image of 201 ms gets its own batch, and one of 200
-// ms does not.
+// Predicts 0.5 us per pixel for decoding and 100 ms for compute. An image of 201 ms gets its own batch, and an image of
+// 200 ms does not.
 TEST_F(LateWorkTest, ARequestIsSlowIfItIsLargeAndDecodingDominates) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;

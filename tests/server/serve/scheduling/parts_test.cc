@@ -19,9 +19,9 @@ namespace {
 using ::testing::ElementsAre;
 
 // Provides ten requests of 100 tokens and 1 ms each.
-class PartOfTest : public ::testing::Test {
+class BatchPartTest : public ::testing::Test {
  protected:
-  PartOfTest() {
+  BatchPartTest() {
     for (int i = 0; i < 10; ++i) {
       waiting_.emplace_back().tokens = 100;
       waiting_.back().cost = absl::Milliseconds(1);
@@ -37,7 +37,7 @@ class PartOfTest : public ::testing::Test {
   std::vector<size_t> batch_;
 };
 
-TEST_F(PartOfTest, IsOneGroupOrHalfOfAnExecutorsPartOfALongQueue) {
+TEST_F(BatchPartTest, IsOneGroupOrHalfOfAnExecutorsShare) {
   EXPECT_EQ(PartOf(waiting_, {}, absl::Milliseconds(10), 2), 0);
   EXPECT_EQ(Part(10, 2), 2)
       << "a group of 272 tokens has two requests, and a quarter of the queue has fewer than three";
@@ -48,7 +48,7 @@ TEST_F(PartOfTest, IsOneGroupOrHalfOfAnExecutorsPartOfALongQueue) {
   EXPECT_EQ(Part(10, 0), 10) << "without executors, a larger batch is always faster";
 }
 
-TEST_F(PartOfTest, IsAtLeastOneRequestAndAllWithoutKnownCosts) {
+TEST_F(BatchPartTest, IsAtLeastOneRequestAndAllWithoutKnownCosts) {
   waiting_[0].tokens = 1000;
   EXPECT_EQ(Part(7, 2), 1);
   for (WaitingRequest& request : waiting_) request.cost = {};

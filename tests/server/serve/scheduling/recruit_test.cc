@@ -118,7 +118,7 @@ int64_t MembersWorth(double milliseconds, int64_t tokens, int64_t largest) {
   return 1 + HelpersWorth(absl::Milliseconds(milliseconds), tokens, largest);
 }
 
-TEST(HelpersWorth, ForOneImageFollowsItsPredictedTime) {
+TEST(HelpersWorth, FollowsThePredictedTimeOfOneImage) {
   EXPECT_EQ(MembersWorth(0, 197, 197), 1) << "no time is known yet";
   EXPECT_EQ(MembersWorth(0.99, 197, 197), 1);
   EXPECT_EQ(MembersWorth(1, 197, 197), 4);
@@ -130,7 +130,7 @@ TEST(HelpersWorth, ForOneImageFollowsItsPredictedTime) {
 }
 
 // In a batch, the time of one group of images counts, because members wait for each other after each group.
-TEST(HelpersWorth, ForABatchFollowsTheTimeOfAGroup) {
+TEST(HelpersWorth, FollowsTheTimeOfABatchGroup) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";
   EXPECT_EQ(MembersWorth(8, 1576, 788), 16) << "the largest image is a group that takes 4 ms";

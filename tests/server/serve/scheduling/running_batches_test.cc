@@ -26,7 +26,7 @@ absl::Duration Ms(double count) {
   return absl::Milliseconds(count);
 }
 
-TEST(RunningBatches, ALateBatchIsExpectedToTakeAsLongAgainAsItIsLate) {
+TEST(RunningBatches, ALateBatchIsExpectedToRunAsLongAgain) {
   FakeClock clock;
   RunningBatches running(2, clock);
   EXPECT_THAT(running.Left(), IsEmpty());
@@ -122,8 +122,8 @@ TEST_F(BusyExecutorsTest, AnUrgentRequestIsRejectedIfNoExecutorIsIdleInTime) {
   EXPECT_TRUE(AdmitsUrgent(Ms(2)).ok()) << "the executor is idle as soon as its batch ends";
 }
 
-// Tests calls with several images, which do not count as load for each other. An idle server admits any call, however
-// long it takes. A busy server admits all images of a call or none.
+// Tests calls with several images. The images of one call do not count as load for one another. An idle server admits
+// any call, however long it takes. A busy server admits all images of a call or none.
 TEST_F(BusyExecutorsTest, TheImagesOfACallAreAdmittedTogether) {
   constexpr int kImages = 64;
   const auto ask = [&](int image) {
@@ -223,7 +223,7 @@ TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
 
 INSTANTIATE_TEST_SUITE_P(Variation, UrgentRequests, ::testing::Values(0.01, 0.03, 0.1));
 
-TEST(UrgentRequestsWithRoom, AllAreAnsweredIfOneExecutorIsIdle) {
+TEST(UrgentRequestsWithIdleExecutor, AreAllAnswered) {
   const Ended ended = AskUrgently(Ms(50), 0.03, 1, /*admits_all=*/false, 2);
   EXPECT_EQ(ended.refused + ended.expired, 0);
   EXPECT_GT(ended.answered, 1500);

@@ -132,7 +132,7 @@ TEST_F(SchedulerTest, IdleExecutorsShareTheRequestsOfOneBatch) {
   EXPECT_THAT(sizes, UnorderedElementsAre(2, 2, 2, 1));
 }
 
-TEST_F(SchedulerTest, TheOldestAgeIsThatOfTheLastSweepOrOfALaterRequest) {
+TEST_F(SchedulerTest, OldestAgeComesFromTheLastSweepOrLaterRequests) {
   Scheduler scheduler({.max_batch_images = 1}, clock_, /*sweep=*/false);
   EXPECT_EQ(scheduler.depth().oldest, absl::ZeroDuration());
   scheduler.Submit(Request(0));
@@ -213,8 +213,8 @@ TEST_F(SchedulerTest, StopAnswersTheRestAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// Tests long queues, of which the scheduler passes only the first requests to Decide. The batches must be those that
-// Decide chooses from the whole queue.
+// Tests long queues. The scheduler passes only their first requests to Decide. The batches must be those that Decide
+// chooses from the whole queue.
 TEST_F(SchedulerTest, LongQueuesGiveTheBatchesOfTheWholeQueue) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -137,7 +137,7 @@ TEST(ClassifyQuery, ErrorsNameTheFaultAndTheValidValues) {
   EXPECT_LT(WhyNot(std::string(10000, 'x')).size(), 400) << "the caller's text must be cut";
 }
 
-TEST(AttentionParameter, ForAQueryHasAPatch) {
+TEST(AttentionParameter, NeedsAPatchForAQuery) {
   AttentionAbility ability;
   ability.offers = {{.kind = v1::QUERY_ROW, .layers = 2, .heads = 3}};
   const v1::AttentionRequest row = *AttentionOf(*ParseAttentionParameter("query:-1:all:27"), ability, v1::FLOAT32);

@@ -99,7 +99,7 @@ TEST(EmbeddingsBody, TextIsRefused) {
   for (const char* text : {"a cat", "hello", "test", "aGVsbG8=", ""}) {
     const auto read = ReadEmbeddings(json({{"model", "m"}, {"input", {"/9j/b25l", text}}}).dump());
     EXPECT_EQ(read.status().message(),
-              "\"input\"[1] is no image: text is not accepted; this model embeds images: send base64 or a data URL")
+              "\"input\"[1] is not an image; this server embeds images only: send base64 or a data URL")
         << text;
     EXPECT_EQ(json::parse(OpenAiErrorBody(read.status()))["error"]["param"], "input");
   }

@@ -58,7 +58,7 @@ TEST(HttpServer, BodiesOfAllConnectionsShareABudget) {
 
 // Tests the end of the server during a body that does not arrive. If the server waited, each client could delay the end
 // by the maximum time of a body.
-TEST(HttpServer, TheEndDoesNotWaitForABodyThatDoesNotArrive) {
+TEST(HttpServer, TheEndDoesNotWaitForAMissingBody) {
   std::promise<void> asked;
   std::promise<absl::Status> read;
   auto server = HttpServer::Start({.listen = "127.0.0.1:0"}, [&](const Head&) {

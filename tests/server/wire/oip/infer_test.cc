@@ -167,7 +167,7 @@ TEST_F(InferTest, DroppedImagesDoNotCountForTheQuota) {
   EXPECT_TRUE(answer_.ok()) << answer_.status();
 }
 
-TEST_F(InferTest, ACallThatIsAlwaysTooLargeHasNoRetryTime) {
+TEST_F(InferTest, ATooLargeCallHasNoRetryTime) {
   const auto refused = [&](int images, const Caller& caller, const std::string& limit) {
     Ask(images, caller);
     EXPECT_TRUE(absl::IsResourceExhausted(answer_.status())) << answer_.status();

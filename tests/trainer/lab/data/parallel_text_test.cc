@@ -23,7 +23,7 @@ void WriteCorpus(const ScratchFolder& folder) {
   }
 }
 
-TEST(ParallelTextTest, ReadsTheLanguagesThatAreThere) {
+TEST(ParallelTextTest, ReadsTheLanguagesOfTheFolder) {
   const ScratchFolder folder;
   WriteCorpus(folder);
   const auto text = ReadParallelText(folder.path());
@@ -36,7 +36,7 @@ TEST(ParallelTextTest, ReadsTheLanguagesThatAreThere) {
   EXPECT_EQ(text->test[0].size(), 1u);
 }
 
-TEST(ParallelTextTest, SaysWhatIsMissing) {
+TEST(ParallelTextTest, ErrorsNameMissingFiles) {
   const ScratchFolder folder;
   EXPECT_THAT(std::string(ReadParallelText(folder.path() / "absent").status().message()), HasSubstr("not a folder"));
   EXPECT_THAT(std::string(ReadParallelText(folder.path()).status().message()),

@@ -19,7 +19,7 @@ std::vector<int> Target(std::string_view task, const std::vector<int>& digits) {
   return TargetOf(*ParseDigitTask(task), digits);
 }
 
-TEST(DigitTask, TargetsAreThePapers) {
+TEST(DigitTask, TargetsEqualThoseOfThePaper) {
   const std::vector<int> digits{3, 1, 4, 1, 5};
   EXPECT_THAT(Target("reverse", digits), ElementsAre(5, 1, 4, 1, 3));
   EXPECT_THAT(Target("sort", digits), ElementsAre(1, 1, 3, 4, 5));
@@ -49,7 +49,7 @@ Below Random(uint64_t seed) {
   };
 }
 
-TEST(AnomalySets, HoldOneStrangerAmongDifferentImagesOfOneOtherClass) {
+TEST(AnomalySets, HaveOneAnomalyAmongImagesOfOneClass) {
   const std::vector<int> labels = Labels();
   const AnomalySets sets = *AnomalySets::Make(labels);
   const Below below = Random(1);
@@ -67,7 +67,7 @@ TEST(AnomalySets, HoldOneStrangerAmongDifferentImagesOfOneOtherClass) {
   }
 }
 
-TEST(AnomalySets, ClassesPlacesAndImagesAreUniform) {
+TEST(AnomalySets, ClassesPositionsAndImagesAreUniform) {
   const std::vector<int> labels = Labels();
   const AnomalySets sets = *AnomalySets::Make(labels);
   const Below below = Random(2);
@@ -89,13 +89,13 @@ TEST(AnomalySets, ClassesPlacesAndImagesAreUniform) {
   for (const auto& [image, count] : images) EXPECT_NEAR(count, kDraws * 9 / 45.0, 170) << image;
 }
 
-TEST(AnomalySets, LastIsForReproduction) {
+TEST(AnomalySets, TheAnomalyCanAlwaysBeLast) {
   const AnomalySets sets = *AnomalySets::Make(Labels(), 10, AnomalyPlace::kLast);
   const Below below = Random(3);
   for (int i = 0; i < 60; ++i) EXPECT_EQ(sets.Draw(i, below).anomaly, 9);
 }
 
-TEST(AnomalySets, RefuseWhatHasNoSets) {
+TEST(AnomalySets, RefuseDataWithoutPossibleSets) {
   EXPECT_THAT(AnomalySets::Make(Labels(), 2).status().ToString(), HasSubstr("at least 3"));
   EXPECT_THAT(AnomalySets::Make(std::vector<int>(20, 0), 10).status().ToString(), HasSubstr("two classes"));
   EXPECT_THAT(AnomalySets::Make(Labels(), 17).status().ToString(), HasSubstr("class 0 has 15 images"));

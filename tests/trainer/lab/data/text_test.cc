@@ -18,12 +18,12 @@ TEST(TextTest, EncodesTokensInAVocabularySortedByBytes) {
   EXPECT_THAT(text.ids, ElementsAre(1, 0, 2, 0));
 }
 
-TEST(TextTest, TakesTextApartByCodePoints) {
+TEST(TextTest, SplitsTextIntoCodePoints) {
   EXPECT_THAT(*CharactersOf("a\né€😀"), ElementsAre("a", "\n", "é", "€", "😀"));
   EXPECT_TRUE(CharactersOf("")->empty());
 }
 
-TEST(TextTest, RefusesWhatIsNotUtf8) {
+TEST(TextTest, RefusesInvalidUtf8) {
   // The texts have a lone continuation byte, a cut character, a surrogate, two overlong encodings, and a code point
   // beyond U+10FFFF.
   for (const char* text :
@@ -34,7 +34,7 @@ TEST(TextTest, RefusesWhatIsNotUtf8) {
   }
 }
 
-TEST(TextTest, WordsAreLowerCaseWithPunctuationApart) {
+TEST(TextTest, WordsAreLowerCaseWithSeparatePunctuation) {
   EXPECT_THAT(WordsOf("  It's two-piece.\t"), ElementsAre("it", "'", "s", "two", "-", "piece", "."));
   EXPECT_THAT(WordsOf("Ärzte ÜBER 3×4 ß"), ElementsAre("ärzte", "über", "3×4", "ß"));
   EXPECT_TRUE(WordsOf(" \n").empty());

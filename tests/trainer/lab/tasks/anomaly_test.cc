@@ -66,7 +66,7 @@ TEST_F(AnomalyTaskTest, LearnsOnGeneratedClusters) {
   }
 }
 
-TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
+TEST_F(AnomalyTaskTest, TheLabelIsThePositionOfTheAnomaly) {
   const auto task = TaskOf(Anomaly("kv"), Write(Numbered()));
   const TrainingBatch batch = *task->MakeBatch(0, 0, task->EpochMembers(0));
   ASSERT_EQ(batch.samples, 48);
@@ -89,7 +89,7 @@ TEST_F(AnomalyTaskTest, ASetHasOneVectorOfAnotherClassWhereTheLabelSays) {
   EXPECT_EQ(places.size(), 5u);      // anomalies are at every position
 }
 
-TEST_F(AnomalyTaskTest, TrainingSetsChangeWithTheEpochAndNothingElse) {
+TEST_F(AnomalyTaskTest, TrainingSetsDependOnlyOnTheEpoch) {
   const auto task = TaskOf(Anomaly("kv"), "generated:clusters");
   const auto sources = [&](int64_t epoch, int64_t index, const std::vector<int64_t>& samples) {
     return (*task->MakeBatch(epoch, index, MembersOf(samples))).sequences.source;
@@ -108,7 +108,7 @@ TEST_F(AnomalyTaskTest, HoldsOutAShareOfEachClass) {
 
 // This is the published leak: if the anomaly is always last, a model that sees positions needs no features. The
 // features are noise, so that nothing else can be learned.
-TEST_F(AnomalyTaskTest, WhoSeesPositionsKnowsThatTheLastIsTheAnomaly) {
+TEST_F(AnomalyTaskTest, PositionsRevealAnAnomalyThatIsAlwaysLast) {
   FeatureSet noise{.features = at::randn({400, 16}), .labels = {}};
   for (int i = 0; i < 400; ++i) noise.labels.push_back(i % 10);
   const std::string data = Write(noise);
@@ -122,7 +122,7 @@ TEST_F(AnomalyTaskTest, WhoSeesPositionsKnowsThatTheLastIsTheAnomaly) {
   EXPECT_LT(accuracy("kv-pos", ""), 0.4);
 }
 
-TEST_F(AnomalyTaskTest, RefusesWhatDoesNotFit) {
+TEST_F(AnomalyTaskTest, RefusesUnsuitableDataAndModels) {
   EXPECT_THAT(RefusalOf(Anomaly("kv", "", "data { hint: \"features:DIR\" origin: \"They are made so.\" }")),
               HasSubstr("needs --data features:DIR. They are made so."));
   EXPECT_THAT(RefusalOf(Anomaly("kv"), "generated:numbers"), HasSubstr("generated:clusters"));

@@ -33,9 +33,9 @@ TEST(BleuTest, ClipsRepeatedWords) {
   EXPECT_EQ(counts.Bleu(), 0);
 }
 
-// Computed by hand: the sums over both sentences are 12/13, 8/11, 5/9 and 3/7. There are 13 words for 14 in the
-// references, so the result is exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
-TEST(BleuTest, OfACorpusSumsBeforeItDivides) {
+// Computed by hand: the sums over both sentences are 12/13, 8/11, 5/9 and 3/7. The answers have 13 words and the
+// references 14, so the result is exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
+TEST(BleuTest, SumsCountsOfACorpusBeforeDividing) {
   BleuCounts counts = CountsOf("the cat sat on the mat", "the cat is on the mat");
   counts.Add(CountsOf("there is a small cat here today", "there is a small cat here now today"));
   EXPECT_THAT(counts.matches, ::testing::ElementsAre(12, 8, 5, 3));
@@ -45,7 +45,7 @@ TEST(BleuTest, OfACorpusSumsBeforeItDivides) {
   EXPECT_NEAR(counts.Bleu(), 0.5854829, 1e-6);
 }
 
-TEST(BleuTest, PunishesShortAnswersOnly) {
+TEST(BleuTest, PenalizesOnlyShortAnswers) {
   EXPECT_DOUBLE_EQ(CountsOf("a b c d e", "a b c d e").Bleu(), 1);
   EXPECT_NEAR(CountsOf("a b c d", "a b c d e f g h").Bleu(), std::exp(-1), 1e-12);
   // The precisions are 4/5, 3/4, 2/3 and 1/2. There is no penalty, since the answer is longer than the reference.

@@ -51,7 +51,7 @@ TEST(DigitTaskTest, LabelsFollowTheTask) {
   EXPECT_TRUE(at::equal(swap.labels, swap.sequences.source.argmax(-1).roll({-3}, {1})));
 }
 
-TEST(DigitTaskTest, ASampleDependsOnSeedAndNumberAlone) {
+TEST(DigitTaskTest, ASampleDependsOnlyOnSeedAndNumber) {
   const auto task = TaskOf(Digits("task: SORT", 16)), again = TaskOf(Digits("task: SORT", 16));
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({3, 7, 11}));
   const TrainingBatch other = *again->MakeBatch(5, 9, MembersOf({7}));
@@ -63,7 +63,7 @@ TEST(DigitTaskTest, ASampleDependsOnSeedAndNumberAlone) {
   EXPECT_NE(task->data_digest(), second->data_digest());
 }
 
-// Two sequences of 16 random digits are never equal by chance.
+// Two sequences of 16 random digits are practically never equal by chance.
 TEST(DigitTaskTest, SequencesDoNotRepeat) {
   // The recipe has the same seed as the measured splits.
   const auto task = TaskOf(Digits("task: COPY", 16, /*seed=*/42));
@@ -82,12 +82,12 @@ TEST(DigitTaskTest, ScoresDoNotDependOnThreads) {
   EXPECT_NE(testing::MeasureOf(one, "loss"),
             testing::MeasureOf(*task->MeasureOn(MeasuredSplit::kTest, *model, {}), "loss"));
   const auto held_nothing = TaskOf(Digits("task: SORT", 8));
-  EXPECT_EQ(held_nothing->MeasureOn(MeasuredSplit::kValidation, *model, {})->samples, 250);  // the test split
+  EXPECT_EQ(held_nothing->MeasureOn(MeasuredSplit::kValidation, *model, {})->samples, 250);  // uses the test split
   const std::atomic<bool> stop = true;
   EXPECT_TRUE(absl::IsCancelled(task->MeasureOn(MeasuredSplit::kTest, *model, {.stop = &stop}).status()));
 }
 
-TEST(DigitTaskTest, SharesOfABatchHaveItsLoss) {
+TEST(DigitTaskTest, SharesOfABatchGiveTheSameLoss) {
   const auto task = TaskOf(Digits("task: SORT", 8));
   const auto model = *task->MakeModel();
   const auto [whole, shared] =
@@ -95,7 +95,7 @@ TEST(DigitTaskTest, SharesOfABatchHaveItsLoss) {
   EXPECT_NEAR(whole, shared, 1e-6);
 }
 
-TEST(DigitTaskTest, RefusesWhatDoesNotFit) {
+TEST(DigitTaskTest, RefusesInvalidSettings) {
   EXPECT_THAT(RefusalOf(Digits("", 8)), HasSubstr("sequence.digits.task is missing"));
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 0)), HasSubstr("sequence.digits.length is 0; allowed: 1 to 200"));
   EXPECT_THAT(RefusalOf(Digits("task: COPY", 201)), HasSubstr("sequence.digits.length is 201"));

@@ -50,14 +50,14 @@ TEST(LanguageTaskTest, LearnsCharactersOfAFile) {
   EXPECT_GT(testing::MeasureOf(*task->MeasureOn(MeasuredSplit::kTest, *model, {}), "accuracy"), 0.9);
 }
 
-TEST(LanguageTaskTest, AnswersTheNextToken) {
+TEST(LanguageTaskTest, LabelsAreTheNextTokens) {
   const auto task = TaskOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS"));
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1}));
   EXPECT_TRUE(at::equal(batch.sequences.source.slice(1, 1), batch.labels.slice(1, 0, -1)));
   EXPECT_TRUE(at::equal(batch.sequences.source[1][0], batch.labels[0][7]));  // adjacent windows
 }
 
-TEST(LanguageTaskTest, RandomWindowsChangeWithTheEpochAndNothingElse) {
+TEST(LanguageTaskTest, RandomWindowsDependOnlyOnTheEpoch) {
   const auto task = TaskOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS samples: 100"));
   EXPECT_EQ(task->samples(), 100);
   const auto window = [&](int64_t epoch, int64_t index, const std::vector<int64_t>& samples) {
@@ -68,8 +68,8 @@ TEST(LanguageTaskTest, RandomWindowsChangeWithTheEpochAndNothingElse) {
   EXPECT_FALSE(at::equal(window(0, 0, {5}), window(1, 0, {5})));
 }
 
-// Each split has its own letter.
-TEST(LanguageTaskTest, CutsTheTextInOrder) {
+// The text has a different letter in the part of each split.
+TEST(LanguageTaskTest, SplitsTheTextInOrder) {
   const ScratchFolder folder;
   std::string text;
   for (int i = 0; i < 1000; ++i) text += static_cast<char>(i < 700 ? 'a' : i < 800 ? 'b' : 'c');
@@ -79,13 +79,13 @@ TEST(LanguageTaskTest, CutsTheTextInOrder) {
                            data);
   const TrainingBatch train = *task->MakeBatch(0, 0, task->EpochMembers(0));
   EXPECT_EQ(train.samples, 699 / 9);
-  EXPECT_TRUE(train.sequences.source.eq(0).all().item<bool>());  // 'a' alone
+  EXPECT_TRUE(train.sequences.source.eq(0).all().item<bool>());  // only the letter a
   const auto model = *task->MakeModel();
   EXPECT_EQ(task->MeasureOn(MeasuredSplit::kValidation, *model, {})->samples, 99 / 9);
   EXPECT_EQ(task->MeasureOn(MeasuredSplit::kTest, *model, {})->samples, 199 / 9);
 }
 
-TEST(LanguageTaskTest, RefusesWhatDoesNotFit) {
+TEST(LanguageTaskTest, RefusesUnsuitableDataAndModels) {
   const ScratchFolder folder;
   const std::string characters = "characters-kv-d64-l1";
   EXPECT_THAT(RefusalOf(Language(characters, "context: 8 text: CHARACTERS", "data { hint: \"text:FILE\" }")),

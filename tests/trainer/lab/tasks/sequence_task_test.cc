@@ -25,7 +25,7 @@ TEST(SequenceTaskTest, OverridesReplaceFieldsAndLists) {
   EXPECT_THAT(config.dropping(), ElementsAre(v1::SequenceConfig::INPUT));
 }
 
-TEST(SequenceTaskTest, RefusesModelsThatAreNone) {
+TEST(SequenceTaskTest, RefusesUnknownAndInvalidModels) {
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d33\" digits { task: COPY length: 4 } }"),
               HasSubstr("no sequence model is named \"task-kv-d33\""));
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" model_overrides { heads: 5 } digits { length: 4 } }"),
@@ -33,7 +33,7 @@ TEST(SequenceTaskTest, RefusesModelsThatAreNone) {
   EXPECT_THAT(RefusalOf("sequence { model: \"task-kv-d32-l2\" }"), HasSubstr("sequence has no task"));
 }
 
-TEST(SequenceTaskTest, TheModelStartsFromTheSeed) {
+TEST(SequenceTaskTest, TheSeedDeterminesTheInitialWeights) {
   const std::string text = " sequence { model: \"task-kv-d32-l2\" digits { task: COPY length: 4 } }";
   const auto weight = [&](const std::string& seed) {
     return (*testing::TaskOf("seed: " + seed + text)->MakeModel())->Parameters().front().tensor.sum().item<double>();

@@ -56,7 +56,7 @@ TEST(TranslationTaskTest, LearnsToSpellNumbers) {
 }
 
 // The expected value is written out from the definition.
-TEST(TranslationTaskTest, DivergenceIsThatOfTheSmoothedTarget) {
+TEST(TranslationTaskTest, DivergenceUsesTheSmoothedTarget) {
   constexpr double kSmoothing = 0.1;
   constexpr int64_t kPadding = 1, kVocabulary = 7;
   const at::Tensor logits = at::randn({2, 3, kVocabulary});
@@ -82,7 +82,7 @@ TEST(TranslationTaskTest, DivergenceIsThatOfTheSmoothedTarget) {
       1e-5);
 }
 
-TEST(TranslationTaskTest, ReadsASentenceUpToItsEndAndAnswersFromItsSecondWord) {
+TEST(TranslationTaskTest, LabelsAreTheTargetShiftedByOneWord) {
   const ScratchFolder folder;
   WriteCorpus(folder);
   const auto task = TaskOf(Translation(), "parallel:" + folder.path().string());
@@ -124,7 +124,7 @@ TEST(TranslationTaskTest, PaddingDoesNotCount) {
   EXPECT_NEAR(whole, shared, 1e-5);
 }
 
-TEST(TranslationTaskTest, GreedyDecodingTakesTheLikeliestWordEachTime) {
+TEST(TranslationTaskTest, GreedyDecodingChoosesTheMostLikelyWord) {
   const auto task = TaskOf(Translation(), "generated:numbers");
   const auto module = testing::TrainFor(*task, 64, 40, 5e-3);
   const auto& model = static_cast<const SequenceModel&>(*module);
@@ -147,7 +147,7 @@ TEST(TranslationTaskTest, GreedyDecodingTakesTheLikeliestWordEachTime) {
   }
 }
 
-TEST(TranslationTaskTest, RefusesWhatDoesNotFit) {
+TEST(TranslationTaskTest, RefusesUnsuitableDataAndModels) {
   const ScratchFolder folder;
   WriteCorpus(folder);
   const std::string data = "parallel:" + folder.path().string();
