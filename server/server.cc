@@ -51,10 +51,6 @@ constexpr absl::Duration kRereadPatience = absl::Seconds(1);
 constexpr absl::Duration kSpansGrace = absl::Seconds(1);
 constexpr char kStuck[] = "the server's probe image is not answered; an executor or the device hangs";
 
-std::optional<DeviceBatch> BatchOf(const Device& device) {
-  return device.kind == Device::Kind::kCuda ? std::optional(device.batch) : std::nullopt;
-}
-
 class RunningServer : public Server {
  public:
   RunningServer(const ServerOptions& options, std::unique_ptr<ServingSettings> settings,
@@ -252,16 +248,10 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        .fatal = DeviceCheck(),
+        // Null on a CPU: after a stop of the process (SIGSTOP), a check could time out and count as a loss.
+        .fatal = LossSource(options_.executor.device),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
-  }
-
-  // A CPU is never lost. A check after a stop of the process (SIGSTOP) could still time out and count as a loss.
-  std::function<bool()> DeviceCheck() const {
-    const Device device = options_.executor.device;
-    if (device.kind == Device::Kind::kCpu) return nullptr;
-    return [device] { return IsLost(device); };
   }
 
   std::unique_ptr<ExecutorPool> TakeExecutors() {
@@ -347,7 +337,7 @@ class RunningServer : public Server {
   Metrics metrics_;
   const std::unique_ptr<ServingSettings> settings_;
   const std::unique_ptr<Tracing> tracing_;  // null if tracing is off
-  ModelLimitsTable model_limits_{options_.batch.Limits(), BatchOf(options_.executor.device)};
+  ModelLimitsTable model_limits_{options_.batch.Limits(), BatchLimitsOf(options_.executor.device)};
   ModelLoader loader_;
   Registry registry_;
   Health health_;

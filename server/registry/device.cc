@@ -79,6 +79,10 @@ Compute ComputeOn(const Device& device, Precision precision) {
   return compute;
 }
 
+std::optional<DeviceBatch> BatchLimitsOf(const Device& device) {
+  return device.kind == Device::Kind::kCuda ? std::optional(device.batch) : std::nullopt;
+}
+
 absl::StatusOr<DeviceStatus> StatusOf(const Device& device) {
   ASSIGN_OR_RETURN(const CudaLibrary* library, OpenCudaLibrary());
   return library->status(device.index);
@@ -92,10 +96,12 @@ std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device) 
   };
 }
 
-bool IsLost(const Device& device) {
-  if (device.kind == Device::Kind::kCpu) return false;
-  const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
-  return !library.ok() || (*library)->is_lost(device.index);
+std::function<bool()> LossSource(const Device& device) {
+  if (device.kind == Device::Kind::kCpu) return nullptr;
+  return [device] {
+    const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
+    return !library.ok() || (*library)->is_lost(device.index);
+  };
 }
 
 }  // namespace vitrine

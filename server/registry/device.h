@@ -48,13 +48,17 @@ struct Compute {
 };
 Compute ComputeOn(const Device& device, Precision precision);
 
+// Returns the limits of the batches that the device computes; nullopt for the CPU.
+std::optional<DeviceBatch> BatchLimitsOf(const Device& device);
+
 // Returns the state of an open CUDA device, or the device's error, for example if it is lost.
 absl::StatusOr<DeviceStatus> StatusOf(const Device& device);
 // Returns a function that calls StatusOf and returns nullopt on an error; null for the CPU.
 std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device);
 
-// Returns true if an open CUDA device is permanently lost; see CudaLibrary::is_lost.
-bool IsLost(const Device& device);
+// Returns a function that returns true if an open CUDA device is permanently lost (CudaLibrary::is_lost); null for the
+// CPU.
+std::function<bool()> LossSource(const Device& device);
 
 }  // namespace vitrine
 
