@@ -257,7 +257,7 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  // Nothing is measured if only the tables of paper 003 are printed, because these have no times.
+  // The tables of paper 003 have no times, so they alone need no measurement.
   const bool measure =
       options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
   ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));

@@ -9,7 +9,7 @@ namespace vitrine::cuda::emulated {
 
 // A location in a kernel's source. (clang 14 lacks std::source_location.)
 struct Source {
-  // As a default argument, returns the location of the call.
+  // Returns the location of the call if it is a default argument.
   static constexpr Source Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
