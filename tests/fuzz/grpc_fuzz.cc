@@ -29,7 +29,7 @@ class RoundsClock final : public Clock {
   absl::Time Now() const override { return absl::UnixEpoch() + absl::FromChrono(FuzzRounds::Now().time_since_epoch()); }
 };
 
-// What the server of one connection keeps.
+// State of the server of one connection.
 struct Kept {
   FuzzServer server;
   std::vector<std::function<void()>> resumes;  // for each stream, a function that resumes reading

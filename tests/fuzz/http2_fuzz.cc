@@ -30,7 +30,7 @@ struct Sender {
   }
 };
 
-// What the server of one connection keeps.
+// State of the server of one connection.
 struct Kept {
   FuzzServer server;
   const std::shared_ptr<int> work = std::make_shared<int>(0);  // each function for a worker has a reference
