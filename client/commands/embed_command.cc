@@ -75,7 +75,7 @@ class Embedding {
     for (const std::string& file : files) {
       if (std::error_code unknown; !std::filesystem::exists(file, unknown)) continue;
       return absl::FailedPreconditionError(
-          absl::StrCat(file, " is there already; remove the earlier run's files, or give another folder as --out"));
+          absl::StrCat(file, " already exists; remove the files of the earlier run, or give another folder as --out"));
     }
     return absl::OkStatus();
   }

@@ -67,7 +67,7 @@ absl::Status Call(const ClientOptions& options, Servers& servers, const Method& 
 absl::Status WhereTheServiceIs(const absl::Status& status, const ClientOptions& options) {
   if (!absl::IsUnimplemented(status)) return status;
   return absl::UnimplementedError(absl::StrCat("there is no Admin service at ", options.address,
-                                               ", which is another port of the server; give the address of "
+                                               "; it is on another port of the server: give the address of "
                                                "vitrine-server --admin"));
 }
 

@@ -16,7 +16,7 @@ absl::Status RetryOptions::Validate() const {
   if (initial_backoff <= absl::ZeroDuration() || max_backoff < initial_backoff) {
     return absl::InvalidArgumentError(absl::StrCat("initial_backoff is ", absl::FormatDuration(initial_backoff),
                                                    " and max_backoff ", absl::FormatDuration(max_backoff),
-                                                   "; the first must be positive and not above the second"));
+                                                   "; initial_backoff must be positive and at most max_backoff"));
   }
   return absl::OkStatus();
 }

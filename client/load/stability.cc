@@ -29,8 +29,8 @@ std::string Differing(const char* what, const char* unit, const std::vector<doub
   const double median = Median(values);
   for (size_t i = 0; i < values.size(); ++i) {
     if (std::abs(values[i] - median) <= allowed(median)) continue;
-    return absl::StrFormat("%s is %.4g%s in window %d of %d, where the median window has %.4g%s", what, values[i], unit,
-                           i + 1, values.size(), median, unit);
+    return absl::StrFormat("%s is %.4g%s in window %d of %d; the median of the windows is %.4g%s", what, values[i],
+                           unit, i + 1, values.size(), median, unit);
   }
   return "";
 }

@@ -8,7 +8,7 @@ namespace vitrine {
 
 std::string CalibrationInWords(const v1::Calibration& calibration) {
   const std::string sure = calibration.unsure_below() > 0
-                               ? absl::StrFormat("unsure below %.4g %%, where %.4g %% of the others were right",
+                               ? absl::StrFormat("unsure below %.4g %%; %.4g %% of the sure answers were right",
                                                  100 * calibration.unsure_below(), 100 * calibration.sure_accuracy())
                                : std::string("never unsure");
   return absl::StrFormat("temperature %.4g; %s; on %d images, %s", calibration.temperature(), sure,

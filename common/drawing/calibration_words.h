@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Returns for example "temperature 0.83; unsure below 61.2 %, where 95 % of the others were right; on 2000 images,
+// Returns for example "temperature 0.83; unsure below 61.2 %; 95 % of the sure answers were right; on 2000 images,
 // cifar10 test". The description of the data comes last, unchanged.
 std::string CalibrationInWords(const v1::Calibration& calibration);
 

@@ -142,7 +142,7 @@ void AddTimes(const EvaluationPage& input, HtmlPage& page) {
   if (input.metrics.ledger.answered == 0) return;
   page.Section("Time",
                "queue, decode, compute, encode and their total, server, as the server reports them; client is the time "
-               "from sending an image to its answer, with as many images in flight as the server handled well.");
+               "from sending an image to its answer, with the number of concurrent requests that the client chose.");
   HtmlTable table{.columns = {{"stage"},
                               {"mean", true},
                               {"p50", true},

@@ -91,7 +91,7 @@ TEST_F(EmbedCommandTest, AFolderWithFilesOfAnEarlierRunIsRefusedAndAnArrayIsRepl
   const std::string before = folder_.Read("each/a.npy");
   folder_.Write("other/a.png", GreyPng(24, 12));
   command_.paths = {folder_.Path("other/a.png")};
-  const std::string rest = " is there already; remove the earlier run's files, or give another folder as --out";
+  const std::string rest = " already exists; remove the files of the earlier run, or give another folder as --out";
   EXPECT_EQ(RunCommand().status(), absl::FailedPreconditionError(folder_.Path("each/model.json") + rest));
   std::filesystem::remove(folder_.Path("each/model.json"));
   EXPECT_EQ(RunCommand().status(), absl::FailedPreconditionError(folder_.Path("each/a.npy") + rest));

@@ -208,11 +208,11 @@ std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
 // plus 0.2 ms.
 TEST(JudgeStability, ToleratesSmallDifferences) {
   EXPECT_EQ(WhyNotStable(20 * kMs, 219), "");
-  EXPECT_EQ(WhyNotStable(20 * kMs, 218), "the rate is 218/s in window 3 of 5, where the median window has 300/s");
+  EXPECT_EQ(WhyNotStable(20 * kMs, 218), "the rate is 218/s in window 3 of 5; the median of the windows is 300/s");
   EXPECT_EQ(WhyNotStable(23'190'000, 300), "");
   EXPECT_EQ(WhyNotStable(16'810'000, 300), "");
-  EXPECT_EQ(WhyNotStable(23'210'000, 300), "p50 is 23.21 ms in window 3 of 5, where the median window has 20 ms");
-  EXPECT_EQ(WhyNotStable(16'790'000, 300), "p50 is 16.79 ms in window 3 of 5, where the median window has 20 ms");
+  EXPECT_EQ(WhyNotStable(23'210'000, 300), "p50 is 23.21 ms in window 3 of 5; the median of the windows is 20 ms");
+  EXPECT_EQ(WhyNotStable(16'790'000, 300), "p50 is 16.79 ms in window 3 of 5; the median of the windows is 20 ms");
   EXPECT_EQ(WhyNotStable(20 * kMs, 10, 10), "");
   EXPECT_EQ(WhyNotStable(20 * kMs, 9, 10), "a window of 2 s has only 18 answers");
 }
@@ -234,7 +234,8 @@ std::string WhyTailIsNotStable(int rate, int64_t slowest) {
 // least 200 answers.
 TEST(JudgeStability, ATailMayDifferThreeTimesAsMuch) {
   EXPECT_EQ(WhyTailIsNotStable(200, 29'590'000), "");
-  EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000), "p99 is 29.61 ms in window 5 of 5, where the median window has 20 ms");
+  EXPECT_EQ(WhyTailIsNotStable(200, 29'610'000),
+            "p99 is 29.61 ms in window 5 of 5; the median of the windows is 20 ms");
   EXPECT_EQ(WhyTailIsNotStable(199, 290 * kMs), "");
 }
 

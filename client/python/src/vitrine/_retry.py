@@ -40,7 +40,7 @@ class RetryPolicy:
             raise ValueError("max_attempts is %r, must be 1 to 20" % (self.max_attempts,))
         if not 0 < self.initial_backoff <= self.max_backoff:
             raise ValueError(
-                "initial_backoff is %r and max_backoff %r; the first must be positive and not above the second"
+                "initial_backoff is %r and max_backoff %r; initial_backoff must be positive and at most max_backoff"
                 % (self.initial_backoff, self.max_backoff)
             )
         if self.max_backoff > _LONGEST_BACKOFF:

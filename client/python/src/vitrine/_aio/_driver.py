@@ -61,7 +61,7 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
     result = await asyncio.to_thread(called)
     if isinstance(result, StopIteration):
-        raise RuntimeError("reading the picture raised StopIteration") from result
+        raise RuntimeError("the reader of the image raised StopIteration") from result
     return result
 
 
