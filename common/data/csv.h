@@ -18,11 +18,11 @@ struct CsvRow {
   int64_t line = 0;  // line number of the row's start, from 1
 };
 
-// Parses RFC 4180: a cell may be in double quotes, with blanks around them; a quote inside is doubled. Lines end with
-// "\n", "\r\n" or "\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT names the line: an unclosed
-// quote, or text after a closing quote.
+// Parses CSV text (RFC 4180). A cell may be in double quotes, with blanks around the quotes; a quote inside the cell is
+// doubled. Lines end with "\n", "\r\n" or "\r". Empty lines and a byte order mark are ignored. INVALID_ARGUMENT for an
+// unclosed quote or text after a closing quote; the message names the line.
 absl::StatusOr<std::vector<CsvRow>> ParseCsv(std::string_view text, char separator = ',');
-// Gives each row to `take` instead of storing all of them. Returns OK early once `take` returns false.
+// Passes each row to `take` instead of storing all rows. Returns OK early once `take` returns false.
 absl::Status ForEachCsvRow(std::string_view text, char separator, absl::FunctionRef<bool(CsvRow row)> take);
 
 }  // namespace vitrine

@@ -60,7 +60,7 @@ constexpr Format kFormats[] = {
      [](std::string_view path, Split split) { return OpenCsv(path, split); }},
 };
 
-// Returns the format and the path of FORMAT:PATH; the path is empty if there is none.
+// Returns the format and the path of FORMAT:PATH; the path is empty if `spec` has no colon.
 std::pair<std::string_view, std::string_view> SplitSpec(std::string_view spec) {
   const size_t colon = spec.find(':');
   return {spec.substr(0, colon), colon == std::string_view::npos ? "" : spec.substr(colon + 1)};

@@ -35,13 +35,13 @@ class Dataset : public ImageSet {
   // bytes, because they do not depend on the version of an encoder.
   virtual absl::StatusOr<std::string> stored(int64_t index) const { return encoded(index); }
   const std::vector<std::string>& labels() const { return labels_; }
-  // Returns true if the set has no splits: training and test split are both the whole set.
+  // Returns true if the set has no splits. The training split and the test split are then both the whole set.
   bool undivided() const { return undivided_; }
   // Returns remarks for the user, one line each: ignored files and rows, an unexpected test split.
   const std::vector<std::string>& remarks() const { return remarks_; }
 
  protected:
-  // Copies the labels and the properties of the whole set from `other`.
+  // Copies labels(), undivided() and remarks() from `other`.
   void DescribeAs(const Dataset& other) {
     labels_ = other.labels_;
     undivided_ = other.undivided_;

@@ -21,7 +21,7 @@
 namespace vitrine {
 namespace {
 
-// Files that are often given in place of text: the first bytes, and the message.
+// File formats that users often give in place of text: the first bytes of the format, and the error message.
 constexpr std::pair<std::string_view, std::string_view> kOtherFormats[] = {
     {"\x1F\x8B", "this is a gzip file; unpack it with gunzip"},
     {"\xFD"

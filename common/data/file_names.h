@@ -15,10 +15,11 @@ std::string EscapedBytes(std::string_view text);
 // Reverses EscapedBytes: each \xHH becomes that byte; other text is unchanged.
 std::string UnescapedBytes(std::string_view text);
 
-// Resolves a listed name to a file in `folder`. Returns the first of these names that exists: `text`; `text` without
-// surrounding blanks (WithoutBlanks); the stripped name, unescaped (UnescapedBytes); the stripped name with "\"
-// (Windows) replaced by "/"; and the stripped name in Unicode form NFC or NFD (macOS). If none exists, returns the
-// stripped name with "/". The result is relative to `folder` if `text` is relative.
+// Resolves a listed name to a file in `folder`. Returns the first of these names that exists: `text`; the stripped
+// name, which is `text` without surrounding blanks (WithoutBlanks); the stripped name, unescaped (UnescapedBytes); the
+// stripped name with "\" (Windows) replaced by "/"; and the stripped name in Unicode form NFC or NFD (macOS). If no
+// such file exists, returns the stripped name with "\" replaced by "/". The result is relative to `folder` if `text` is
+// relative.
 std::string ListedFile(const std::filesystem::path& folder, std::string_view text);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNamed = 5;  // maximum number of names in a line
+constexpr size_t kNamed = 5;  // maximum number of names that FirstNames lists
 
 std::string Counted(int64_t count, const char* thing) {
   return absl::StrCat(count, " ", thing, count == 1 ? "" : "s");
@@ -37,7 +37,7 @@ void AddEntry(const fs::directory_entry& entry, FolderContent& content) {
         ++content.others[absl::AsciiStrToLower(ending)];
       }
       return;
-    case fs::file_type::none:  // for example, a circular link
+    case fs::file_type::none:  // for example, a symbolic link that leads to itself
     case fs::file_type::not_found:
     case fs::file_type::unknown:
       (IsImageEnding(ending) ? content.images : content.broken_links).push_back(std::move(name));

@@ -25,7 +25,7 @@ bool IsHiddenName(std::string_view name);
 
 // Visible entries of a folder, each list sorted by bytes.
 struct FolderContent {
-  // Files with an image's extension. Broken links are included, so that reading them reports the name.
+  // Files with an image's extension. Broken links are included: reading such a link fails with an error that names it.
   std::vector<std::string> images = {};
   std::vector<std::string> folders = {};       // links to folders are included
   std::vector<std::string> broken_links = {};  // broken links without an image's extension
@@ -44,16 +44,16 @@ std::string FirstNames(const std::vector<std::string>& names, const char* behind
 // Collects descriptions of ignored files and folders.
 class PassedOver {
  public:
-  // Adds the files of a folder that are not images, and its broken links.
+  // Adds a folder's broken links and those of its files that are not images.
   void AddOthers(const FolderContent& content);
   void AddLinks(int64_t links) { links_ += links; }
   // Adds a link to a folder that is not followed, because it may lead to a parent folder.
   void AddFolderLink() { ++folder_links_; }
-  // Adds `images` images in subfolders that are too deep; does nothing for 0.
+  // Adds `folder`, whose subfolders contain `images` images that are nested too deep. Does nothing if `images` is 0.
   void AddDeeper(std::string_view folder, int64_t images);
   // Adds a folder that is not a class, because it has no image.
   void AddEmptyFolder(std::string_view folder) { empty_folders_.emplace_back(folder); }
-  // Adds images that lie beside the class folders.
+  // Adds the number of images that are beside the class folders, not in one of them.
   void AddBeside(int64_t images) { beside_ += images; }
   int64_t beside() const { return beside_; }
 

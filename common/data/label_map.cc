@@ -22,7 +22,7 @@
 namespace vitrine {
 namespace {
 
-// Parses a label that has digits only, so that "1e3" and "-0" remain names.
+// Parses a label as a number if it has only digits. Other labels, such as "1e3" and "-0", are names.
 std::optional<int32_t> AsNumber(const std::string& label) {
   int32_t number = 0;
   const bool digits = std::all_of(label.begin(), label.end(), absl::ascii_isdigit);
@@ -136,7 +136,8 @@ std::string FirstName(const std::string& label) {
   return std::string(absl::StripAsciiWhitespace(label.substr(0, label.find(','))));
 }
 
-// Returns true for the name of a class of ImageNet-1k, in any case. Such a name may contain a comma: "crane, bird".
+// Returns true for the name of a class of ImageNet-1k, in upper or lower case. Such a name may contain a comma: "crane,
+// bird".
 bool IsImageNetName(const std::string& label) {
   static const auto& names = *[] {
     auto* lower = new std::set<std::string>();
@@ -146,8 +147,8 @@ bool IsImageNetName(const std::string& label) {
   return names.contains(absl::AsciiStrToLower(label));
 }
 
-// Returns the ImageNet-1k class whose WordNet id the label is or starts with: "n02085620-Chihuahua" (folders of
-// Stanford Dogs), "n01440764 tench, Tinca tinca" (ILSVRC's list of synsets).
+// Returns the ImageNet-1k class of the WordNet id at the start of the label: "n02085620-Chihuahua" (folders of Stanford
+// Dogs), "n01440764 tench, Tinca tinca" (ILSVRC's list of synsets).
 std::optional<int> WnidClass(const std::string& label) {
   constexpr size_t kLength = 9;
   if (label.size() > kLength && absl::ascii_isalnum(label[kLength])) return std::nullopt;

@@ -19,9 +19,9 @@ struct LabelRow {
   int64_t line = 0;   // line number in the file, from 1
 };
 
-// Parses two columns, separated by a tab or, if there is no tab, by a comma; quotes as in CSV. Empty lines and lines
-// that start with '#' are ignored. INVALID_ARGUMENT (with `path` and line number): a line does not have two columns, or
-// a data label occurs twice, compared in NFC.
+// Parses the two columns of a --label-map file. They are separated by a tab or, if there is no tab, by a comma. Quotes
+// work like in CSV. Empty lines and lines that start with '#' are ignored. INVALID_ARGUMENT (with `path` and line
+// number): a line does not have two columns, or a data label occurs twice, compared in NFC.
 absl::StatusOr<std::vector<LabelRow>> ParseLabelMap(std::string_view text, std::string_view path);
 absl::StatusOr<std::vector<LabelRow>> ReadLabelMap(const std::string& path);
 
@@ -38,11 +38,11 @@ struct LabelMatch {
 //   2. The model's label with the same name, compared in NFC. A name that differs only in case counts if it is unique.
 //   3. The model's label with the same number ("01" and "1"), if it is unique.
 //   4. If all data labels are numbers and none matches so far: the class with that index.
-//   5. If only one of data set and model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id, by its
-//      index if the model has ImageNet-1k's classes, else by its name.
-// INVALID_ARGUMENT: a row names a class that the model lacks, or a name of several classes; two rows that differ in
-// case match one label; a label without a row is the name of several classes. NOT_FOUND: no label has a class; the
-// message has the first labels of data set and model.
+//   5. If the data set or the model, but not both, has WordNet ids ("n01440764"): the class of ImageNet-1k with that
+//      id. The class is found by its index if the model has ImageNet-1k's classes, else by its name.
+// INVALID_ARGUMENT: a row names a class that the model lacks, or a name that several classes have; two rows that differ
+// only in case match the same label; a label without a row is a name that several classes have. NOT_FOUND: no label has
+// a class; the message has the first labels of the data set and of the model.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 

@@ -28,7 +28,7 @@ class Reduced final : public Dataset {
     absl::StatusOr<PlannedImage> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
     // Uses the set's own decoding if the reduced decoding fails, because training may use shapes that serving rejects.
-    // For a corrupt image the set then returns the error.
+    // If the image is corrupt, this second decoding returns the error.
     return source_->image(index);
   }
 

@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Split that a word names. A set's test split is kVal if the set has no kTest.
+// Split that a word names. If a set has no kTest, its kVal is the test split.
 enum class NamedSplit { kTrain, kTest, kVal };
 
 // Words that name a split, for messages.

@@ -8,15 +8,15 @@
 
 namespace vitrine {
 
-// Converts text to Unicode form NFC, so that names that differ only in composition become equal (macOS decomposes
-// them). Invalid UTF-8 is returned unchanged.
+// Converts text to Unicode form NFC, so that names that differ only in composition become equal (macOS decomposes file
+// names). Invalid UTF-8 is returned unchanged.
 std::string Composed(std::string_view text);
 
 // Like Composed, but converts to form NFD.
 std::string Decomposed(std::string_view text);
 
-// Removes blanks at both ends, or at the end only: ASCII white space and the invisible characters of Unicode that
-// spreadsheets and web pages leave there, such as the no-break space (U+00A0).
+// Removes blanks at both ends, or at the end only: ASCII white space and the invisible characters of Unicode that texts
+// from spreadsheets and web pages often have there, such as the no-break space (U+00A0).
 std::string_view WithoutBlanks(std::string_view text);
 std::string_view WithoutTrailingBlanks(std::string_view text);
 

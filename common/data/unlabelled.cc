@@ -40,7 +40,7 @@ class Names {
     const size_t begin = index == 0 ? 0 : ends_[index - 1];
     return std::string_view(text_).substr(begin, ends_[index] - begin);
   }
-  // Returns INVALID_ARGUMENT with a name that occurs twice, if there is one.
+  // Returns INVALID_ARGUMENT, with the name, if a name occurs twice.
   absl::Status CheckDistinct(const std::string& source) const {
     std::vector<int64_t> order(ends_.size());
     std::iota(order.begin(), order.end(), 0);

@@ -17,9 +17,9 @@ struct UnlabelledImages {
 };
 
 // Opens images without labels. `source` is one of
-//   a folder           its visible images and those of its subfolders, a folder's images before its subfolders, in byte
-//                      order; links to folders are not followed. If it has no image: its *.tar files
-//   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
+//   a folder           its visible images, then the images of its subfolders, both in byte order; links to folders are
+//                      not followed. If there is no image: its *.tar files
+//   FILE.tar           tar files of all splits, also as a pattern with braces and wildcards (FindTarShards).
 //                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
 //                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv,
@@ -27,7 +27,7 @@ struct UnlabelledImages {
 // Names are paths below the folder, TAR/MEMBER, or lines of the list; a line with a backslash ("caf\xe9.jpg",
 // "a\1.jpg") is replaced by the name of the file that ListedFile finds. Images are opened when they are read; a missing
 // image is reported then. Each name takes its length plus 8 bytes of memory; the name of an image in a tar file takes
-// 16 bytes more. A list may have at most 256 MiB, and reading it also takes twice its size.
+// 16 bytes more. A list may have at most 256 MiB; while it is read, it takes twice its size in memory.
 //
 // NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
 // errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 constexpr int kSide = 32;
 constexpr size_t kCoarseClasses = 20;
 
-// Returns the folder that the archive unpacks to if it is in `directory`, else `directory`.
+// Returns `archive_folder` in `directory` if it exists, else `directory`. CIFAR's archives unpack to `archive_folder`.
 fs::path Unpacked(const fs::path& directory, const char* archive_folder) {
   return IsFolder(directory / archive_folder) ? directory / archive_folder : directory;
 }

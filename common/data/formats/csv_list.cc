@@ -47,7 +47,8 @@ void AddSorted(const Labels& labels, std::vector<std::string>& sorted) {
   for (auto& [value, label] : numbers) sorted.push_back(std::move(label));
 }
 
-// Rejects a list in which no path is an image: its first row may be a header, or its paths have no extensions.
+// Returns an error if no path of the list has an image's extension or is an existing file. The first row may then be a
+// header, or the paths may lack extensions.
 absl::Status CheckPaths(const fs::path& list, const std::vector<ImageRow>& rows) {
   for (const ImageRow& row : rows) {
     const fs::path file = list.parent_path() / row.path;
@@ -98,7 +99,7 @@ absl::StatusOr<std::vector<NamedSplit>> SplitsOf(const fs::path& list, const Ima
                                 kSplitWords));
 }
 
-// Rows of the chosen split, and of the training split, whose classes are numbered first.
+// Rows of the chosen split and rows of the training split. Classes of the training split are numbered first.
 struct Divided {
   std::vector<const ImageRow*> train, chosen;
   std::vector<std::string> remarks;

@@ -18,12 +18,12 @@ namespace vitrine {
 //
 // A column of splits ("split", "is_valid") divides the rows by the words of common/data/split_names.h. Without such a
 // column the training split and the test split are both the whole file. Classes are the distinct labels in Unicode form
-// NFC, sorted by value if all are numbers, else by bytes: first those of the training split, then those that only the
-// test split has.
+// NFC: first the labels of the training split, then the labels that only the test split has. Both groups are sorted, by
+// value if all labels of the group are numbers, else by bytes.
 //
-// INVALID_ARGUMENT names file and line: a header without known names, too few columns, an empty path or label, text
-// that is not UTF-8, a repeated path, a word that is no split in a column of splits. INVALID_ARGUMENT also if there are
-// no rows. NOT_FOUND: no row has the split.
+// INVALID_ARGUMENT, which names file and line: a header without known names, too few columns, an empty path or label,
+// text that is not UTF-8, a repeated path, a cell in the column of splits that names no split. INVALID_ARGUMENT also if
+// there are no rows. NOT_FOUND: no row has the split.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path, Split split);
 
 }  // namespace vitrine

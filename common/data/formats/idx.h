@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Contents of an idx file, which may be gzip-compressed: big-endian sizes, then unsigned bytes.
+// Contents of an idx file: big-endian sizes, then unsigned bytes. The file may be compressed with gzip.
 struct IdxArray {
   std::vector<int64_t> shape;
   std::vector<uint8_t> values;

@@ -24,11 +24,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Names of the split folders, the preferred first.
+// Names of the split folders, in order of preference.
 constexpr std::array kTrainFolders = {"train", "training"};
 constexpr std::array kTestFolders = {"test", "testing", "val", "valid", "validation"};
 
-// Returns the folders of a set with one of `names`, the preferred first and lower case before other spellings.
+// Returns the folders of a set that have one of `names`, in upper or lower case. The order is that of `names`; for each
+// name, the lower-case spelling comes first.
 std::vector<std::string> FoldersNamed(const FolderContent& content, absl::Span<const char* const> names) {
   std::vector<std::string> found;
   for (const char* name : names) {
@@ -66,9 +67,9 @@ std::string TrainFolder(const fs::path& root, const FolderContent& content) {
 }
 
 // Chooses the test folder among the folders with a name of kTestFolders. Takes the first folder that has a class of the
-// training split, because a folder without such a class usually holds unlabelled images. If no folder has one, takes
-// the first folder. Without a training split the test folder must contain folders, because it could otherwise be a
-// class.
+// training split, because a folder without such a class usually holds unlabelled images. If no folder has such a class,
+// takes the first folder. Without a training split, takes a folder only if it has subfolders, because a folder without
+// subfolders could itself be a class.
 void ChooseTest(const fs::path& root, const FolderContent& content, SplitFolders& folders) {
   const std::vector<std::string> trained =
       folders.train.empty() ? std::vector<std::string>() : ClassFolders(root / folders.train);

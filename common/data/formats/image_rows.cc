@@ -23,11 +23,11 @@
 namespace vitrine {
 namespace {
 
-// Index of a column that divides the rows, and the words that its flags stand for.
+// Column that divides the rows into splits. Its cells name a split, or are true and false.
 struct SplitColumn {
   size_t index = 0;
   std::string name;          // as written in the list
-  const char* if_true = "";  // split of a row whose cell is true; empty: the cell is the split
+  const char* if_true = "";  // split of a row whose cell is true; empty: the cell names the split
   const char* if_false = "";
 };
 
@@ -36,7 +36,7 @@ struct Columns {
   std::optional<SplitColumn> split = {};
 };
 
-// Accepted column names, the clearest first. They are compared by PlainName, and plurals are also accepted.
+// Accepted column names, in order of preference. They are compared by PlainName, and plurals are also accepted.
 constexpr std::array kPathNames = {"path",       "file_path",  "image_path", "img_path", "file", "file_name",
                                    "image_file", "image_name", "image",      "img",      "name", "fname",
                                    "fn",         "picture",    "photo",      "uri"};
@@ -45,7 +45,7 @@ constexpr std::array kLabelNames = {"label",       "class",      "target",      
 
 constexpr std::array kSplitNames = {"split", "subset", "partition", "data_set", "set"};
 
-// Name of a column of flags, and the splits that true and false stand for.
+// Name of a column whose cells are true or false, and the split for each of these values.
 struct SplitFlag {
   const char* name;
   const char* if_true;
@@ -86,7 +86,8 @@ std::optional<SplitColumn> FindSplitColumn(const CsvRow& header) {
   return std::nullopt;
 }
 
-// Returns the word that a cell of the column stands for; an unknown flag stays as it is.
+// Returns the word for the split of a row, from its cell. If the column has flags, a cell other than true, 1, false and
+// 0 is returned unchanged.
 std::string SplitInCell(const SplitColumn& column, const std::string& cell) {
   const std::string word(WithoutBlanks(cell));
   if (*column.if_true == '\0') return word;
@@ -95,8 +96,8 @@ std::string SplitInCell(const SplitColumn& column, const std::string& cell) {
   return lower == "false" || lower == "0" ? column.if_false : word;
 }
 
-// Finds the columns of a header row by their names. If there are two columns and only one has a known name, the other
-// column is the missing one: the path or the label. Labels may be missing if `labelled` is false.
+// Finds the columns of a header row by their names. If there are two columns and only one has a known name, takes the
+// other column as the missing path or label. Labels may be missing if `labelled` is false.
 std::optional<Columns> NamedColumns(const CsvRow& row, bool labelled) {
   const std::optional<size_t> path = FindColumn(row, kPathNames), label = FindColumn(row, kLabelNames);
   if (path && (label || !labelled)) return Columns{*path, label.value_or(*path), FindSplitColumn(row)};
@@ -104,7 +105,8 @@ std::optional<Columns> NamedColumns(const CsvRow& row, bool labelled) {
   return path ? Columns{*path, 1 - *path, {}} : Columns{1 - *label, *label, {}};
 }
 
-// Finds the columns from the first cell that is an image's file name. An index column may come before it.
+// Finds the columns of a row without a header. The path is the first cell that is an image's file name; an index column
+// may come before it.
 std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
   for (size_t i = 0; i < row.cells.size(); ++i) {
     const std::filesystem::path path = WithoutBlanks(row.cells[i]);
@@ -118,12 +120,13 @@ std::optional<Columns> ColumnsOfImages(const CsvRow& row) {
 // Separator and columns of a table.
 struct Layout {
   char separator = ',';
-  bool header = false;  // true: the first row is no image
+  bool header = false;  // true: the first row is a header
   Columns columns = {};
 };
 
-// `rows`: the first two rows, or all if there are fewer. INVALID_ARGUMENT lists the known names if only the second row
-// has an image's name, because the first row must then be a header without known names.
+// Returns the layout of a table, from its first two rows, or from all rows if there are fewer. INVALID_ARGUMENT lists
+// the known names if only the second row has an image's name, because the first row must then be a header without known
+// names.
 absl::StatusOr<Layout> LayoutOf(const std::vector<CsvRow>& rows, char separator, bool labelled) {
   if (rows.empty()) return Layout();
   const CsvRow& first = rows.front();

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// One image of a list, as text; cells that a short row lacks are empty.
+// One image of a list, as text. If a row has too few cells, the missing cells are empty.
 struct ImageRow {
   std::string path;
   std::string label;
@@ -26,7 +26,7 @@ struct ImageRows {
 };
 
 // Parses a list of images, with or without a header, in CSV or with one JSON object per line; see OpenCsv. `extension`
-// is that of the list's file, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
+// is the extension of the list's file, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
 absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension);
 
 // Gives each row to `take`, without storing the rows, and returns the name of the column of splits. If `labelled` is

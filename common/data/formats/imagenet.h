@@ -9,7 +9,7 @@
 
 namespace vitrine {
 
-// Returns the names of ImageNet-1k's 1,000 classes in the order of ILSVRC 2012, that is, of their WordNet ids.
+// Returns the names of ImageNet-1k's 1,000 classes in ascending order of their WordNet ids, as in ILSVRC 2012.
 const std::vector<std::string>& ImageNetNames();
 
 // Returns the class index of a WordNet id such as "n01440764"; nullopt for an id outside ImageNet-1k.

@@ -31,8 +31,8 @@ absl::string_view Text(absl::string_view block, size_t offset, size_t bytes) {
   return field.substr(0, field.find('\0'));
 }
 
-// Parses a number: octal digits between blanks, or base 256 if the first bit is set. Returns nullopt for anything else,
-// for a negative number, and for one that is too large.
+// Parses a number: octal digits between blanks, or base 256 if the first bit is set. Returns nullopt for any other
+// text, a negative number, and a number that int64_t cannot hold.
 std::optional<int64_t> Number(absl::string_view field) {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   int64_t number = 0;
@@ -50,7 +50,8 @@ std::optional<int64_t> Number(absl::string_view field) {
   return number;
 }
 
-// Verifies the sum of the header's bytes, with blanks in the checksum field. Some old tar programs sum signed bytes.
+// Verifies the header's checksum: the sum of its bytes, with blanks in the checksum field. Accepts also a sum of signed
+// bytes, which some old tar programs wrote.
 bool ChecksumHolds(absl::string_view block) {
   int64_t as_unsigned = 0, as_signed = 0;
   for (int64_t i = 0; i < kBlock; ++i) {
@@ -100,11 +101,11 @@ class TarReader {
  public:
   explicit TarReader(const ReadOnlyFile& file) : file_(file) {}
 
-  // Returns the next regular file; nullopt after the last.
+  // Returns the next regular file; nullopt after the last file.
   absl::StatusOr<std::optional<TarMember>> Next() {
     Extension extension;
     for (;;) {
-      // Accepts a file without end mark, which some programs omit.
+      // Accepts a tar file without an end mark, because some programs omit it.
       if (at_ == file_.size() && at_ > 0 && !extension.begun) return std::nullopt;
       ASSIGN_OR_RETURN(const std::string block, ReadHeader());
       if (IsZero(block)) return End();
@@ -168,7 +169,7 @@ class TarReader {
                                                       const Extension& extension) {
     const char type = block[156];
     TarMember member{.name = extension.name.value_or(NameOf(block)), .offset = at_, .bytes = bytes};
-    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark a folder only by its name
+    const bool is_folder = type == '5' || member.name.ends_with('/');  // the oldest tars mark a folder only by the "/"
     if (!is_folder && (type == '1' || type == '2')) ++links_;
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
@@ -215,7 +216,7 @@ class TarReader {
 
   const ReadOnlyFile& file_;
   int64_t links_ = 0;
-  int64_t at_ = 0;  // offset of the next header, or of the content of the last one read
+  int64_t at_ = 0;  // offset of the next header, or of the content after the header just read
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ constexpr size_t kMostShards = 100'000;
 
 using Words = std::vector<std::string>;
 
-// Parses the text between a pair of braces and returns its alternatives. Returns nullopt if it is neither a list nor a
-// range.
+// Parses the text between a pair of braces and returns its alternatives. Returns nullopt if the text is neither a list
+// nor a range.
 std::optional<Words> Alternatives(const std::string& body) {
   Words list(1);
   int depth = 0;
@@ -52,7 +52,7 @@ std::optional<Words> Alternatives(const std::string& body) {
   return list;
 }
 
-// Returns the index of the brace that closes the one at `open`, or npos.
+// Returns the index of the closing brace for the opening brace at `open`; npos if there is none.
 size_t Closing(const std::string& pattern, size_t open) {
   int depth = 0;
   for (size_t at = open; at < pattern.size(); ++at) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<fs::path>> ShardsBelow(const fs::path& folder) {
   return shards;
 }
 
-// Returns the folder of the shards: the parent of the first part with a brace or wildcard.
+// Returns the folder of the shards: the parent folder of the first path component with a brace or wildcard.
 fs::path FolderOf(std::string_view where) {
   const fs::path fixed = where.substr(0, where.find_first_of("{*?["));
   return fixed.has_parent_path() ? fixed.parent_path() : fs::path(".");
@@ -170,7 +170,7 @@ absl::StatusOr<TarFiles> ListTarFiles(std::string_view where) {
   TarFiles files;
   if (IsFolder(where)) {
     files.folder = where;
-    if (!files.folder.has_filename()) files.folder = files.folder.parent_path();  // "DIR/"
+    if (!files.folder.has_filename()) files.folder = files.folder.parent_path();  // removes "/" at the end
     ASSIGN_OR_RETURN(files.paths, ShardsBelow(files.folder));
   } else {
     files.folder = FolderOf(where);

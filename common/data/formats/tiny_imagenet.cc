@@ -31,7 +31,7 @@ absl::StatusOr<Classes> ReadClasses(const fs::path& file) {
   Classes classes;
   for (size_t line = 0; line < wnids.size(); ++line) {
     const std::string& wnid = wnids[line];
-    // The id becomes part of a path.
+    // Rejects characters that change a path, because the id becomes part of a path.
     if (wnid.empty() || wnid.find_first_of("/.\t ") != std::string::npos) {
       return LineFault(file, line, "is no WordNet id");
     }

@@ -12,12 +12,12 @@ namespace vitrine {
 
 // Opens tar shards in WebDataset's layout; see FindTarShards for `where`. Images are the members KEY.jpg (or another of
 // kImageEndings). An image's label is KEY.cls (a number as text) or the integer "label" of KEY.json. KEY ends at the
-// first dot of the file name. Members of one key need not be adjacent. Members with other endings are ignored. The
-// class names are the lines of classes.txt (or classnames.txt) in the shards' folder; without that file they are "0" to
-// the largest label of the training split, or of this split if there is no training split.
+// first dot of the file name. Members of one key may be apart from each other. Members with other endings are ignored.
+// The class names are the lines of classes.txt (or classnames.txt) in the shards' folder; without that file they are
+// "0" to the largest label of the training split, or of this split if there is no training split.
 //
 // Images are in the order of shards and members, named SHARD/KEY. The shards' headers and labels are read now. Images
-// can be read in any order; each takes one open and one pread. FAILED_PRECONDITION if the size of a shard has changed
+// can be read in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a shard has changed
 // since it was indexed.
 //
 // NOT_FOUND if the split has no shard. INVALID_ARGUMENT names the shard and the key: errors of IndexTar, a repeated

@@ -19,7 +19,7 @@ namespace {
 constexpr int64_t kMostImageBytes = int64_t{256} << 20;
 constexpr int64_t kMostLabelBytes = 1 << 20;
 
-// Members that have one key.
+// Members that have the same key.
 struct Parts {
   const TarMember* image = nullptr;
   const TarMember* number = nullptr;  // KEY.cls
