@@ -26,7 +26,7 @@ struct AttentionAbility {
   };
   std::vector<Offer> offers = {};
   int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: class tokens, then registers
-  int registers = 0;       // the last of the prefix tokens; no head reads them
+  int registers = 0;       // number of registers, the last prefix tokens; no head reads them
   int cell = 0;            // side of a grid cell in input pixels
   int channels = 0;        // d_h, for kChannels only
   bool diverging = false;  // maps have positive and negative values (X-ViT)

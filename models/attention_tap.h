@@ -22,7 +22,7 @@ class AttentionTap {
   // softmax fills `queries` and `keys` instead of `weights`, so that a mean over queries takes time linear in the
   // tokens. Unused arrays are empty.
   struct Matrices {
-    FloatArray scores;   // input of the softmax; for KV+Pos the symmetric part, before adding g(j)
+    FloatArray scores;   // input of the softmax; for KV+Pos without the offsets g(j) (map_position.h)
     FloatArray weights;  // output of the softmax
     FloatArray queries;  // [heads, queries, d_h]; weights = queries keys^T may be negative
     FloatArray keys;     // [heads, n, d_h]
@@ -34,7 +34,7 @@ class AttentionTap {
   void Put(int image, AttentionSource source, int layer, Matrices matrices) {
     taken_[{image, source, layer}] = std::move(matrices);
   }
-  // Returns null if nothing was stored.
+  // Returns the stored matrices; null if there are none.
   const Matrices* Find(int image, AttentionSource source, int layer) const {
     const auto found = taken_.find({image, source, layer});
     return found == taken_.end() ? nullptr : &found->second;

@@ -21,7 +21,7 @@ double Cubic(double x, double kA = -0.5) {
 
 std::vector<Taps> CubicTaps(int from, int to) {
   const double scale = static_cast<double>(from) / to;
-  const double stretch = std::max(1.0, scale);  // filter stretch
+  const double stretch = std::max(1.0, scale);
   std::vector<Taps> taps(static_cast<size_t>(to));
   for (int place = 0; place < to; ++place) {
     const double center = scale * (place + 0.5);
@@ -52,7 +52,7 @@ std::vector<Taps> TapsOf(GridResize resize, int from, int to) {
     const int first = std::clamp(below - 1, 0, from - 1), last = std::clamp(below + 2, 0, from - 1);
     Taps tap{first, std::vector<float>(static_cast<size_t>(last - first + 1))};
     for (int i = below - 1; i <= below + 2; ++i) {
-      const int seen = std::clamp(i, 0, from - 1);  // rows beyond the border repeat it
+      const int seen = std::clamp(i, 0, from - 1);  // positions beyond the border have the border's value
       tap.weights[static_cast<size_t>(seen - first)] += static_cast<float>(Cubic(i - double{center}, -0.75));
     }
     taps.push_back(std::move(tap));

@@ -14,7 +14,7 @@ namespace vitrine {
 // Immutable; thread-safe.
 class ModelDescription {
  public:
-  // INVALID_ARGUMENT names the missing or out-of-range field of the config.
+  // Makes the description of a model. INVALID_ARGUMENT names the missing or out-of-range field of the config.
   static absl::StatusOr<ModelDescription> Make(const v1::ModelConfig& config);
 
   const v1::ModelConfig& config() const { return config_; }

@@ -7,7 +7,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kFeatures = 32;  // per coordinate
+constexpr int kFeatures = 32;  // number of features per coordinate
 
 // Returns the sine of the angle for even channels, the cosine for odd ones.
 float Wave(int64_t channel, double angle) {

@@ -30,7 +30,7 @@ class TokenLayout {
     int64_t tokens_per_image = 0;  // includes the prefix
   };
 
-  // Requires at least one image and grids of at least one cell.
+  // Makes a layout. Requires at least one image and grids of at least one cell.
   static std::shared_ptr<const TokenLayout> Make(std::vector<Grid> grids, int prefix_tokens);
 
   int images() const { return static_cast<int>(grids_.size()); }
@@ -47,7 +47,7 @@ class TokenLayout {
 
   const std::vector<Grid> grids_;
   const int prefix_tokens_;
-  std::vector<int64_t> offsets_;  // images() + 1
+  std::vector<int64_t> offsets_;  // images() + 1 elements; the last is the number of tokens
   std::vector<Run> runs_;
 };
 

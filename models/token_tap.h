@@ -26,12 +26,12 @@ class TokenTap {
     std::shared_ptr<const TokenLayout> layout;
   };
 
-  // `stage` is kFinal, kProjection, or the index of a block among blocks of all kinds.
+  // Requests the tokens of a stage: kFinal, kProjection, or the index of a block among blocks of all kinds.
   void Request(int stage) { wanted_.insert(stage); }
   const std::set<int>& wanted() const { return wanted_; }
   bool Wants(int stage) const { return wanted_.contains(stage); }
   void Put(int stage, Tokens tokens) { taken_[stage] = std::move(tokens); }
-  // Returns null if nothing was stored.
+  // Returns the stored tokens; null if there are none.
   const Tokens* Find(int stage) const {
     const auto found = taken_.find(stage);
     return found == taken_.end() ? nullptr : &found->second;

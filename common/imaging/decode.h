@@ -16,8 +16,8 @@ namespace vitrine {
 absl::StatusOr<Image> Decode(std::string_view bytes, const ImageLimits& limits = {});
 
 // Decodes at 1/1, 1/2, 1/4 or 1/8 of the size, with sides rounded up; the limits apply to the full size. For a JPEG
-// only the low frequencies are computed, so that time and memory depend on the reduced size. Other formats are averaged
-// in blocks.
+// only the low frequencies are computed, so that time and memory depend on the reduced size. Images in other formats
+// are decoded at full size and then averaged in blocks.
 absl::StatusOr<Image> DecodeReduced(std::string_view bytes, int divisor, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Keeps the last rows of an image in a ring, and computes each input row as soon as the ring has the rows that it
-// needs.
+// Keeps the last rows of an image in a ring buffer. Computes each row of the model's input as soon as the ring has the
+// image rows that this row depends on.
 class RingOfRows : public JpegRows {
  public:
   RingOfRows(Size image, const v1::Preprocessing& preprocessing, const Geometry& geometry)

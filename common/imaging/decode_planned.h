@@ -12,7 +12,7 @@
 namespace vitrine {
 
 // Returns the divisor of the size at which an image is decoded for a model: 1 for FULL decoding, else the largest of 1,
-// 2, 4 and 8 with which both sides are at least twice those of `geometry.scaled`.
+// 2, 4 and 8 for which both sides of the decoded image are at least twice the sides of `geometry.scaled`.
 int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Returns the size of the decoded image; sides are rounded up.

@@ -15,7 +15,7 @@ namespace {
 constexpr int kMostSide = 8192;
 constexpr int kMostCell = 1024;
 constexpr int64_t kMostInputPixels = int64_t{kMostSide} * kMostSide;
-// Maximum change of the aspect ratio by a grid, as a factor. An image that needs more is rejected.
+// Maximum change of the aspect ratio by a grid, as a factor. An image that would need a larger change is rejected.
 constexpr double kMostDistortion = 2;
 
 absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
@@ -102,7 +102,7 @@ class NearestGrid {
   NearestGrid(const v1::NativeResolution& limits, double aspect, double tokens)
       : limits_(limits), log_aspect_(std::log(aspect)), log_tokens_(std::log(tokens)) {}
 
-  // Searches from the best number of rows outward, as long as another number of rows may be nearer.
+  // Searches from the best number of rows outward, as long as another number of rows may give a nearer grid.
   std::optional<Grid> Find() {
     const double best_rows = std::exp((log_tokens_ - log_aspect_) / 2);
     const int middle = std::clamp<double>(std::floor(best_rows), 1, limits_.max_tokens());
@@ -139,8 +139,9 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // If two grids are equally near, takes the grid with more tokens, else the grid that was offered first. Equal numbers
-  // of tokens occur only for a square image, between a grid and its transpose.
+  // Keeps the nearer grid. If two grids are equally near, keeps the grid with more tokens; if these are also equal,
+  // keeps the grid that was offered first. Equal numbers of tokens occur only for a square image, between a grid and
+  // its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;

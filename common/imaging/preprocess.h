@@ -32,7 +32,7 @@ class InputRows {
 
   // Returns the resizer, which gives the image rows that each input row depends on.
   const RowResizer& resizer() const { return resizer_; }
-  // Compute row y, from image rows in the form that RowResizer::Resize needs or from the whole image. A float image is
+  // Computes row y, from image rows in the form that RowResizer::Resize needs or from the whole image. A float image is
   // not rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
   void Make(int y, const Image& source);

@@ -11,7 +11,8 @@ namespace vitrine {
 
 using Rounding = v1::Preprocessing::Rounding;
 
-// Float pixels in [0, 255], planar: [channels, height, width]. Bicubic values may be outside.
+// Float pixels in [0, 255], planar: [channels, height, width]. Values from bicubic interpolation may be outside this
+// range.
 struct FloatImage {
   int channels = 0;
   Size size;
@@ -30,8 +31,8 @@ struct Region {
 
 // Resizes with an antialiased separable filter. The result equals torchvision's resize(antialias=True) on float tensors
 // within 0.01 of a grey level: triangle or Keys (a = -0.5) filter, support scaled by the reduction, weights normalised
-// at the borders, no rounding. With PILLOW the values are the bytes of Pillow's Image.resize. Equal images give equal
-// bits on every processor.
+// at the borders, no rounding. With PILLOW rounding, the values are the bytes of Pillow's Image.resize. Equal images
+// give equal bits on every processor.
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation,
                   Rounding rounding = v1::Preprocessing::NONE);
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation,

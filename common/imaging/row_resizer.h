@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Inputs and weights of each output along one axis: output i is the sum over t of weights[i * taps + t] *
-// input[first[i] + t]. Unused weights of a row are 0. A resize from bytes to bytes (common/imaging/byte_passes.h) uses
-// the weights in `fixed`; every other resize uses those in `weights`.
+// input[first[i] + t]. Unused weights of an output are 0. A resize from bytes to bytes (common/imaging/byte_passes.h)
+// uses the weights in `fixed`; every other resize uses those in `weights`.
 struct ResizeFilter {
   int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
@@ -48,8 +48,8 @@ class RowResizer {
   // Computes row y of every channel; channel c is written to `out` + c * `plane`. `rows`: the image's rows, beginning
   // with row first_of(y). Each row has 1 or 3 interleaved channels and begins at column part().left.
   void Resize(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
-  // Like Resize from rows, but `image` is whole and has the constructor's size `from`. A float image is never rounded
-  // (see RoundedToBytes in common/imaging/resize.h).
+  // Like the function above, but reads the rows from the whole image, whose size is the constructor's `from`. A float
+  // image is never rounded (see RoundedToBytes in common/imaging/resize.h).
   void Resize(int y, const Image& image, float* out, ptrdiff_t plane);
   void Resize(int y, const FloatImage& image, float* out, ptrdiff_t plane);
 
@@ -57,7 +57,7 @@ class RowResizer {
   template <typename T>
   void ResizeRows(int y, const T* const* rows, int channels, float* out, ptrdiff_t plane);
   void ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane);
-  // Compute row y into `byte_row_`.
+  // Computes row y into `byte_row_`.
   void AlongThenDown(int y, const uint8_t* const* rows, int channels);
   void DownThenAlong(int y, const uint8_t* const* rows, int channels);
   template <typename T>

@@ -8,16 +8,16 @@
 #include "absl/strings/string_view.h"
 #include "common/simd/cpu_path.h"
 
-// This header is separate from cpu_path.h, which kernels include, because no inline function of a library may be
-// compiled with the kernels' flags.
+// This header includes libraries, so kernels must not include it: inline functions of a library must not be compiled
+// with the kernels' flags. Kernels include cpu_path.h instead.
 namespace vitrine::cpu {
 
 // Environment variable that selects the instruction set of the kernels (a CpuPath) by name.
 inline constexpr char kIsaVariable[] = "VITRINE_ISA";
 
-// Returns the path for this process's kernels: the one that VITRINE_ISA names, or the best for this CPU if the variable
-// is unset or empty. INVALID_ARGUMENT if VITRINE_ISA names no path. FAILED_PRECONDITION if this CPU cannot run the
-// path.
+// Returns the path for this process's kernels: the path that VITRINE_ISA names, or the best path for this CPU if the
+// variable is unset or empty. INVALID_ARGUMENT if VITRINE_ISA names no path. FAILED_PRECONDITION if this CPU cannot run
+// the path.
 absl::StatusOr<CpuPath> ChosenPath();
 
 // Like ChosenPath, for the value `isa` of VITRINE_ISA. `supported`: the result of SupportedPaths().

@@ -45,7 +45,7 @@ struct Portable {
   static Reg Root(Reg v) { return RootOf(v); }
   static Reg Min(Reg a, Reg b) { return a < b ? a : b; }
   static Reg Max(Reg a, Reg b) { return a > b ? a : b; }
-  // Rounds twice. std::fma would be a library call on CPUs without the instruction.
+  // Rounds twice. On CPUs without an FMA instruction, std::fma would be a slow library call.
   static Reg Fma(Reg a, Reg b, Reg c) { return a * b + c; }
   static Reg Reciprocal(Reg v) { return Broadcast(1) / v; }
   static constexpr bool kLooksUp = false;

@@ -9,7 +9,7 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Combines the lanes of each vector. The result of a single vector is in all four numbers.
+// Combines the lanes of each vector. If there is only one vector, all four numbers have its result.
 template <class V, int kRows, class Combine>
 [[gnu::always_inline]] inline Four AcrossEach(const typename V::Reg (&v)[kRows], Combine combine) {
   if constexpr (kRows == 4) {

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks that convolve some
-// channels and attend with the others (EIT^T). By default, the first block convolves most channels, the last none.
+// SPDX-License-Identifier: Apache-2.0 EIT, efficient inductive transformer: a convolution before the patches (EIT^P),
+// and blocks that apply convolution to some channels and attention to the other channels (EIT^T). By default, the first
+// block convolves most channels, and the last block none.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -17,7 +17,7 @@ using program::Builder;
 using program::Program;
 using program::Value;
 
-// Return true if the option is on. An option that is not set is on.
+// Returns true if the option is on. An option that is not set is on.
 bool ConvolvesPixels(const v1::EitConfig& eit) {
   return !eit.has_conv_projection() || eit.conv_projection();
 }
@@ -28,7 +28,7 @@ bool HasPositions(const v1::EitConfig& eit) {
   return !eit.has_positions() || eit.positions();
 }
 
-// Returns a_i, the number of channels that attend in block i = 1..L. With h heads, there are C // h units of channels:
+// Returns a_i, the number of channels with attention in block i = 1..L. C channels and h heads give C // h units:
 //   DECREASING  floor((C // h) i / L) h
 //   INCREASING  as DECREASING for block L - i
 //   INVARIANT   floor((C // h) / 2) h

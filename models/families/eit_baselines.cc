@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// Baselines of EIT (Table 4): the structure of ViT with another patch projection (that of CvT or ViT_C), other blocks
-// (those of LSRA or CvT), or both. The configurations reproduce the printed parameters and FLOPs.
+// SPDX-License-Identifier: Apache-2.0 Baselines of EIT (Table 4): the structure of ViT with the patch projection of CvT
+// or ViT_C, with the blocks of LSRA or CvT, or with both. The configurations have the numbers of parameters and FLOPs
+// that the paper prints.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -21,8 +21,8 @@ int CellOf(const v1::EitBaselineConfig& baseline) {
   return baseline.patches() == v1::EitBaselineConfig::OVERLAPPING ? 2 : 4;
 }
 
-// Returns the number of channels that attend in every block. For LSRA with C channels and h heads, it is floor((C // h)
-// / 2) h; for other mixers, it is C.
+// Returns the number of channels with attention in every block. For LSRA with C channels and h heads, it is floor((C //
+// h) / 2) h; for other mixers, it is C.
 int AttentionChannels(const v1::EitBaselineConfig& baseline) {
   if (baseline.mixer() != v1::EitBaselineConfig::LSRA) return baseline.width();
   return baseline.width() / baseline.heads() / 2 * baseline.heads();
@@ -49,7 +49,8 @@ Value Patches(Builder& b, const v1::EitBaselineConfig& baseline) {
   }
 }
 
-// CvT^T: a 3x3 convolution over the grid, without bias, gives each of q, k and v; a linear layer 3C -> 3C follows.
+// Returns q, k and v of CvT^T: each comes from a 3x3 convolution over the grid, without bias; a linear layer 3C -> 3C
+// follows.
 Value ConvolvedQkv(Builder& b, const v1::EitBaselineConfig& baseline, Value u) {
   return b.Within("attention", [&] {
     const std::vector<Value> convolved = {b.ConvolveGrid("conv_q", u, false), b.ConvolveGrid("conv_k", u, false),

@@ -12,11 +12,12 @@ namespace vitrine {
 // Projects patches of patch x patch pixels by one dense layer (ViT). Scope "patches".
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);
 
-// XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them;
-// widths double up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels three. Scope "stem".
+// Adds XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them.
+// Each convolution doubles the width, up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels
+// three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// A branch: softmax attention of all tokens, with biases in its linear layers; u is already normalised. Scope
+// Returns a branch: softmax attention of all tokens, with biases in its linear layers; u is already normalised. Scope
 // "attention".
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
@@ -24,13 +25,13 @@ program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 double AttentionScale(int64_t columns, int heads);
 
 using Activation = program::Activate::Function;
-// A branch: fc2(activation(fc1(u))); u is already normalised. Must be called within scope "feed_forward".
+// Returns a branch: fc2(activation(fc1(u))); u is already normalised. Must be called within scope "feed_forward".
 program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden, Activation activation = Activation::kGelu);
-// A branch: Mlp(LN(x)). Adds the norm and the scope "feed_forward".
+// Returns a branch: Mlp(LN(x)). Adds the norm and the scope "feed_forward".
 program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon,
                            Activation activation = Activation::kGelu);
 
-// A branch, XCiT's local layer: LN(x), depthwise 3x3, GELU, BatchNorm, depthwise 3x3. Scope "local".
+// Returns a branch, XCiT's local layer: LN(x), depthwise 3x3, GELU, BatchNorm, depthwise 3x3. Scope "local".
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);
 
 // Adds the output layer of attention, "proj", and its dropout.

@@ -9,7 +9,8 @@ namespace vitrine {
 
 // Checks shared by the configs of families with a ConvolutionStem. `family` names a field of ModelConfig.
 
-// Checks that patch is 8 or 16, and that the stem can halve `width` often enough.
+// Checks that patch is 8 or 16, and that `width` is a multiple of patch / 2, so that the stem's first convolution has a
+// whole number of channels.
 absl::Status ValidateStem(absl::string_view family, int patch, int width);
 // Checks that the initial value of LayerScale or of affine layers is in (0, 100], or 0 for the default.
 absl::Status CheckInitialScale(absl::string_view field, float scale);

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// XCiT (El-Nouby et al. 2021) and the QKV embeddings of paper 000: attention between channels instead of tokens, so
-// that the cost is linear in the tokens. The class token is added before the last blocks.
+// SPDX-License-Identifier: Apache-2.0 XCiT (El-Nouby et al. 2021) and the QKV embeddings of paper 000: attention
+// between channels instead of tokens, so that the cost is linear in the number of tokens. The class token is added
+// before the last blocks.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
@@ -32,7 +32,7 @@ int Codes(Builder& b, const v1::XcitConfig& xcit) {
   return b.NeverDecays(b.AddWeight("codes", {3, xcit.code_length()}, {program::Initial::Kind::kNormal, 1}));
 }
 
-// SNE: a separate network for each of q, k and v.
+// Returns q, k and v of SNE: each has a separate network.
 std::vector<Value> Separate(Builder& b, const v1::XcitConfig& xcit, Value u) {
   const int layers = xcit.embedding_layers() == 0 ? 2 : xcit.embedding_layers();
   std::vector<Value> qkv;
@@ -49,7 +49,7 @@ std::vector<Value> Separate(Builder& b, const v1::XcitConfig& xcit, Value u) {
   return qkv;
 }
 
-// P-SNE: q, k and v have separate first layers and share the second layer.
+// Returns q, k and v of P-SNE: they have separate first layers and share the second layer.
 std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u) {
   b.ListsFirst({"q", "k", "v"});
   std::vector<Value> qkv;
@@ -60,7 +60,8 @@ std::vector<Value> PartlyShared(Builder& b, const v1::XcitConfig& xcit, Value u)
   return qkv;
 }
 
-// F-SNE: both layers are shared; the input is [u, C_part] with a learned code C_part for each of q, k and v.
+// Returns q, k and v of F-SNE: they share both layers; the input is [u, C_part] with a learned code C_part for each of
+// q, k and v.
 std::vector<Value> FullyShared(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value u) {
   b.DrawsFirst({"first", "second"});
   const int codes = xcit.codes_per_block() ? Codes(b, xcit) : shared_codes;
@@ -91,7 +92,7 @@ Value CrossCovariance(Builder& b, const v1::XcitConfig& xcit, int shared_codes, 
   });
 }
 
-// NOTE: the local patch interaction precedes the MLP.
+// Adds a block. NOTE: the local patch interaction precedes the MLP.
 Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
   const auto add = [&](const std::string& name, Value branch, int path) {
     return b.ScaledResidual(name + ".add", x, branch, b.site() + path, name + "_scale", LayerScale(xcit));
@@ -102,7 +103,7 @@ Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
   return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kXcitNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
 }
 
-// Class attention: the class token attends to all tokens.
+// Adds class attention: the class token attends to all tokens.
 Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   return b.Within("attention", [&] {
     const std::vector<Value> qkv = b.LinearsTogether({"q", "k", "v"}, u, xcit.width());
@@ -112,8 +113,9 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
   });
 }
 
-// NOTE: as in XCiT's code, the attention branch contains LN(x) of the patch tokens, which the residual adds to x. The
-// second residual starts from normalised tokens: x = LN(x), then x + gamma2 MLP(x). There is no stochastic depth.
+// Adds a block of class attention. NOTE: as in XCiT's code, the attention branch contains LN(x) of the patch tokens,
+// which the residual adds to x. The second residual starts from normalised tokens: x = LN(x), then x + gamma2 MLP(x).
+// There is no stochastic depth.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
   const Value gathered = ClassAttention(b, xcit, u);

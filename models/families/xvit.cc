@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0
-// X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that has no softmax and costs time linear
-// in the tokens. The config can select other kinds of attention, stem and local layer.
+// SPDX-License-Identifier: Apache-2.0 X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that
+// has no softmax and takes time linear in the number of tokens. The config can select other kinds of attention, stem
+// and local layer.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
@@ -77,7 +77,8 @@ Value Block(Builder& b, const v1::XVitConfig& xvit, Value x) {
   return AddAffine(b, xvit, "feed_forward", x, transformed, b.site());  // x + A3(FFN(LN(x)))
 }
 
-// The class token attends to all tokens; patch tokens stay unchanged (CaiT). There is no stochastic depth, as in XCiT.
+// Adds a block in which the class token attends to all tokens; patch tokens stay unchanged (CaiT). There is no
+// stochastic depth, as in XCiT.
 Value ClassBlock(Builder& b, const v1::XVitConfig& xvit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXVitNormEpsilon);
   const Value attended = b.Within("attention", [&] { return Project(b, MixForClass(b, xvit, u), xvit.width()); });

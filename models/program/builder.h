@@ -14,13 +14,13 @@
 namespace vitrine::program {
 
 // Builds a program, operator by operator. The methods under "operators" append operators with unique names and return
-// their results. Most weights of an operator are name.weight, name.bias, ... in the scope that Within opened; if a
-// weight name is used twice, both uses refer to the same weight. The config must have been validated: an inconsistent
+// their results. Most weights of an operator are named name.weight, name.bias, ... in the scope that Within opened. If
+// a weight name is used twice, both uses refer to the same weight. The config must have been validated: an inconsistent
 // call is a bug of the family and aborts.
 class Builder {
  public:
-  // Number of dropout sites (places where values are dropped) per block. The site after the positions has the number
-  // that follows the sites of the last block.
+  // Number of dropout sites (places where values are dropped) per block. The site for the dropout after the positions
+  // has the next number after the last block's sites.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // channels of the images
@@ -36,7 +36,7 @@ class Builder {
     const Leave leave(*this, Open(name));
     return body();
   }
-  // Adds a block: a scope `name` with its own dropout sites. The result of `body` is a stage (Program::stages).
+  // Adds a block: a scope `name` with its own dropout sites. The result of `body` becomes a stage (Program::stages).
   template <class Body>
   Value Block(const std::string& name, const Body& body) {
     const Value x = Within(name, body);
@@ -61,8 +61,8 @@ class Builder {
   // distribution within 1 / sqrt(inputs).
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
-  // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, unless
-  // they are passed to NeverDecays.
+  // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, except
+  // weights passed to NeverDecays.
   int AddWeight(const std::string& name, std::vector<int64_t> shape, Initial initial, bool trained = true);
   int NeverDecays(int weight);
 
@@ -80,7 +80,7 @@ class Builder {
   Value ClassToken(const std::string& name, int64_t columns, Initial initial);
   // Returns `count` learned rows of one weight [count, columns], as values name, name.2, ...
   std::vector<Value> LearnedRows(const std::string& name, int count, int64_t columns, Initial initial);
-  // Puts prefix tokens, one value each, before the cells. All joins of a program have the same prefix.
+  // Puts prefix tokens, one value each, before the cells. All joins of a program must have the same prefix.
   Value JoinPrefix(const std::string& name, std::vector<Value> rows, std::vector<PrefixToken> prefix, Value cells);
   Value JoinClass(const std::string& name, Value rows, Value cells) {
     return JoinPrefix(name, {rows}, {PrefixToken::kClass}, cells);
@@ -108,8 +108,8 @@ class Builder {
   Value QuickGelu(const std::string& name, Value x);
   Value Relu(const std::string& name, Value x);
   Value UnitLength(const std::string& name, Value x);
-  // Return x + branch. ScaledResidual first multiplies the branch by the weight `scale` [columns]. `path` is the site
-  // of stochastic depth for the branch; -1 for none.
+  // Returns x + branch. ScaledResidual first multiplies the branch by the weight `scale` [columns]. `path` is the site
+  // of the branch's stochastic depth; -1: no stochastic depth.
   Value Residual(const std::string& name, Value x, Value branch, int path);
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);
@@ -136,8 +136,8 @@ class Builder {
   Program Take(Value logits);
 
  private:
-  // A prefix of names: its weights and its nested scopes. Checkpoints list a scope's own weights before the weights of
-  // nested scopes.
+  // A prefix of names, with its weights and its nested scopes. Checkpoints list a scope's own weights before the
+  // weights of nested scopes.
   struct Scope {
     std::string name;
     Scope* parent = nullptr;

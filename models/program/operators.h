@@ -59,10 +59,10 @@ struct Weight {
 
 // --- kinds of operator; each comment lists the `weights` in order, optional ones in brackets
 
-// Input: a map. A dense kernel x kernel convolution with zero padding. Unless `pool` is 0, a max pool of pool x pool
-// without overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels. Otherwise the
-// convolution reads all pixels, and the pool drops rows and columns that do not fill a window.
-// Weights: weight [outputs, inputs, k, k], or [outputs, k, k, inputs] with channels_last; [bias].
+// Dense kernel x kernel convolution of a map, with zero padding. Unless `pool` is 0, a max pool of pool x pool without
+// overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels. Otherwise the
+// convolution reads all pixels, and the pool drops rows and columns that do not fill a window. Weights: weight
+// [outputs, inputs, k, k], or [outputs, k, k, inputs] with channels_last; [bias].
 struct Convolve {
   int kernel = 3;
   int stride = 1;
@@ -132,8 +132,8 @@ struct Linear {
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
-  // 1 for a layer with a product of its own. If the paper's code computes several layers as one product, the first of
-  // these layers has their number, and the other layers have 0.
+  // Number of layers that the paper's code computes as one product. The first of these layers has the number, and the
+  // other layers have 0. A layer with a product of its own has 1.
   int together = 1;
 };
 

@@ -14,7 +14,7 @@ namespace vitrine::workload {
 // is valid until the next call.
 class Builder {
  public:
-  // `images` images, each with `grid` cells after `prefix` tokens.
+  // Starts an empty list for a batch of `images` images, each with `grid` cells after `prefix` prefix tokens.
   Builder(int images, Grid grid, int prefix) : images_(images), grid_(grid), prefix_tokens_(prefix) {}
 
   int64_t images() const { return images_; }
@@ -33,14 +33,14 @@ class Builder {
     prefix_ = outer;
   }
 
-  // A dense layer on `rows` tokens, with its own weights.
+  // Adds a dense layer on `rows` tokens, with its own weights.
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
-  // a^T b per image and head over `tokens` tokens: [head_width, head_width].
+  // Adds a^T b per image and head over `tokens` tokens: [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
-  // Product of `tokens` tokens of every image with their head's [head_width, head_width] matrix.
+  // Adds the product of `tokens` tokens of every image with their head's [head_width, head_width] matrix.
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
-  // Softmax attention of `queries` queries over `keys` keys, per image and head.
+  // Adds softmax attention of `queries` queries over `keys` keys, per image and head.
   Operator& Attention(std::string name, int64_t heads, int64_t queries, int64_t keys, int64_t head_width);
 
   struct Convolved {
@@ -55,12 +55,12 @@ class Builder {
     bool bias = false;
   };
   Operator& Convolution(std::string name, const Convolved& sizes);
-  // Convolution of the patch tokens on their grid, stride 1.
+  // Adds a convolution of the patch tokens on their grid, stride 1.
   Operator& GridConvolution(std::string name, int64_t inputs, int64_t outputs, int groups, bool bias);
-  // A pool with stride = kernel, without padding, of an image of height x width.
+  // Adds a pool with stride = kernel, without padding, of an image of height x width.
   Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
 
-  // Operators on [rows, columns]. LayerNorm computes its parameter count from `width`.
+  // Adds an operator on [rows, columns]. LayerNorm computes its parameter count from `width`.
   Operator& LayerNorm(std::string name, int64_t rows, int64_t width);
   Operator& Elementwise(OperatorKind kind, std::string name, int64_t rows, int64_t columns, int64_t parameters = 0);
   Operator& Gelu(std::string name, int64_t rows, int64_t columns) {

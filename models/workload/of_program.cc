@@ -78,7 +78,7 @@ class Expansion {
     if (demand == ir::Demand::kHeads) return 2 * images;  // the class token and the distillation token
     return demand == ir::Demand::kClass ? images : builder_.tokens();
   }
-  // Returns the rows that `op` computes; in the papers' code these are all rows.
+  // Returns the number of rows that `op` computes; in Form::kPublished, these are all rows.
   int64_t Rows(const ir::Operator& op) const {
     return RowsOf(op.output, published_ ? ir::Demand::kAll : demands_[At(op.output)]);
   }
@@ -279,7 +279,7 @@ class Expansion {
     builder_.Matmul(op.name + ".values", batch, queries, keys, head_width);
   }
 
-  // Sums over the tokens give d_h x d_h products, so the cost is linear in the tokens.
+  // Sums over the tokens give d_h x d_h products, so the cost is linear in the number of tokens.
   void Expand(const ir::Operator& op, const ir::AttendChannels& attend) {
     const int64_t width = Columns(op), head_width = width / attend.heads;
     const int64_t rows = builder_.images() * attend.heads * head_width;
@@ -290,11 +290,11 @@ class Expansion {
     builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
   }
 
-  // Computes K^T V, d_h x d_h, then its product with every query, so the cost is linear in the tokens.
+  // Lists K^T V, d_h x d_h, and its product with every query. So the cost is linear in the number of tokens.
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;
-    const int64_t scales = Own(op) / 2;  // scales of the queries, and as many scales of the context
+    const int64_t scales = Own(op) / 2;  // number of scales of the queries, and also of the context
     builder_.ChannelProduct(op.name + ".context", attend.heads, keys, head_width);
     const bool normalizes = attend.norm != ir::AttendLinearly::Norm::kNone;
     const OperatorKind kind = normalizes ? OperatorKind::kNormalize : OperatorKind::kScale;

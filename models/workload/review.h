@@ -23,7 +23,7 @@ struct ReviewSizes {
 struct ReviewCost {
   double flops = 0;
   double bytes = 0;
-  double intensity = 0;  // by its own formula; the printed intensity does not always equal flops / bytes
+  double intensity = 0;  // by the table's formula; the printed intensity does not always equal flops / bytes
   std::string_view flops_formula;
   std::string_view bytes_formula;
   std::string_view intensity_formula;
@@ -37,7 +37,7 @@ struct ReviewOperator {
   std::string_view errors;  // description of the errors in print; empty if none
 };
 
-// In the formulas: N tokens, b batch, d width, a heads, V classes.
+// Returns all operators of the tables. In the formulas, N is tokens, b batch, d width, a heads, and V classes.
 std::vector<ReviewOperator> ReviewTables(const ReviewSizes& sizes);
 
 }  // namespace vitrine

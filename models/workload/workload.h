@@ -58,13 +58,14 @@ struct Operator {
   int pool = 0;             // side of a max pool; 0 for none
   bool gelu = false;        // GELU
   bool batch_norm = false;  // followed by a scale and shift per channel
-  // kProduct: a^T b over the tokens of an image and head (scores, context); kMix: the tokens times that matrix.
+  // Product over channels. kProduct: a^T b over the tokens of an image and head, which gives scores or a context; kMix:
+  // the tokens times the matrix from kProduct.
   enum class Channels { kNo, kProduct, kMix };
   Channels channels = Channels::kNo;
   int64_t macs = 0;        // multiply-adds of matrix products and convolutions; 0 for every other kind
   int64_t elements = 0;    // values written; for kAttention the logits, which stay in registers
   int64_t parameters = 0;  // trainable, owned by this operator; a reused weight counts once
-  // Bytes at 4 per value; each operand is read once and each result written once.
+  // Memory traffic at 4 bytes per value; each operand is read once, and each result is written once.
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
 

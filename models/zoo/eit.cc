@@ -44,7 +44,7 @@ v1::ModelConfig NativeEit33(EitSize size) {
   return Eit(Cifar(10, 3), 3, size);
 }
 
-// Returns EIT3/4-Mini, which the ablations vary.
+// Returns EIT3/4-Mini, the model that the paper's ablations start from.
 v1::ModelConfig Mini() {
   return Eit(Cifar(10, 4), 4, kEitMini);
 }

@@ -26,7 +26,7 @@ v1::ModelConfig Fixed(v1::ModelConfig config, int side, v1::FixedResolution::Fit
   return config;
 }
 
-// Sets native resolution: any aspect ratio, with as many tokens as 24x24 to 48x48 pixels give.
+// Sets native resolution: any aspect ratio, with as many tokens as images of 24x24 to 48x48 pixels have.
 v1::ModelConfig Native(v1::ModelConfig config, int cell) {
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
   native.set_cell(cell);

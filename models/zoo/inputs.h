@@ -8,7 +8,7 @@ namespace vitrine::zoo {
 
 // Configs with the classes and preprocessing of a data set. The caller must set the model family.
 
-v1::ModelConfig Cifar(int classes, int cell);  // native resolution, with as many tokens as 24x24 to 48x48 pixels give
+v1::ModelConfig Cifar(int classes, int cell);  // native resolution, as many tokens as in 24x24 to 48x48 pixels
 v1::ModelConfig FixedCifar(int classes);       // 32x32
 v1::ModelConfig Mnist();                       // 28x28, one channel
 v1::ModelConfig FixedFashionMnist();           // 32x32, one channel
@@ -16,7 +16,7 @@ v1::ModelConfig FashionMnist(int cell);        // native resolution, one channel
 v1::ModelConfig FixedTinyImageNet();           // 32x32, 200 classes, ImageNet's mean and deviation
 v1::ModelConfig TinyImageNet(int cell);        // native resolution, otherwise like FixedTinyImageNet
 v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviation 0.5 (ViT)
-// Native resolution, with as many tokens as 96x96 to 512x512 pixels give, ImageNet's mean and deviation (XCiT, X-ViT).
+// Native resolution, as many tokens as in 96x96 to 512x512 pixels, ImageNet's mean and deviation (XCiT, X-ViT).
 v1::ModelConfig NativeImageNet(int classes, int cell);
 
 // Returns the side of the square grid of learned positions, for the config's fixed size or, without one, 32x32 pixels.

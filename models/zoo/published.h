@@ -26,7 +26,7 @@ struct Published {
   std::string_view remark;    // difference between a printed and a computed figure
 };
 
-// Returns nullopt for a variant without printed figures.
+// Returns the printed figures of a variant; nullopt if there are none.
 std::optional<Published> FindPublished(std::string_view name);
 
 }  // namespace vitrine

@@ -20,7 +20,7 @@ struct Case {
   const char* name;
   int cell;
   std::string family;
-  int height, width;  // one image
+  int height, width;  // size of an image in pixels
 };
 
 std::vector<Case> Cases() {

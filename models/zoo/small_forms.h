@@ -17,11 +17,11 @@ struct SmallForm {
   int width = 0;
 };
 
-// Returns forms of each family that accepts many image sizes, except those of SmallPrefixForms. The configs do not
+// Returns forms of each family that accepts many image sizes, except the forms of SmallPrefixForms. The configs do not
 // depend on the zoo.
 std::vector<SmallForm> SmallForms();
-// Returns forms of ViT with the parts of distilled DeiT, DINOv2 and CLIP. They are separate, because tests have
-// recorded the weights of SmallForms.
+// Returns forms of ViT with the parts of distilled DeiT, DINOv2 and CLIP. They are not in SmallForms, because tests
+// compare the weights of all SmallForms with recorded weights.
 std::vector<SmallForm> SmallPrefixForms();
 // Returns small zoo variants for every form of KV, which accepts a single image size.
 std::vector<SmallForm> SmallKvForms();

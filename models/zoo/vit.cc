@@ -25,7 +25,7 @@ v1::ModelConfig PostNorm(v1::ModelConfig config) {
   config.mutable_vit()->set_norm(v1::VitConfig::POST);
   return config;
 }
-// Sets native resolution: any aspect ratio, with as many tokens as 112x112 to 512x512 pixels give.
+// Sets native resolution: any aspect ratio, with as many tokens as images of 112x112 to 512x512 pixels have.
 v1::ModelConfig Native(v1::ModelConfig config) {
   const int patch = config.vit().patch();
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();

@@ -20,9 +20,9 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by a callback that must not return. The callback longjmps to `escape`. Therefore neither the
-// functions that call setjmp nor those between setjmp and longjmp have objects with a destructor. The functions of
-// JpegRows may have such objects, because they return before libjpeg is called again.
+// libjpeg reports errors by a callback that must not return. The callback longjmps to `escape`. Therefore functions
+// that call setjmp, and functions that run between setjmp and longjmp, have no objects with a destructor. The functions
+// of JpegRows may have such objects, because they return before libjpeg is called again.
 struct Decoder {
   jpeg_decompress_struct jpeg;
   jpeg_error_mgr errors;
@@ -67,9 +67,9 @@ void OnOutput(j_common_ptr) {}  // prints nothing
 void InitSource(j_decompress_ptr) {}
 void EndSource(j_decompress_ptr) {}
 
-// Called if libjpeg needs more bytes. All bytes were given at the start, so the file is truncated. If only the end
-// marker is missing, libjpeg must be given an end marker to return the last rows; libjpeg warns if it had to invent a
-// pixel.
+// Handles libjpeg's request for more bytes. All bytes were given at the start, so the file is truncated. If the end
+// marker is missing, gives libjpeg an end marker once, so that libjpeg returns the last rows; libjpeg warns if it had
+// to invent a pixel.
 boolean NoMoreBytes(j_decompress_ptr jpeg) {
   static constexpr JOCTET kEnd[] = {0xFF, JPEG_EOI};
   Decoder& decoder = DecoderOf(reinterpret_cast<j_common_ptr>(jpeg));
@@ -93,7 +93,7 @@ void SkipBytes(j_decompress_ptr jpeg, long count) {  // NOLINT: libjpeg's signat
   jpeg->src->bytes_in_buffer -= count;
 }
 
-// Called while rows are read, and while libjpeg reads all scans of a progressive image, which takes most of the time.
+// Stops the decoder after max_scans scans. libjpeg calls this function often while it reads scans and rows.
 // CheckJpegScans has already counted the scans; this limit also covers scans that only libjpeg finds.
 void OnProgress(j_common_ptr jpeg) {
   if (reinterpret_cast<j_decompress_ptr>(jpeg)->input_scan_number <= DecoderOf(jpeg).max_scans) return;

@@ -30,9 +30,9 @@ class JpegRows {
 };
 
 // Like DecodeJpeg, but passes the pixels to `rows` row by row. Allocates no buffer of the image's size, except for a
-// JPEG with several scans. Pixels outside `part` (in the reduced image) are passed only if libjpeg cannot leave them
-// out. The whole file is read: damage anywhere is INVALID_ARGUMENT with the message of DecodeJpeg, possibly after rows
-// were passed.
+// JPEG with several scans. `part` is in pixels of the reduced image. Pixels outside `part` are passed, too, if libjpeg
+// cannot skip them. The whole file is read: damage anywhere is INVALID_ARGUMENT with the message of DecodeJpeg,
+// possibly after rows were passed.
 absl::Status DecodeJpegRows(std::string_view bytes, const ImageHeader& header, const ImageLimits& limits, int divisor,
                             const ImagePart& part, JpegRows& rows);
 

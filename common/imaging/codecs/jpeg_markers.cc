@@ -147,8 +147,8 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
 }
 
 // Records which components of the frame were in a scan. Components are identified by their index in the frame, because
-// ids may repeat. Component i of a scan is the frame's first component with the same id at index i or later, because
-// earlier indexes belong to earlier components of the scan.
+// ids may repeat. Component i of a scan is the first component of the frame that has the same id and index i or more.
+// Smaller indexes belong to components 0 to i - 1 of the scan.
 class SentComponents {
  public:
   void TakeFrame(std::string_view content) {
@@ -177,7 +177,7 @@ class SentComponents {
 
  private:
   std::string ids_;
-  std::bitset<4> sent_;  // index: component of the frame
+  std::bitset<4> sent_;  // bit i: component i of the frame was in a scan
 };
 
 }  // namespace

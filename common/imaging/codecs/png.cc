@@ -20,8 +20,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum size of chunks other than pixels. The largest ones that reach the decoder, PLTE and tRNS, have at most 768
-// bytes.
+// Maximum size of chunks other than pixels. The largest such chunks that reach the decoder, PLTE and tRNS, have at most
+// 768 bytes.
 constexpr size_t kMostChunkBytes = 4096;
 
 struct FreeContext {
@@ -55,7 +55,7 @@ absl::Status DamagedPng(int error) {
   return absl::InvalidArgumentError(absl::StrCat("the PNG is damaged or cut short: ", spng_strerror(error)));
 }
 
-// Returns the upper 8 bits, which gives the same results as Pillow and libpng.
+// Returns the upper 8 bits, like Pillow and libpng.
 uint8_t To8Bits(uint16_t value) {
   return static_cast<uint8_t>(value >> 8);
 }
@@ -113,7 +113,7 @@ struct Plan {
   int channels = 0;
   size_t row_bytes_per_pixel = 0;
   void (*convert)(const void* row, Columns columns, int width, uint8_t* out) = nullptr;
-  std::optional<std::array<uint8_t, 3>> clear = std::nullopt;  // colour that becomes white after the conversion
+  std::optional<std::array<uint8_t, 3>> clear = std::nullopt;  // transparent colour, which ClearRow replaces by white
 };
 
 template <typename Pixel>
@@ -140,7 +140,7 @@ Plan PlanForDeepColour(const spng_trns* trns) {
   return plan;
 }
 
-// `trns`: null if the file has none.
+// Returns the plan for a file. `trns` is the file's transparency chunk (tRNS); null if the file has none.
 Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool grey = header.color_type == SPNG_COLOR_TYPE_GRAYSCALE ||  //
                     header.color_type == SPNG_COLOR_TYPE_GRAYSCALE_ALPHA;

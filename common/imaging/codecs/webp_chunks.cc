@@ -97,8 +97,8 @@ std::string_view Covered(std::string_view bytes) {
   return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));
 }
 
-// Sets the orientation from the chunks in `left`, which starts with VP8X. Metadata counts only if VP8X announces it;
-// Pillow and browsers get no other metadata from libwebp.
+// Sets the orientation from the chunks in `left`, which starts with VP8X. Reads metadata only if VP8X's flags announce
+// it, because Pillow and browsers get no other metadata from libwebp.
 absl::Status ReadOrientation(std::string_view left, ImageHeader& header) {
   std::string_view exif, xmp;
   std::optional<RiffChunk> chunk = FirstRiffChunk(left);

@@ -14,13 +14,13 @@ namespace vitrine {
 bool BeginsAsWebp(std::string_view bytes);
 
 // Reads the header of a WebP: the size in its first chunk, and the orientation from the EXIF chunk or else the XMP
-// chunk, if the header announces the chunk. These chunks follow the pixels, so the start of a file may give orientation
-// 1 although the whole file gives another orientation. INVALID_ARGUMENT: a damaged header, more than 1024 chunks, an
-// animation. Checks no size limits.
+// chunk, if the flags of the VP8X header announce the chunk. These chunks follow the pixels, so the start of a file may
+// give orientation 1 although the whole file gives another orientation. INVALID_ARGUMENT: a damaged header, more than
+// 1024 chunks, an animation. Checks no size limits.
 absl::StatusOr<ImageHeader> ReadWebpHeader(std::string_view bytes);
 
-// Returns INVALID_ARGUMENT if anything that the file announces is missing: every chunk must be complete, and there must
-// be pixels exactly once. (libwebp accepts some truncated files.) Requires that ReadWebpHeader accepted the bytes.
+// Checks that the file is complete: every chunk must be complete, and exactly one chunk must have pixels. Otherwise
+// returns INVALID_ARGUMENT. (libwebp accepts some truncated files.) Requires that ReadWebpHeader accepted the bytes.
 absl::Status CheckWebpIsWhole(std::string_view bytes);
 
 }  // namespace vitrine

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Encodes an image as a baseline JPEG file, grey or RGB. `quality`: libjpeg's, 1 to 100. INVALID_ARGUMENT if sides,
-// channels and number of bytes do not match. Thread-safe.
+// Encodes an image as a baseline JPEG file, grey or RGB. `quality` is libjpeg's quality, 1 to 100. INVALID_ARGUMENT if
+// sides, channels and number of bytes do not match. Thread-safe.
 absl::StatusOr<std::string> EncodeJpeg(const Image& image, int quality);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// zlib's level. It is twice as fast as the default level, for files that are a few percent larger.
+// zlib's level. It is twice as fast as the default level, and the files are a few percent larger.
 constexpr int kCompressionLevel = 4;
 
 struct FreeContext {
