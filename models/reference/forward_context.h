@@ -12,7 +12,7 @@ namespace vitrine {
 
 // Dropout probabilities by position in the model, below 1, in steps of 1/256. Used only in training.
 struct DropRates {
-  float position = 0;    // after the positions
+  float position = 0;    // after the positions are added
   float projection = 0;  // after the output layer of attention
   float mlp = 0;         // in feed-forward blocks: after the activation and at the end
   // Rate for attention weights. Unset: 0, or `projection` if a sequence model (trainer/lab) drops attention weights.

@@ -21,10 +21,10 @@ class Initializer {
   at::Tensor Ones(at::IntArrayRef shape) { return Constant(shape, 1); }
   at::Tensor Constant(at::IntArrayRef shape, double value);
   at::Tensor Normal(at::IntArrayRef shape, double std);
-  // Normal distribution cut at -2 and 2 (not at two deviations), as timm's trunc_normal_. For std 0.02 this is
-  // effectively a plain normal distribution.
+  // Draws from a normal distribution that is cut at -2 and 2 (not at two deviations), like timm's trunc_normal_. For
+  // std 0.02 this is effectively a plain normal distribution.
   at::Tensor TruncatedNormal(at::IntArrayRef shape, double std);
-  // Uniform in [-bound, bound).
+  // Draws from the uniform distribution in [-bound, bound).
   at::Tensor Uniform(at::IntArrayRef shape, double bound);
 
  private:

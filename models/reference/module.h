@@ -30,8 +30,9 @@ class Module {
   Module& operator=(const Module&) = delete;
   virtual ~Module() = default;
 
-  // Return the tensors in order of registration, a module's own tensors before its children's. Parameters are trained;
-  // buffers are only stored. The tensors share storage with the module: writing to them in place changes the module.
+  // Returns the tensors in order of registration; a module's own tensors precede the tensors of its children.
+  // Parameters are trained; buffers are only stored. The tensors share storage with the module: writing to them in
+  // place changes the module.
   std::vector<NamedTensor> Parameters() const;
   std::vector<NamedTensor> Buffers() const;
   int64_t CountParameters() const;
@@ -45,10 +46,11 @@ class Module {
   void RequireGrad(bool required);
 
  protected:
-  // `tensor` must be a member of the derived class. The registration refers to it, so that To() can replace it.
+  // Registers `tensor`, which must be a member of the derived class. The registration refers to this member, so that
+  // To() can replace the tensor.
   void RegisterParameter(std::string name, at::Tensor& tensor, at::Tensor initial, bool decays);
   void RegisterBuffer(std::string name, at::Tensor& tensor, at::Tensor initial);
-  // `child` must be a member of the derived class or owned by it.
+  // Registers `child`, which must be a member of the derived class or owned by it.
   void RegisterChild(std::string name, Module& child);
 
  private:

@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// True if an exception of LibTorch means that the CPU or a device is out of memory.
+// Returns true if an exception of LibTorch means that the CPU or a device is out of memory.
 bool IsOutOfMemory(const std::exception& error);
 
 }  // namespace vitrine

@@ -118,7 +118,7 @@ void Interpreter::Pass::Do(const Operator& op, const program::Convolve& convolve
 void Interpreter::Pass::Do(const Operator& op, const program::ToTokens&, Held& result) {
   const Maps& maps = held_[At(op.inputs[0])].maps;
   if (maps[0].dim() == 2) {
-    result.data = maps[0];  // pixels already
+    result.data = maps[0];  // the cells are already rows
   } else if (maps[0].dim() == 4) {
     result.data = PixelsOfAll(maps);
   } else {

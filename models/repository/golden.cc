@@ -76,7 +76,7 @@ absl::StatusOr<FloatArray> DecodedImage(const std::string& name, const StoredTen
   return input;
 }
 
-// True for "<precision>.logits.<i>" with i below `goldens`, also for an unknown precision.
+// Returns true for "<precision>.logits.<i>" with i below `goldens`, also for an unknown precision.
 bool IsOfAPrecision(const std::string& name, size_t goldens) {
   const size_t dot = name.find('.');
   for (size_t place = 0; dot != std::string::npos && place < goldens; ++place) {
@@ -257,7 +257,7 @@ absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescr
   float drift = 0;
   for (size_t i = 0; i < golden.size(); ++i) {
     const float distance = Distance(together[static_cast<int64_t>(i)], golden[i], scale);
-    if (!(distance <= drift)) drift = distance;  // negated, so that NaN is kept
+    if (!(distance <= drift)) drift = distance;  // the negated form is also true for NaN
     if (std::isnan(drift)) return drift;
   }
   return drift;

@@ -29,11 +29,11 @@ using Forward = std::function<absl::StatusOr<FloatArray>(std::span<const FloatAr
 
 // Options of CheckGolden.
 struct GoldenRun {
-  // Runs only the encoded images and the smallest input. This tests the preprocessing and a batch of several sizes at
-  // less cost. The other goldens must still be well-formed.
+  // True to run only the encoded images and the smallest input. This tests the preprocessing and a batch of several
+  // sizes at less cost. The other goldens must still be well-formed.
   bool few = false;
-  // Called on the calling thread before and after the last run, which has one golden. The model is then warm, so the
-  // caller can measure a first latency per image. `tokens` is the number of tokens of that golden.
+  // Callbacks, on the calling thread, before and after the last run, which has one golden. The model is then warm, so
+  // the caller can measure a first latency per image. `tokens` is the number of tokens of that golden.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };

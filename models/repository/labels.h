@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// labels.txt: line i is the label of class i. Every line ends with a line feed; a label is 1 to 256 bytes of UTF-8
-// without ASCII control characters. Two classes may have the same label, as in ImageNet.
+// Parses or formats labels.txt: line i is the label of class i. Every line ends with a line feed; a label is 1 to 256
+// bytes of UTF-8 without ASCII control characters. Two classes may have the same label, as in ImageNet.
 //
 // INVALID_ARGUMENT names the invalid line, counting from 1.
 absl::StatusOr<std::vector<std::string>> ParseLabels(std::string_view text);

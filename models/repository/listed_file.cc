@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Piece size of reading and hashing, so that each piece is hashed while it is in the CPU cache.
+// Number of bytes that are read and then hashed together. It is so small that the bytes are still in the CPU cache.
 constexpr size_t kPieceBytes = 256 << 10;
 
 }  // namespace

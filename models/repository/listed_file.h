@@ -16,7 +16,7 @@ namespace vitrine {
 // A file of a version: read once from start to end, then checked against the digest in the manifest. Not thread-safe.
 class ListedFile {
  public:
-  // FAILED_PRECONDITION: the file is missing, is not regular, or differs from the listed size.
+  // Opens a file. FAILED_PRECONDITION: the file is missing, is not regular, or has another size than listed.
   static absl::StatusOr<ListedFile> Open(const FileDescriptor& folder, const v1::FileDigest& listed);
 
   // Reads the next `count` bytes, which must not exceed the rest of the listed size. FAILED_PRECONDITION if the file

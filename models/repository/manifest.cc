@@ -188,7 +188,7 @@ class Complaints final : public google::protobuf::io::ErrorCollector {
   std::vector<Unknown> unknown;
 };
 
-// True if an unknown field is inside `config` or `calibration`, where it could change the answers.
+// Returns true if an unknown field is inside `config` or `calibration`, where it could change the answers.
 bool SaysWhatIsComputed(const Complaints::Unknown& field, const google::protobuf::TextFormat::ParseInfoTree& places) {
   for (const int number : {v1::Manifest::kConfigFieldNumber, v1::Manifest::kCalibrationFieldNumber}) {
     const auto range = places.GetLocationRange(v1::Manifest::descriptor()->FindFieldByNumber(number), /*index=*/-1);

@@ -8,14 +8,14 @@
 
 namespace vitrine {
 
-// True for valid names of models and files: [A-Za-z0-9_.-]{1,64}, except "." and "..".
+// Returns true for valid names of models and files: [A-Za-z0-9_.-]{1,64}, except "." and "..".
 bool IsPlainName(std::string_view name);
 
 // Parses a version from a folder's name: a positive integer without sign, leading zeros or spaces. Returns nullopt for
 // other names.
 std::optional<int64_t> ParseVersion(std::string_view name);
 
-// True if an address names this machine: localhost, 127.0.0.0/8 or [::1], with or without a port.
+// Returns true if an address names this machine: localhost, 127.0.0.0/8 or [::1], with or without a port.
 bool IsThisMachine(std::string_view host_and_port);
 
 // Folder for downloads in progress, within the local copy of a remote repository. Its file kRefreshedFile is replaced

@@ -220,8 +220,8 @@ absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& i
                                                            Quoted(root.native()), ": ", made.status().message()));
   }
   std::unique_ptr<TemporaryFolder> folder = *std::move(made);
-  // The highest number is recorded first, because once its version is removed, only kHighestFile records it. Other
-  // versions are removed without a write, so that they can be removed from a full disk.
+  // After the removal of the version with the highest number, only kHighestFile has this number. So the number is
+  // written first. Other versions are removed without a write, so that they can be removed from a full disk.
   ASSIGN_OR_RETURN(const int64_t highest, HighestUsed(model_folder));
   ASSIGN_OR_RETURN(const int64_t given, HighestGiven(model_folder));
   if (id.version == highest && given < highest) {

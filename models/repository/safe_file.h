@@ -37,7 +37,7 @@ enum class EntryKind { kNone, kFile, kFolder, kLink, kOther, kUnreadable };
 // kind.
 EntryKind KindOf(const FileDescriptor& folder, const std::string& name);
 
-// True if a symbolic link does not point to a folder.
+// Returns true if a symbolic link does not point to a folder.
 bool LeadsToNoFolder(const FileDescriptor& folder, const std::string& link);
 
 }  // namespace vitrine

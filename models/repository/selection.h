@@ -18,7 +18,7 @@ struct Selection {
   std::optional<int64_t> version;
 };
 
-// INVALID_ARGUMENT: the model name is invalid, or no version follows the "@".
+// Parses a selection. INVALID_ARGUMENT: the model name is invalid, or no version follows the "@".
 absl::StatusOr<Selection> ParseSelection(const std::string& which);
 
 // Returns the one version that `which` selects; the newest if it names no version. NOT_FOUND says how to list the

@@ -50,7 +50,7 @@ struct Draft {
 // publisher leaves no partial version; a later publisher removes the temporary folder once it is a day old. Any number
 // of publishers, in any processes that share the file system, may run at once: each gets its own version number.
 //
-// INVALID_ARGUMENT or FAILED_PRECONDITION, before writing, for a draft that ReadVersion would reject. A write error
+// Returns INVALID_ARGUMENT or FAILED_PRECONDITION, before writing, if ReadVersion would reject the draft. A write error
 // (RESOURCE_EXHAUSTED for a full disk) names file and reason and leaves no temporary file. Returns the published
 // version.
 absl::StatusOr<VersionId> Publish(const std::filesystem::path& root, const std::string& model, const Draft& draft);

@@ -54,8 +54,8 @@ std::string RandomName(const char* prefix) {
   return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }
 
-// True if no file was created in `folder` for a day before `fresh` was created. Both times come from the file system's
-// clock.
+// Returns true if no file was created in `folder` for a day before `fresh` was created. Both times come from the file
+// system's clock.
 bool IsAbandoned(const FileDescriptor& folder, const FileDescriptor& fresh) {
   struct stat folder_state, fresh_state;
   return fstat(folder.get(), &folder_state) == 0 && fstat(fresh.get(), &fresh_state) == 0 &&
@@ -86,8 +86,8 @@ absl::Status SyncToDisk(const FileDescriptor& file, const std::string& what) {
 }
 
 absl::StatusOr<std::unique_ptr<TemporaryFolder>> TemporaryFolder::Create(const FileDescriptor& parent) {
-  // Between mkdir and flock the new folder looks abandoned. So a lock on the parent keeps other publishers from running
-  // Sweep meanwhile.
+  // Between mkdir and flock the new folder is unlocked, like the folder of a dead process. A lock on the parent keeps
+  // other publishers from running Sweep during this time.
   const FileDescriptor guard(openat(parent.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!guard.valid()) return FileError(errno, "the model's folder");
   const bool locks = Lock(guard, LOCK_EX);

@@ -30,13 +30,13 @@ absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetenso
 // Like FitWeights, but keeps every weight in its stored floating type; the caller converts the weights one by one.
 absl::StatusOr<WeightedModel> FitStored(const v1::Manifest& manifest, Safetensors weights);
 
-// Like FitWeights, without a manifest. Errors of ModelDescription::Make, CheckFit and CheckFinite.
+// Like FitWeights, without a manifest. Returns errors of ModelDescription::Make, CheckFit and CheckFinite.
 absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safetensors weights);
 
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
-// Returns NamedWeights, rounded to bf16 if `bf16`. In that case, also rounds the weights in `model`, so that goldens
-// match the published weights.
+// Returns NamedWeights, rounded to bf16 if `bf16` is true. In that case, also rounds the weights in `model`, so that
+// goldens match the published weights.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Limits: folders to inspect, and names in a sentence.
+// Maximum number of folders to inspect, and of names in a sentence.
 constexpr size_t kMostFolders = 256;
 constexpr size_t kMostNames = 3;
 

@@ -15,8 +15,8 @@ namespace vitrine {
 // file kRefreshedFile.
 std::string ExplainNoVersions(const std::filesystem::path& root);
 
-// FAILED_PRECONDITION if the folder contains source code and no version of a model. This keeps models out of source
-// trees.
+// Returns FAILED_PRECONDITION if the folder contains source code and no version of a model. This keeps models out of
+// source trees.
 absl::Status CheckNotSources(const std::filesystem::path& root);
 
 }  // namespace vitrine

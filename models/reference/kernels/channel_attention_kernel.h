@@ -104,8 +104,8 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
   }
 }
 
-// For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC = tau A (dA - rowsum(A
-// dA)), dtau = sum of dC C / tau, and, including the gradient through the lengths,
+// Computes the gradients. For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC =
+// tau A (dA - rowsum(A dA)), dtau = sum of dC C / tau, and, including the gradient through the lengths,
 //   dq = k^ dC^T / |q| - q rowsum(dC C) / |q|^2,   dk = q^ dC / |k| - k columnsum(dC C) / |k|^2.
 template <class V, class E>
 void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {

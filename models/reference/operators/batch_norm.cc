@@ -44,7 +44,7 @@ ColumnStatistics StatisticsOf(const at::Tensor& x) {
 
 class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
  public:
-  // x [rows, columns] fp32 or bf16, contiguous; `mean` and `inverse` are the statistics of x.
+  // Normalises x [rows, columns], fp32 or bf16, contiguous; `mean` and `inverse` are the statistics of x.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const at::Tensor& mean, const at::Tensor& inverse, bool gelu) {
     context->save_for_backward({x, weight, bias, mean, inverse});
@@ -85,7 +85,7 @@ class BatchNormFunction : public torch::autograd::Function<BatchNormFunction> {
   }
 
  private:
-  // `inputs` are x, weight, bias, mean and inverse.
+  // Returns the kernel's arguments. `inputs` are x, weight, bias, mean and inverse.
   template <class E>
   static cpu::ColumnNormCall<E> CallFor(const torch::autograd::variable_list& inputs, bool gelu) {
     return {.rows = inputs[0].size(0),

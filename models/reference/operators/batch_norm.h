@@ -20,13 +20,13 @@ struct BatchNormTensors {
   double epsilon = 1e-5;
   double momentum = 0.1;
 
-  // Factors of y = Scale() x + Shift() outside of training, for folding into the previous convolution.
+  // Returns a factor of y = Scale() x + Shift() outside of training, for folding into the previous convolution.
   at::Tensor Scale() const;
   at::Tensor Shift() const;
 };
 
-// x is [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In training, all rows count
-// for the statistics, so x must not contain class tokens or padding.
+// Normalises x, which is [rows, channels] or [images, channels, H, W], fp32; the result has the same shape. In
+// training, all rows count for the statistics, so x must not contain class tokens or padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 // Returns GELU(NormalizeBatch(x)) in training. x and the result are [rows, channels] in OperandType(x, context).

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// The finalizer of SplitMix64: maps a counter to 64 well-mixed bits.
+// Maps a counter to 64 well-mixed bits, with the finalizer of SplitMix64.
 uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -21,7 +21,7 @@ uint64_t Mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Makes the random numbers for images differ from the random numbers for values.
+// Constant that makes the random numbers for images differ from the random numbers for values.
 constexpr uint64_t kOfImages = 0x5d0c4a1e7be3f219;
 
 // Returns per image the factor of its residual branch: 0 if skipped, otherwise 1 / (1 - drop_path).

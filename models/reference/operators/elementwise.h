@@ -10,14 +10,14 @@ namespace vitrine {
 
 // Elementwise functions in fp32 or bf16, with our own derivatives on a CPU and the library's on other devices.
 
-// Exact GELU (by erf); the result has the type of x.
+// Returns the exact GELU (by erf) of x; the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
 
 // Returns x + scale * y for the branch y of a residual. x and y are [T, width] for T tokens; x is fp32, y is fp32 or
 // bf16. `scale` is [width], or undefined for a scale of 1.
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
 
-// Sums over the rows of x [rows, columns], fp32. Not differentiable.
+// Returns the sums over the rows of x [rows, columns], fp32. Not differentiable.
 at::Tensor ColumnSums(const at::Tensor& x);
 
 }  // namespace vitrine

@@ -36,7 +36,7 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
-// at::mm uses oneDNN for bf16 products, but not for fp32 products.
+// Returns true if a product must call oneDNN itself: at::mm uses oneDNN for bf16 products, but not for fp32 products.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }

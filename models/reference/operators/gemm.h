@@ -6,17 +6,18 @@
 
 namespace vitrine {
 
-// x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with respect
-// to x, W and b.
+// Returns x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with
+// respect to x, W and b.
 //
-// On a CPU, all but small products run on oneDNN, if LibTorch has it. On non-Intel CPUs oneDNN is more than twice as
-// fast as the BLAS behind at::linear. With bf16, the operands and results of the three matrix products (one forward,
-// two backward) are rounded to bf16; the result has type `result`. If oneDNN cannot multiply bf16, the rounded numbers
-// are multiplied in fp32.
+// On a CPU, oneDNN computes all products except small ones, if LibTorch has oneDNN. On non-Intel CPUs oneDNN is more
+// than twice as fast as the BLAS behind at::linear. With bf16, the operands and results of the three matrix products
+// (one forward, two backward) are rounded to bf16; the result has type `result`. If oneDNN cannot multiply bf16, the
+// rounded numbers are multiplied in fp32.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 
-// GELU(x W^T + b) with exact GELU (by erf). Without gradients this is one pass if oneDNN computes the product.
+// Returns GELU(x W^T + b) with exact GELU (by erf). In fp32 without gradients, oneDNN computes the product and GELU in
+// one pass, if it is used.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
 // The three products of a linear layer, for custom derivatives. These functions are not differentiable. Operands and

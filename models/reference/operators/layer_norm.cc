@@ -33,7 +33,7 @@ void RunNorm(const at::Tensor& values, const at::Tensor& weight, const at::Tenso
 
 class NormFunction : public torch::autograd::Function<NormFunction> {
  public:
-  // x [T, width] fp32 -> `type`.
+  // Normalises x [T, width], fp32; the result has the type `type`.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, double epsilon, at::ScalarType type) {
     const at::Tensor values = x.contiguous();

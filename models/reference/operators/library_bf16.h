@@ -6,8 +6,9 @@
 
 namespace vitrine {
 
-// True if products of this tensor must be computed in fp32: the tensor is bf16, on a CPU where oneDNN cannot multiply
-// bf16 (without AVX-512). On such a CPU the library would reject some products and compute all others in scalar loops.
+// Returns true if products of this tensor must be computed in fp32: the tensor is bf16, on a CPU where oneDNN cannot
+// multiply bf16 (without AVX-512). On such a CPU the library would reject some products and compute all others in
+// scalar loops.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 
 // Calls at::conv2d; all tensors have one type. If MultipliedAsFloats(x), computes in fp32 and rounds the result.

@@ -11,11 +11,11 @@
 
 namespace vitrine {
 
-// See TorchLibrary::make_backend.
+// Implements TorchLibrary::make_backend (models/engine/torch_library.h).
 absl::StatusOr<std::unique_ptr<const Backend>> MakeReferenceBackend(const v1::ModelConfig& config,
                                                                     std::span<const float* const> weights);
 
-// See TorchLibrary::compute_as_published.
+// Implements TorchLibrary::compute_as_published (models/engine/torch_library.h).
 void ComputeAsPublished();
 
 }  // namespace vitrine

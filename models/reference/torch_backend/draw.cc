@@ -14,7 +14,7 @@ absl::StatusOr<std::vector<FloatArray>> DrawWeights(const v1::ModelConfig& confi
   std::vector<FloatArray> weights;
   for (at::Tensor& weight : drawn) {
     weights.push_back(FloatsOf(weight));
-    weight.reset();  // so that memory never holds much more than one model
+    weight.reset();  // frees the tensor, so that memory never holds much more than one model
   }
   return weights;
 }

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// See TorchLibrary::draw.
+// Implements TorchLibrary::draw (models/engine/torch_library.h).
 absl::StatusOr<std::vector<FloatArray>> DrawWeights(const v1::ModelConfig& config, uint64_t seed);
 
 }  // namespace vitrine

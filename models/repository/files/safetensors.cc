@@ -35,8 +35,8 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Computes bytes from dtype and shape. If a dimension is zero, the product of the others must still not overflow,
-// because strides are products of dimensions.
+// Computes bytes from dtype and shape. Even if a dimension is zero, the product of the other dimensions must not
+// overflow, because strides are products of dimensions.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;
@@ -127,7 +127,7 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
   return tensor;
 }
 
-// True if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
+// Returns true if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
   // elements between two checks for an early exit; the inner loop has no exit, so that it vectorizes

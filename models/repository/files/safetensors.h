@@ -21,7 +21,7 @@ struct Safetensors {
   std::map<std::string, std::string> metadata;
 };
 
-// Copies the next `count` bytes of a file to `into`. Is never called for more bytes than the file has.
+// Copies the next `count` bytes of a file to `into`. ReadSafetensors never requests more bytes than the file has.
 using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
 // Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. Accepts F32, F16, BF16, I64
@@ -42,7 +42,8 @@ absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 // "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
-// FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity. Skips tensors without data.
+// Checks that all numbers are finite. FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.
+// Skips tensors without data.
 absl::Status CheckFinite(const Safetensors& content);
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@ namespace vitrine {
 // Element types of files.
 enum class Dtype { kF32, kF16, kBF16, kI64, kU8 };
 
-std::string_view NameOf(Dtype dtype);  // its name in files: "BF16"
-int64_t BytesOf(Dtype dtype);          // bytes per element
+std::string_view NameOf(Dtype dtype);  // returns the name in files: "BF16"
+int64_t BytesOf(Dtype dtype);          // returns the bytes per element
 bool IsFloating(Dtype dtype);
 
 // A tensor as stored in a file: elements of one type in row-major order. Copies share the immutable bytes.
@@ -37,7 +37,7 @@ struct StoredTensor {
 // Allocates an uninitialized tensor. Write its bytes through `written` before sharing it.
 StoredTensor MakeStored(Dtype dtype, std::vector<int64_t> shape, std::byte*& written);
 StoredTensor StoredOf(FloatArray array);
-StoredTensor StoredBytes(std::string_view bytes);  // a copy, U8 [bytes]
+StoredTensor StoredBytes(std::string_view bytes);  // returns a copy as U8 [bytes]
 
 // Returns the values as F32; shares memory if they already are F32. Requires a floating type.
 StoredTensor ToF32(const StoredTensor& tensor);

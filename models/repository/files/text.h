@@ -7,7 +7,8 @@
 
 namespace vitrine {
 
-// True for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. protobuf rejects other strings.
+// Returns true for well-formed UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. protobuf rejects other
+// strings.
 bool IsValidUtf8(std::string_view bytes);
 
 // Returns `untrusted` in double quotes, safe for messages and terminals: control characters, quotes and malformed UTF-8

@@ -46,12 +46,12 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shape,
 // and the names of ForeignArchs whose models the tensors fit. Ignores tensors that do not affect the outputs:
 // "num_batches_tracked" of BatchNorm, zeros as the bias of a projection (timm), the pooler "vit.pooler.*"
-// (transformers) and CLIP's text tower. Tensors may lack their data; the results then lack it, too. INVALID_ARGUMENT if
-// the source has no models of the family or with the options of `config`. Thread-safe.
+// (transformers) and CLIP's text tower. Tensors may have no data; the results then have no data, too. INVALID_ARGUMENT
+// if the source has no models of the family or with the options of `config`. Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// The inverse of RenameForeign: converts the tensors of the model that `config` describes to the names and layout of
-// the source. Requires that `tensors` fit the config. INVALID_ARGUMENT as in RenameForeign. Thread-safe.
+// Inverts RenameForeign: converts the tensors of the model that `config` describes to the names and layout of the
+// source. Requires that `tensors` fit the config. INVALID_ARGUMENT as in RenameForeign. Thread-safe.
 absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Weights under the names of their source library, without the prefixes and segments that training adds to names.
@@ -74,10 +74,11 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// True if the library can add a head to a model of this kind that was published without one, as timm does for DINOv2.
+// Returns true if the library can add a head to a model of this kind that was published without one, as timm does for
+// DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// True if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers except the head,
+// Returns true if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers except the head,
 // and no tensor of `weights` (including `outside`) may be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 

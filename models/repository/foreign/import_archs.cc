@@ -85,7 +85,7 @@ const VitSize& SizeNamed(std::string_view name) {
                        [&](const VitSize& size) { return size.name == name; });
 }
 
-// timm's crop_pct: 0.9 at 224, the whole image at 384.
+// Returns timm's crop_pct for ViT: 0.9 for images of 224 pixels; 1, the whole image, for larger images.
 double TimmVitCrop(int side) {
   return side == 224 ? 0.9 : 1;
 }
@@ -206,8 +206,8 @@ std::vector<Arch> TimmArchs() {
   return archs;
 }
 
-// DeiTImageProcessor and BitImageProcessor: the shorter side is scaled to 256 pixels, and the central square of 224
-// pixels is cut out.
+// Adds DeiT and DINOv2. Like in DeiTImageProcessor and BitImageProcessor, the shorter side is scaled to 256 pixels, and
+// the central square of 224 pixels is cut out.
 void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
   const auto input = [](int side) {
     return Input(side, kImageNetMean, kImageNetStd, v1::BICUBIC, v1::FixedResolution::CENTER_CROP,
@@ -232,7 +232,8 @@ void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
   }
 }
 
-// ViTImageProcessor stretches images to the model's size, with bilinear interpolation. ViTConfig: layer_norm_eps 1e-12.
+// Returns the models of transformers. ViTImageProcessor stretches images to the model's size, with bilinear
+// interpolation; ViTConfig has layer_norm_eps 1e-12.
 std::vector<Arch> HuggingFaceArchs() {
   std::vector<Arch> archs;
   for (const Published& published : kHuggingFaceVits) {
@@ -270,8 +271,8 @@ const std::vector<Arch>& ArchsOf(ForeignSource source) {
   return source == ForeignSource::kTimm ? *kTimm : *kHuggingFace;
 }
 
-// True if timm's weights with this tag use the model and the preprocessing that ForeignConfig returns for the name
-// without a tag. Weights with another tag, such as "dino", may use another mean and deviation.
+// Returns true if timm's weights with this tag use the model and the preprocessing that ForeignConfig returns for the
+// name without a tag. Weights with another tag, such as "dino", may use another mean and deviation.
 bool IsKnownTag(std::string_view tag) {
   return tag.starts_with("augreg") || tag.starts_with("orig_") || tag.starts_with("sam_") || tag.starts_with("fb_") ||
          tag == "lvd142m";

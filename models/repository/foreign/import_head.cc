@@ -43,8 +43,9 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// Returns true if another tensor of `outside` has the same last dimension, because its layer may come before the head.
-// The tensors of the model itself need no such check, because RenameForeign rejects unknown tensors among them.
+// Returns true if a tensor of `outside`, except the head's tensors, has the last dimension `width`. The layer of such a
+// tensor may come before the head. The tensors of the model itself need no such check, because RenameForeign rejects
+// unknown tensors among them.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;
@@ -105,7 +106,8 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   const int64_t width = WidthOf(source, weights.tensors);
   std::vector<std::string> candidates = Candidates(source, weights.tensors, width);
   const size_t inside = candidates.size();
-  // If there are several copies of the model, it is unknown to which copy a head outside all copies belongs.
+  // Skips these tensors if there are several copies of the model, because a head outside all copies may belong to any
+  // copy.
   if (weights.others.empty()) {
     for (std::string& name : Candidates(source, weights.outside, width)) candidates.push_back(std::move(name));
   }

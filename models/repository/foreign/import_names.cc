@@ -36,7 +36,7 @@ constexpr NameRow kTimmVit[] = {
 };
 
 // timm/models/xcit.py. timm's stem is a sequence of (convolution, BatchNorm), GELU, (convolution, BatchNorm), ...: the
-// pairs have the indices 0, 2, 4, ..., hence "@".
+// pairs have the indices 0, 2, 4, ..., which "@" stands for.
 constexpr NameRow kTimmXcit[] = {
     {"cls_token", "class_token", kOneLess},
     {"patch_embed.proj.@.0.weight", "stem.convolutions.#.weight", kSame, kStem},
@@ -153,7 +153,7 @@ std::vector<NameRule> RulesOf(std::span<const NameRow> rows) {
   return rules;
 }
 
-// True if all bytes are 0, which is how libraries write floating-point zeros, or if the tensor has no data.
+// Returns true if all bytes are 0, which is how libraries write floating-point zeros, or if the tensor has no data.
 bool IsZero(const StoredTensor& tensor) {
   if (tensor.data == nullptr) return true;
   return std::all_of(tensor.data.get(), tensor.data.get() + tensor.bytes(),
@@ -186,7 +186,7 @@ std::vector<NameRule> TimmVitRules(const v1::ModelConfig& config) {
   return rules;
 }
 
-// Changes the rules of ViT to those of Dinov2Model (modeling_dinov2.py and modeling_dinov2_with_registers.py).
+// Changes the rules of ViT to the rules of Dinov2Model (modeling_dinov2.py and modeling_dinov2_with_registers.py).
 void RenameToDinov2(const v1::VitConfig& vit, std::vector<NameRule>& rules) {
   for (NameRule& rule : rules) {
     rule.foreign = absl::StrReplaceAll(rule.foreign, {{"vit.layers.", "encoder.layer."},

@@ -25,7 +25,7 @@ std::string ToString(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-// Channels, height and width of a patch, for families whose patch weights are a matrix.
+// Returns the channels, height and width of a patch, for families whose patch weights are a matrix.
 Shape PatchShape(const v1::ModelConfig& config) {
   return {config.preprocessing().channels(), config.vit().patch(), config.vit().patch()};
 }
@@ -126,7 +126,7 @@ StoredTensor ChannelsFirst(const StoredTensor& rows, const Shape& foreign) {
   return tensor;
 }
 
-// The inverse of Reshaped: returns foreign tensor number `part` (from 0) of those that Reshaped joined.
+// Inverts Reshaped: returns foreign tensor number `part` (from 0) of the tensors that Reshaped joined.
 StoredTensor Restored(Reshape reshape, const StoredTensor& ours, const Shape& foreign, size_t part) {
   if (reshape == Reshape::kPatchRows) return ChannelsFirst(ours, foreign);
   if (reshape == Reshape::kTransposed) return Transposed(ours, foreign);
@@ -243,7 +243,7 @@ absl::Status CheckAllUsed(ForeignSource source, const TensorMap& tensors, const 
     if (!used.contains(name) && !IsIgnorable(source, name, tensor)) extra.push_back(name);
   }
   if (extra.empty()) return absl::OkStatus();
-  // see IsIgnorable
+  // timm stores CLIP's projection as a head with a bias of zeros.
   if (extra[0] == "head.bias" && used.contains("head.weight")) {
     return RefusedForeign(extra[0], "must be zeros: CLIP's projection has no bias");
   }
@@ -329,7 +329,7 @@ absl::StatusOr<TensorMap> ForeignTensors(ForeignSource source, const v1::ModelCo
       foreign[rename.foreign[part]] = Restored(rename.reshape, ours->second, shape, part);
     }
   }
-  if (source == ForeignSource::kTimm && config.vit().projection() > 0) {  // see IsIgnorable
+  if (source == ForeignSource::kTimm && config.vit().projection() > 0) {  // timm adds a bias of zeros
     std::byte* bytes = nullptr;
     StoredTensor bias = MakeStored(foreign["head.weight"].dtype, {config.vit().projection()}, bytes);
     std::fill_n(bytes, bias.bytes(), std::byte{0});

@@ -23,7 +23,7 @@ constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token",
                                              "vision_model.embeddings.class_embedding",
                                              "visual.class_embedding"};
 
-// True for segments that torch.compile, FSDP and activation checkpointing insert into names, at any depth.
+// Returns true for segments that torch.compile, FSDP and activation checkpointing insert into names, at any depth.
 bool IsWrapper(const std::string& segment) {
   return segment == "_orig_mod" || segment == "_fsdp_wrapped_module" || segment == "_checkpoint_wrapped_module";
 }
@@ -64,7 +64,7 @@ std::set<std::string> Prefixes(const TensorMap& tensors) {
   return prefixes;
 }
 
-// True for a moving average of the weights, as named by timm, Lightning's callbacks and torch.optim.swa_utils.
+// Returns true for a moving average of the weights, as named by timm, Lightning's callbacks and torch.optim.swa_utils.
 bool IsAverage(const std::string& prefix) {
   const std::vector<std::string> words = absl::StrSplit(absl::AsciiStrToLower(prefix), absl::ByAnyChar("._"));
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {

@@ -77,7 +77,7 @@ class ChannelAttentionFunction : public torch::autograd::Function<ChannelAttenti
     return std::make_unique_for_overwrite<float[]>(cpu::ChannelAttentionScratch(most, width));
   }
 
-  // `inputs` are q, k, v and the temperature.
+  // Returns the kernel's arguments for one image. `inputs` are q, k, v and the temperature.
   template <class E>
   static cpu::ChannelAttentionCall<E> CallFor(const torch::autograd::variable_list& inputs, const TokenLayout& layout,
                                               int image, float* scratch) {

@@ -16,7 +16,7 @@ struct Qkv {
   at::Tensor v;
 };
 
-// Cross-covariance attention (XCiT, Eq. 1): in each head, channels of q attend to channels of k.
+// Computes cross-covariance attention (XCiT, Eq. 1): in each head, channels of q attend to channels of k.
 //   A = softmax(tau q^^T k^), [d_h, d_h], where every channel of q^ and k^ has length 1 over the image's tokens;
 //   the result is v A^T, [T, width].
 // tau, `temperature` [heads, 1, 1], is learned. Time and memory are linear in the tokens. `layer` is the layer's index

@@ -144,7 +144,7 @@ class PoolFunction : public torch::autograd::Function<PoolFunction> {
   }
 };
 
-// ConvolveAndPool for devices without our own kernel.
+// Computes ConvolveAndPool on devices without our own kernel.
 at::Tensor ConvolveAndPoolWithLibrary(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias,
                                       int pool) {
   std::vector<at::Tensor> outputs;

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Input and output are channels-last in memory, so that each pixel is a row.
+// Computes a 3x3 convolution of stride 2. Input and output are channels-last in memory, so that each pixel is a row.
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                     at::ScalarType result = at::kFloat) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;

@@ -14,8 +14,8 @@ using Maps = std::vector<at::Tensor>;
 // Stacks the images of each run into one map. Cuts off pixels at the right and bottom edges that do not fill a cell.
 Maps RunsOf(const ImageBatch& images, int cell);
 
-// One step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its BatchNorm
-// over the pixels of all maps, and GELU if `gelu`.
+// Computes one step of XCiT's patch projection: 3x3 convolution of stride 2 without bias, weight [out, in, 3, 3], its
+// BatchNorm over the pixels of all maps, and GELU if `gelu`.
 Maps ConvolveAndNormalize(const Maps& maps, const at::Tensor& weight, const BatchNormTensors& norm, bool gelu,
                           const ForwardContext& context);
 

@@ -55,7 +55,7 @@ at::Tensor RunKernel(const PackedTokens& x, const at::Tensor& weight, const at::
 
 class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
  public:
-  // x [T, channels], weight [channels, 1, 3, 3] and bias [channels], all fp32.
+  // Convolves x [T, channels] with weight [channels, 1, 3, 3] and bias [channels], all fp32.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight,
                             const at::Tensor& bias, const std::shared_ptr<const TokenLayout>& layout) {
     const at::Tensor rows = x.contiguous();
@@ -99,7 +99,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 
 namespace {
 
-// Uses the library, on any device. Tokens row by row are pixels in channels-last order.
+// Uses the library, on any device. The tokens of a grid, row by row, are an image's pixels in channels-last order.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;

@@ -7,9 +7,9 @@
 
 namespace vitrine {
 
-// Depthwise 3x3 convolution, weight [channels, 1, 3, 3] and bias [channels], over the grid of every image with zero
-// padding. Always fp32: the convolution is memory-bound, so bf16 would not make it faster. x and the result are [T,
-// channels] for T tokens, without prefix tokens.
+// Computes a depthwise 3x3 convolution, weight [channels, 1, 3, 3] and bias [channels], over the grid of every image
+// with zero padding. Always computes in fp32, because bf16 would not make this memory-bound convolution faster. x and
+// the result are [T, channels] for T tokens, without prefix tokens.
 at::Tensor ConvolveDepthwise(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias,
                              const ForwardContext& context);
 

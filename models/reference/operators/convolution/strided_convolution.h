@@ -7,8 +7,9 @@
 
 namespace vitrine {
 
-// Convolution over images, from pixels to tokens, for EIT's baselines: weight [outputs, k, k, inputs] and bias
-// [outputs]. Each image [inputs, H, W] becomes [outputs, H', W'] with H' = floor((H + 2 padding - k) / stride) + 1.
+// Computes a convolution over images, from pixels to tokens, for EIT's baselines: weight [outputs, k, k, inputs] and
+// bias [outputs]. Each image [inputs, H, W] becomes [outputs, H', W'] with H' = floor((H + 2 padding - k) / stride) +
+// 1.
 ImageBatch ConvolveImages(const ImageBatch& images, const at::Tensor& weight, const at::Tensor& bias, int stride,
                           int padding, const ForwardContext& context);
 
