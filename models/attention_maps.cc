@@ -46,7 +46,7 @@ std::vector<float> WeightsOf(const Matrices& matrices, int head) {
   return OfKeys(matrices, head, RowsOf(matrices)[head]);
 }
 
-// Returns the mean of all rows except those of the registers, which precede the grid.
+// Returns the mean of all rows except the rows of the registers, which precede the grid.
 std::vector<float> MeanOfQueries(std::span<const float> rows, int64_t width, const AttentionAbility& ability) {
   if (ability.registers == 0) return MeanOfRows(rows, width);
   std::vector<float> kept(rows.begin(), rows.end());

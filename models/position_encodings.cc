@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kFeatures = 32;  // number of features per coordinate
 
-// Returns the sine of the angle for even channels, the cosine for odd ones.
+// Returns the sine of the angle for even channels, and the cosine for odd channels.
 float Wave(int64_t channel, double angle) {
   return static_cast<float>(channel % 2 == 0 ? std::sin(angle) : std::cos(angle));
 }

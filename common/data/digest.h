@@ -16,7 +16,7 @@ namespace vitrine {
 std::string DigestOf(const Dataset& data);
 
 // Returns the SHA-256 of each image's stored bytes, in the order of the set. Reads every image, on `threads` threads.
-// Errors are those of Dataset::stored.
+// Returns the errors of Dataset::stored.
 absl::StatusOr<std::vector<std::string>> ImageDigestsOf(const Dataset& data, int threads = 1);
 
 // Returns how many of `images` are also in `others`; both are results of ImageDigestsOf.

@@ -45,7 +45,7 @@ class ReadOnlyFile {
 // Returns INVALID_ARGUMENT with the file's name and `fault`.
 absl::Status Fault(const ReadOnlyFile& file, const std::string& fault);
 
-// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`. Other errors are those of ReadOnlyFile.
+// Reads a file. INVALID_ARGUMENT if it is larger than `most_bytes`. Other errors come from ReadOnlyFile.
 absl::StatusOr<std::string> ReadWholeFile(const std::filesystem::path& path, int64_t most_bytes = int64_t{256} << 20);
 
 // Normalises text: removes the byte order mark and converts line ends ("\n", "\r\n" or "\r") to "\n". INVALID_ARGUMENT

@@ -44,7 +44,7 @@ std::string FirstNames(const std::vector<std::string>& names, const char* behind
 // Collects descriptions of ignored files and folders.
 class PassedOver {
  public:
-  // Adds a folder's broken links and those of its files that are not images.
+  // Adds a folder's broken links, and its files that are not images.
   void AddOthers(const FolderContent& content);
   void AddLinks(int64_t links) { links_ += links; }
   // Adds a link to a folder that is not followed, because it may lead to a parent folder.

@@ -59,8 +59,8 @@ class Names {
       any_case_[absl::AsciiStrToLower(label)].push_back(number);
     }
   }
-  // Returns all labels with exactly that name. If there are none, returns the label whose name differs only in case, if
-  // there is exactly one.
+  // Returns all labels with exactly that name. If there are none, and exactly one label differs only in case, returns
+  // this label.
   std::vector<int32_t> All(const std::string& label) const {
     const std::string composed = Composed(label);
     if (const auto found = exact_.find(composed); found != exact_.end()) return found->second;

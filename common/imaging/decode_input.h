@@ -11,9 +11,9 @@
 
 namespace vitrine {
 
-// Returns the model's input from an encoded image. Values and errors are exactly those of DecodePlanned and Preprocess.
-// A JPEG without rotation is resized while it is decoded, so that memory holds only the few image rows that one input
-// row needs. Thread-safe.
+// Returns the model's input from an encoded image. The values and errors are the same as from DecodePlanned followed by
+// Preprocess. A JPEG without rotation is resized while it is decoded, so that memory holds only the few image rows that
+// one input row needs. Thread-safe.
 absl::StatusOr<std::vector<float>> DecodeInput(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                                const Geometry& geometry);
 

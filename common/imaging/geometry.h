@@ -37,7 +37,7 @@ struct Geometry {
 //   whose size already meets these rules is not resized. `requested` replaces the image's size; it is rounded to whole
 //   cells and must give a grid within the limits.
 // INVALID_ARGUMENT: `requested` for a fixed-size model or outside the limits (the message names the allowed range); an
-// image whose aspect ratio differs from that of every allowed grid by more than a factor of 2.
+// image whose aspect ratio differs from the aspect ratio of every allowed grid by more than a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,
                                       std::optional<Size> requested = std::nullopt);
 

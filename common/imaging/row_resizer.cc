@@ -174,8 +174,9 @@ inline __attribute__((always_inline)) void FilterColoursInline(const float* row,
   }
 }
 
-// Gives the same bits as FilterRow on each of three interleaved channels, without separating them: each lane is a
-// colour, and one multiplication handles a tap of all three. `row` has 3 * kLanes + 1 more readable floats than needed.
+// Gives the same bits as FilterRow on each of three interleaved channels, without separating the channels: each lane is
+// a colour, and one multiplication handles a tap of all three colours. `row` has 3 * kLanes + 1 more readable floats
+// than needed.
 VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& filter, int outputs, float* out,
                                          ptrdiff_t plane) {
   if (filter.most_taps <= 4) return FilterColoursInline<4>(row, filter, outputs, out, plane);

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Inputs and weights of each output along one axis: output i is the sum over t of weights[i * taps + t] *
 // input[first[i] + t]. Unused weights of an output are 0. A resize from bytes to bytes (common/imaging/byte_passes.h)
-// uses the weights in `fixed`; every other resize uses those in `weights`.
+// uses the weights in `fixed`; every other resize uses the weights in `weights`.
 struct ResizeFilter {
   int begin = 0;  // [begin, end): inputs that any output reads
   int end = 0;
@@ -38,7 +38,7 @@ class RowResizer {
 
   // Returns the part of the image that all computed rows depend on.
   ImagePart part() const { return {down_.begin, down_.end, along_.begin, along_.end}; }
-  // Output row y depends on the image's rows [first_of(y), end_of(y)). Neither bound decreases with y.
+  // Output row y depends on the image's rows [first_of(y), end_of(y)). If y grows, neither bound becomes smaller.
   int first_of(int y) const { return down_.first[y]; }
   int end_of(int y) const { return down_.first[y] + down_.count[y]; }
   int most_rows() const { return down_.most_taps; }

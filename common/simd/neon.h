@@ -9,8 +9,8 @@
 #include "common/simd/four.h"
 #include "common/simd/view.h"
 
-// Vector operations for AArch64, whose CPUs all have NEON; see gelu.h. They are in an anonymous namespace, like those
-// for other CPUs.
+// Vector operations for AArch64, whose CPUs all have NEON; see gelu.h. They are in an anonymous namespace, like the
+// operations for other CPUs (avx2.h).
 namespace vitrine::cpu {
 namespace {
 

@@ -10,7 +10,7 @@
 #include "common/simd/view.h"
 
 // Vector operations for any CPU: the compiler's vectors of four floats, which become SSE2, NEON or plain code; see
-// gelu.h. The operations are in an anonymous namespace, like those for other CPUs.
+// gelu.h. They are in an anonymous namespace, like the operations for other CPUs (avx2.h).
 namespace vitrine::cpu {
 namespace {
 

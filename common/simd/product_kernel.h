@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-// Included by one file per instruction set; see gelu.h.
+// Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
 // A small fp32 matrix product on strided operands: y[i, j] = sum over k of a(i, k) b[k, j]. Operands may have any

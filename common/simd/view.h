@@ -13,7 +13,7 @@ enum class Bf16 : uint16_t {};
 // required alignment, and the use of elements between `columns` and `stride`.
 //
 // Members are forced inline, because files compiled for other instruction sets include this header. The linker would
-// keep one copy of an ordinary inline function for all of them.
+// keep only one copy of an ordinary inline function, and all files would use this copy.
 template <typename T>
 struct View {
   T* data = nullptr;

@@ -7,7 +7,7 @@
 #include "models/families/family.h"
 #include "models/families/input.h"
 
-// List of families. To add one, add a row here, and a file in this folder that defines `Family <Row>Family()`.
+// List of families. To add a family, add a row here, and a file in this folder that defines `Family <Row>Family()`.
 #define VITRINE_FAMILIES(ROW) \
   ROW(Vit)                    \
   ROW(Eit)                    \

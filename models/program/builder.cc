@@ -16,7 +16,7 @@ namespace {
 // Dropout site of the attention weights in a block; families number the other sites.
 constexpr int kWeightsSite = 3;
 
-// Aborts unless `holds`. Only a bug in a model family's code can make it false, never user input.
+// Aborts if `holds` is false. Only a bug in a model family's code can make it false; user input cannot.
 void Require(bool holds, const std::string& name, const char* what) {
   if (holds) return;
   std::cerr << "program: " << name << ": " << what << std::endl;

@@ -17,7 +17,7 @@ namespace vitrine::program {
 enum class ValueKind {
   kMap,     // [images, height, width, columns], channels last; includes the input images
   kCells,   // [cells of all images, columns]: tokens without prefix tokens, image by image, row by row
-  kTokens,  // as kCells, with the program's prefix tokens before the cells of each image
+  kTokens,  // like kCells, with the program's prefix tokens before the cells of each image
   kRows,    // [images, columns]: class tokens, logits
 };
 
@@ -25,7 +25,7 @@ enum class ValueKind {
 enum class PrefixToken {
   kClass,     // the first class token is row 0
   kDistill,   // DeiT: a second class token with a head of its own
-  kRegister,  // DINOv2: takes part in attention; no head reads it
+  kRegister,  // DINOv2: used in attention; no head reads it
 };
 
 // Identifies a value within its program.
@@ -39,7 +39,7 @@ struct Initial {
   enum class Kind {
     kConstant,         // `scale` everywhere; draws no number
     kNormal,           // standard deviation `scale`
-    kTruncatedNormal,  // as kNormal, cut at -2 and 2 as in timm's trunc_normal_
+    kTruncatedNormal,  // kNormal, cut at -2 and 2 like in timm's trunc_normal_
     kUniform,          // uniform in [-scale, scale)
   };
   Kind kind = Kind::kConstant;
@@ -57,7 +57,7 @@ struct Weight {
   int64_t elements() const;
 };
 
-// --- kinds of operator; each comment lists the `weights` in order, optional ones in brackets
+// --- kinds of operator; each comment lists the `weights` in order, with optional weights in brackets
 
 // Dense kernel x kernel convolution of a map, with zero padding. Unless `pool` is 0, a max pool of pool x pool without
 // overlap follows. If `cut` is above 1, images are first cropped to whole cells of `cut` pixels. Otherwise the

@@ -24,7 +24,7 @@ class SingleReaderIndex {
   const Operator* GeluAfter(const Operator* op) const;
 
  private:
-  std::vector<const Operator*> only_;  // by value; null unless exactly one operator reads the value
+  std::vector<const Operator*> only_;  // by value; null if no operator or several operators read the value
 };
 
 }  // namespace vitrine::program

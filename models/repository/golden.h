@@ -19,7 +19,7 @@ namespace vitrine {
 //   "logits.<i>" F32 [classes]
 //   "<precision>.logits.<i>" for a precision other than fp32; for all goldens or none
 //
-// This file depends on neither image decoding nor a back end; callers pass both.
+// This file does not depend on image decoding or on a back end; callers pass functions for both.
 
 // Converts an encoded image to a model's input [C, H, W].
 using ImageToInput =
@@ -38,9 +38,9 @@ struct GoldenRun {
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
 
-// Runs every golden, or those that `run` selects, in one batch, and then the first golden again, alone. Compares the
-// results with the logits recorded for `precision` (or for fp32 if there are none), within the manifest's tolerance for
-// `device` ("cpu", "cuda" or "cuda:N") and `precision`. FAILED_PRECONDITION names the golden, the error and the
+// Runs all goldens, or the goldens that `run` selects, in one batch. Then runs the first golden again, alone. Compares
+// the results with the logits recorded for `precision` (or for fp32 if there are none), within the manifest's tolerance
+// for `device` ("cpu", "cuda" or "cuda:N") and `precision`. FAILED_PRECONDITION names the golden, the error and the
 // tolerance. FAILED_PRECONDITION is also returned if an image cannot be decoded, or if there is no golden image or no
 // tolerance for this device and precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
@@ -49,7 +49,7 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
 
 // Runs all goldens in one batch, and returns the error relative to the logits that CheckGolden would use: the largest
 // |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. `version` may lack weights,
-// because only its goldens are used. Needs no tolerance; otherwise errors are those of CheckGolden.
+// because only its goldens are used. Needs no tolerance; other errors are the same as from CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 

@@ -101,7 +101,7 @@ absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
     bool created = false;
     const absl::StatusOr<FileDescriptor> folder = OpenOrCreateModel(root, model, created);
     absl::Status status = folder.ok() ? use(*folder) : folder.status();
-    if (created) unlinkat(root.get(), model.c_str(), AT_REMOVEDIR);  // fails unless the folder is empty
+    if (created) unlinkat(root.get(), model.c_str(), AT_REMOVEDIR);  // fails if the folder is not empty
     // NOT_FOUND: another process created the folder, and removed it while it was empty.
     if (!absl::IsNotFound(status) || attempt == kAttempts) return status;
   }
@@ -113,7 +113,7 @@ constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
   const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
-  if (absl::IsNotFound(text.status())) return 0;  // a new model, or one published or copied without this file
+  if (absl::IsNotFound(text.status())) return 0;  // a new or copied model may lack this file
   RETURN_IF_ERROR(text.status());
   const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
   if (highest.has_value()) return *highest;

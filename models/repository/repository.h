@@ -44,7 +44,7 @@ std::string PassedOver(const std::string& link);
 // root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
-// Lists the versions of ListRepository, except those of unreadable models.
+// Lists the versions of ListRepository, except versions of unreadable models.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
 // Lists the versions of ListVersions, and folders without a manifest: manual copies that are incomplete or in progress.

@@ -46,7 +46,7 @@ struct Draft {
 };
 
 // Publishes atomically, in these steps: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The
-// version is one above the highest number ever used (1 for a new model). Missing folders are created. A killed
+// new version number is the highest number ever used plus 1 (1 for a new model). Missing folders are created. A killed
 // publisher leaves no partial version; a later publisher removes the temporary folder once it is a day old. Any number
 // of publishers, in any processes that share the file system, may run at once: each gets its own version number.
 //

@@ -21,7 +21,7 @@ class TemporaryFolder {
  public:
   // `parent` must outlive the result. Waits while other publishers run Create, which takes a short time.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
-  // Removes the folder and its content, unless MoveTo succeeded.
+  // Removes the folder and its content if MoveTo was not called or failed.
   ~TemporaryFolder();
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -32,7 +32,7 @@ class TemporaryFolder {
   absl::Status Link(const FileDescriptor& from, const std::string& name);
   // Atomically replaces a file of the parent folder.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves the folder `name` of the parent to the path of this temporary folder, which is thereby replaced.
+  // Atomically moves the folder `name` of the parent to the path of this temporary folder, and so replaces this folder.
   // The destructor then removes the moved folder. This folder must be empty, and `name` may contain only files.
   // NOT_FOUND if `name` does not exist.
   absl::Status TakeIn(const std::string& name);

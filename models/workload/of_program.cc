@@ -97,7 +97,7 @@ class Expansion {
     }
     return count;
   }
-  // Counts as Own does, but only the rows of a weight that `linear` uses.
+  // Counts like Own, but only the rows of a weight that `linear` uses.
   int64_t OwnRows(const ir::Operator& op, const ir::Linear& linear) {
     int64_t count = 0;
     for (const int weight : op.weights) {

@@ -36,7 +36,8 @@ constexpr Published kTable[] = {
     {"xcit-t12-f-sne-32", "6.3", "", kNone, 0, "77.1", kImageNet, ""},
     {"xcit-t12-f-sne-64", "6.4", "", kNone, 0, "77.1", kImageNet, "from Table 4; Table 2 prints 6.3"},
     {"xcit-s12", "26", "4.8", kMacs, 224, "", "", "from X-ViT's Table 1"},
-    // Paper 000: Tables 3 and 4, models transferred from ImageNet. The printed sizes are those of the 1000-class model.
+    // Paper 000: Tables 3 and 4, models transferred from ImageNet. The printed sizes are the sizes of the 1000-class
+    // model.
     {"xcit-n12-10-classes", "3.1", "", kNone, 0, "98.0", kCifar, "the printed size is for 1000 classes"},
     {"xcit-n12-100-classes", "3.1", "", kNone, 0, "85.5", "CIFAR-100", "the printed size is for 1000 classes"},
     {"xcit-n12-196-classes", "3.1", "", kNone, 0, "87.9", "Cars", "the printed size is for 1000 classes"},

@@ -18,8 +18,9 @@ struct IdxArray {
   std::vector<uint8_t> values;
 };
 
-// Reads an idx file. INVALID_ARGUMENT names the file and the cause: not idx, an element type other than unsigned byte,
-// a size different from the header's, more than 1 GiB. NOT_FOUND if the file cannot be opened.
+// Reads an idx file. INVALID_ARGUMENT, with the file's name, for a file that is not idx, has elements other than
+// unsigned bytes, has another size than its header states, or has more than 1 GiB. NOT_FOUND if the file cannot be
+// opened.
 absl::StatusOr<IdxArray> ReadIdx(const std::filesystem::path& file);
 
 // Opens MNIST's layout: <prefix>-images-idx3-ubyte[.gz] and <prefix>-labels-idx1-ubyte[.gz] in `directory`, with the

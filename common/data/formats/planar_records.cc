@@ -76,7 +76,7 @@ class PlanarRecords final : public RawDataset {
 absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const fs::path& path, const RecordLayout& layout) {
   ASSIGN_OR_RETURN(const ReadOnlyFile file, ReadOnlyFile::Open(path));
   ASSIGN_OR_RETURN(const int64_t records, CountRecords(file, layout));
-  // Reads large blocks, because one call per header would be one call per 3 KB.
+  // Reads large blocks that contain many records, because a read call for each header would take too long.
   const int64_t stretch = std::max<int64_t>(1, (1 << 20) / layout.record());
   std::vector<uint8_t> bytes(std::min(stretch, records) * layout.record());
   std::vector<uint8_t> headers;

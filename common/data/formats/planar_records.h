@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<uint8_t>> ReadHeaders(const std::filesystem::path& pa
 
 // Opens the images of the files, in order. `classes` has one class per image, in the same order; INVALID_ARGUMENT names
 // the first file if the number of classes differs from the number of images. An image's name is its file's name and the
-// image's index in that file: "test_batch.bin[17]". Pixels stay in the files; reading an image is one pread.
+// image's index in that file: "test_batch.bin[17]". Pixels stay in the files; reading an image takes one pread call.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenPlanarRecords(const std::vector<std::filesystem::path>& paths,
                                                            const RecordLayout& layout, std::vector<uint8_t> classes,
                                                            std::vector<std::string> labels);

@@ -174,7 +174,7 @@ class TarReader {
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
     if (type == '1') {
-      // Except in pax, a hard link has no content, whatever size its header states.
+      // Outside pax, a hard link has no content, even if its header states a size.
       if (!extension.pax) return std::nullopt;
     } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
       return Fault(

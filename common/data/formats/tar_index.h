@@ -27,7 +27,7 @@ absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file, int64_
 
 // Reads a member of a tar file that had `tar_bytes` bytes when it was indexed. Opens the file for each call, because
 // large sets have more tar files than a process may keep open. FAILED_PRECONDITION if the file's size has changed;
-// other errors are those of ReadOnlyFile.
+// other errors come from ReadOnlyFile.
 absl::StatusOr<std::string> ReadTarMember(const std::filesystem::path& tar, int64_t tar_bytes, int64_t offset,
                                           int64_t bytes);
 

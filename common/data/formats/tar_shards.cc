@@ -140,7 +140,7 @@ absl::Status Divide(const std::vector<fs::path>& all, TarShards& shards) {
 
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text) {
   Words done;
-  Words open = {std::string(text)};  // patterns that may still contain braces; the last one is next
+  Words open = {std::string(text)};  // patterns that may still contain braces; the loop takes the last pattern first
   std::vector<size_t> from = {0};    // for each pattern, start of the search for braces
   while (!open.empty()) {
     const std::string pattern = std::move(open.back());

@@ -20,7 +20,7 @@ namespace vitrine {
 // can be read in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a shard has changed
 // since it was indexed.
 //
-// NOT_FOUND if the split has no shard. INVALID_ARGUMENT names the shard and the key: errors of IndexTar, a repeated
+// NOT_FOUND if the split has no shard. INVALID_ARGUMENT, with the shard and the key, for errors of IndexTar, a repeated
 // member or image of a key, an image without a label, a .cls without an image, a label that is no number or out of
 // range.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenWebDataset(std::string_view where, Split split);

@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// libjpeg reports errors by a callback that must not return. The callback longjmps over libjpeg's frames. Neither these
-// frames nor the function that calls setjmp have an object with a destructor.
+// libjpeg reports errors by a callback that must not return. The callback longjmps over libjpeg's frames. These frames
+// and the function that calls setjmp have no objects with a destructor.
 struct Encoder {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;

@@ -16,7 +16,7 @@ absl::StatusOr<std::string> EncodePng(const Image& image);
 
 // Estimates the size of EncodePng's result by compressing an eighth of the rows. The estimate is usually too high, by
 // up to a third for images with few rows. The relative error is nearly the same for similar images, such as the
-// overlays of one image. Errors are those of EncodePng. Thread-safe.
+// overlays of one image. Returns the errors of EncodePng. Thread-safe.
 absl::StatusOr<int64_t> EstimatePngBytes(const Image& image);
 
 }  // namespace vitrine

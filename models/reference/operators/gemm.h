@@ -9,10 +9,10 @@ namespace vitrine {
 // Returns x W^T + b for x [m, k] fp32 or bf16, W [n, k] and b [n] fp32; b may be undefined. Differentiable once, with
 // respect to x, W and b.
 //
-// On a CPU, oneDNN computes all products except small ones, if LibTorch has oneDNN. On non-Intel CPUs oneDNN is more
-// than twice as fast as the BLAS behind at::linear. With bf16, the operands and results of the three matrix products
-// (one forward, two backward) are rounded to bf16; the result has type `result`. If oneDNN cannot multiply bf16, the
-// rounded numbers are multiplied in fp32.
+// On a CPU, if LibTorch has oneDNN, oneDNN computes all products except small products. On non-Intel CPUs oneDNN is
+// more than twice as fast as the BLAS behind at::linear. With bf16, the operands and results of the three matrix
+// products (one forward, two backward) are rounded to bf16; the result has type `result`. If oneDNN cannot multiply
+// bf16, the rounded numbers are multiplied in fp32.
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 

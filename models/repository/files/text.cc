@@ -31,8 +31,8 @@ size_t CharacterLength(std::string_view bytes) {
   return 4;
 }
 
-// Returns true for the control characters of ASCII and Latin-1, and for those that change the direction of text (U+202A
-// to U+202E, U+2066 to U+2069). The latter can make a name look like another name on a terminal.
+// Returns true for the control characters of ASCII and Latin-1, and for characters that change the direction of text
+// (U+202A to U+202E, U+2066 to U+2069). A changed direction can make a name look like another name on a terminal.
 bool IsControl(std::string_view character) {
   const auto is_between = [&](std::string_view first, std::string_view last) {
     return character.size() == first.size() && character >= first && character <= last;

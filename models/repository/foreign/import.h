@@ -111,7 +111,7 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
 // Adds the tensors of a safetensors file with `file_bytes` bytes, without their data. `start` has the first bytes of
-// the file, at least the whole header. `file` is the name in messages. Errors are those of ReadForeignWeights.
+// the file, at least the whole header. `file` is the name in messages. Returns the errors of ReadForeignWeights.
 absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
                               TensorMap& all);
 // Reads the files of ForeignFiles(named).

@@ -106,7 +106,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   const int64_t width = WidthOf(source, weights.tensors);
   std::vector<std::string> candidates = Candidates(source, weights.tensors, width);
   const size_t inside = candidates.size();
-  // Skips these tensors if there are several copies of the model, because a head outside all copies may belong to any
+  // Skips weights.outside if there are several copies of the model, because a head outside all copies may belong to any
   // copy.
   if (weights.others.empty()) {
     for (std::string& name : Candidates(source, weights.outside, width)) candidates.push_back(std::move(name));

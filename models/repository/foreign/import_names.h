@@ -43,8 +43,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// Returns true if `tensors` contains every tensor of the model of `config`, except those of the head, in the right
-// shapes, and no tensor of other layers of the body.
+// Returns true if `tensors` fits the body of the model of `config`: it contains every tensor except the head's in the
+// right shape, and no tensor of other body layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, which is slow, so

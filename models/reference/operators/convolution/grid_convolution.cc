@@ -88,7 +88,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   // With G[t, k] = dy[t + offset k], the neighbours of the gradient:
   //   dx[t] = sum_k W[8 - k]^T G[t, k]      (the convolution with the kernel rotated by 180 degrees)
   //   dW[8 - k] = sum_t G[t, k] x[t]^T
-  // So one gather serves both sums, and the neighbours of x need not be stored.
+  // So both sums use the same gathered neighbours, and the neighbours of x need not be stored.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();
