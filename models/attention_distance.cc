@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// A row counts as attending only to the prefix if the sum of its weights for cells is at most this fraction of the sum
-// of its weights for the prefix. The exponential function of the kernels never returns 0; its smallest results are near
+// Largest ratio of a row's weights for cells to its weights for the prefix, both summed, at which the row counts as
+// attending only to the prefix. The exponential function of the kernels never returns 0; its smallest results are near
 // 1e-38. Without this limit, a query that attends only to the prefix would seem to attend uniformly to the grid.
 constexpr double kNoShare = 1e-30;
 

@@ -27,8 +27,8 @@ struct AttentionMap {
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 
-// Returns the maximum number of bytes that the forward pass stores in the tap for the requests of one image, without
-// arrays whose size is linear in the tokens.
+// Returns the maximum number of bytes that the forward pass stores in the tap for the requests of one image, except for
+// arrays whose size is linear in the number of tokens.
 int64_t MatrixBytes(std::span<const v1::AttentionRequest> resolved, const AttentionAbility& ability, Grid grid);
 
 // Returns the attention maps of one image. All maps of a layer are adjacent. Layers and heads are in the order of the

@@ -20,7 +20,7 @@ class AttentionTap {
  public:
   // Attention of one layer for one image. AttentionSource states the shapes of `scores` and `weights`. A model without
   // softmax fills `queries` and `keys` instead of `weights`, so that a mean over queries takes time linear in the
-  // tokens. Unused arrays are empty.
+  // number of tokens. Unused arrays are empty.
   struct Matrices {
     FloatArray scores;   // input of the softmax; for KV+Pos without the offsets g(j) (map_position.h)
     FloatArray weights;  // output of the softmax

@@ -34,8 +34,8 @@ bool AreNumbers(const std::vector<std::string>& labels) {
   return !labels.empty() && std::all_of(labels.begin(), labels.end(), [](auto& label) { return AsNumber(label); });
 }
 
-// Matches each data label that has no class yet to the model's label with the same number, if the model has only one
-// such label.
+// Matches each data label that has no class yet to the model's label with the same number, if exactly one label of the
+// model has this number.
 void MatchNumbers(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
   std::map<int32_t, std::vector<int32_t>> numbered;
   for (size_t i = 0; i < model.size(); ++i) {
@@ -155,9 +155,9 @@ std::optional<int> WnidClass(const std::string& label) {
   return ImageNetClass(label.substr(0, kLength));
 }
 
-// Returns the name of the ImageNet-1k class if the label has a WordNet id, the label itself if the label is the name of
-// an ImageNet-1k class, and otherwise the label's first synonym. Case is kept, because "Cardigan" is a dog and
-// "cardigan" is clothing.
+// Returns the name of a label's class: for a label with a WordNet id, the name of the ImageNet-1k class; for a name of
+// an ImageNet-1k class, the label itself; for any other label, its first synonym. Case is kept, because "Cardigan" is a
+// dog and "cardigan" is clothing.
 std::string NameOrFirstName(const std::string& label) {
   const std::optional<int> number = WnidClass(label);
   if (number.has_value()) return ImageNetNames()[static_cast<size_t>(*number)];

@@ -36,8 +36,9 @@ class CorruptImages {
   // Returns the errors in the order of Add.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
-  // Returns DATA_LOSS with all errors if there are more than `limit`, the value of corrupt_limit, or if a class lost
-  // all its images. A `limit` of nullopt allows no error; callers without a corrupt_limit pass nullopt.
+  // Returns DATA_LOSS, with all errors, if there are more than `limit` errors or if a class lost all its images.
+  // `limit` is the value of corrupt_limit. A `limit` of nullopt allows no error; callers without a corrupt_limit pass
+  // nullopt.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:

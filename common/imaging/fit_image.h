@@ -30,8 +30,9 @@ struct FittedImage {
 
 // Returns the image, with its orientation applied, at the first of these sizes that fits: full size (if only its file
 // is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if the image fits
-// unchanged, or if its header cannot be read but the file is small enough to be sent; the server then reports the
-// error. INVALID_ARGUMENT: the image is damaged, it has more pixels than FitLimits::most_pixels_here, or no size fits.
+// unchanged. Also returns nullopt if the header cannot be read and the file is small enough to be sent; the server then
+// reports the error. INVALID_ARGUMENT: the image is damaged, it has more pixels than FitLimits::most_pixels_here, or no
+// size fits.
 absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

@@ -31,11 +31,11 @@ struct Geometry {
 // Plans the geometry, by the same rules in training and serving:
 // - fixed: the image is stretched, or scaled to cover the input and cropped centrally. Sizes and offset equal timm's
 //   evaluation transform exactly.
-// - native: both sides are multiples of the cell, and the number of cells is within min_tokens..max_tokens. Among such
-//   grids, the grid that is nearest to the image's aspect ratio and number of cells (clamped to the limits) is taken.
-//   Errors are measured as ratios; an error in aspect ratio weighs four times an error in the number of cells. An image
-//   whose size already meets these rules is not resized. `requested` replaces the image's size; it is rounded to whole
-//   cells and must give a grid within the limits.
+// - native: both sides are multiples of the cell, and the number of cells is within min_tokens..max_tokens. The grid
+//   that is nearest to the image's aspect ratio and number of cells (clamped to the limits) is taken. Errors are
+//   measured as ratios; an error in aspect ratio weighs four times an error in the number of cells. An image whose size
+//   already meets these rules is not resized. `requested` replaces the image's size; it is rounded to whole cells and
+//   must give a grid within the limits.
 // INVALID_ARGUMENT: `requested` for a fixed-size model or outside the limits (the message names the allowed range); an
 // image whose aspect ratio differs from the aspect ratio of every allowed grid by more than a factor of 2.
 absl::StatusOr<Geometry> PlanGeometry(const v1::Preprocessing& preprocessing, Size original,

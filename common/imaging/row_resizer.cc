@@ -143,8 +143,8 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
 }
 
 // Returns the sum of one output's `count` taps. kMost is 4 or 8 if no output has more taps, else 0. Taps with unused
-// weights, which are 0, are left out. This cannot change a result of 0 to -0, because some weight is positive and the
-// sum of a column is never -0.
+// weights, which are 0, are left out. The result 0 cannot become -0, because some weight is positive and the sum of a
+// column is never -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {
@@ -245,8 +245,8 @@ void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) 
 }
 
 // The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13,
-// Pillow does the vertical pass first if the vertical pass removes more than twice as many rows as the horizontal pass
-// removes columns.
+// Pillow does the vertical pass first in one case: the vertical pass removes more than twice as many rows as the
+// horizontal pass removes columns.
 void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
   if (down_first_) {
     DownThenAlong(y, rows, channels);

@@ -29,9 +29,9 @@ struct ForwardContext {
   TokenTap* tokens = nullptr;   // null: no tokens are returned
   // Rounds operands and results of linear layers and convolutions to bf16, forward and backward, except in
   // ConvolveDepthwise, ConvolveAndPool and the layer that computes logits. All other arithmetic, the residual stream,
-  // parameters and their gradients stay fp32. On a CPU with autograd enabled, a value that only linear layers,
-  // convolutions and similar operators read (operands.h) is also stored as bf16. bf16 is twice as fast as fp32 on CPUs
-  // with AVX512_BF16, and slower than fp32 on other CPUs.
+  // parameters and their gradients stay fp32. On a CPU with autograd enabled, some values are also stored as bf16:
+  // values that are read only by linear layers, convolutions and similar operators (operands.h). bf16 is twice as fast
+  // as fp32 on CPUs with AVX512_BF16, and slower than fp32 on other CPUs.
   bool bf16 = false;
   DropRates dropout = {};
   // Probability, below 1, that an image skips a residual branch (see DropPath). Used only in training.

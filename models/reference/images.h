@@ -8,8 +8,9 @@
 
 namespace vitrine {
 
-// Images of a batch, each [channels, height, width] fp32 on the model's device, normalised, of any sizes that the
-// model's GridFor accepts. Sort the images by size if possible: adjacent images of equal size share batched calls.
+// Images of a batch, normalised, each [channels, height, width] fp32 on the model's device. The model's GridFor must
+// accept the size of each image. Sort the images by size if possible: adjacent images of equal size share batched
+// calls.
 using ImageBatch = std::vector<at::Tensor>;
 
 }  // namespace vitrine

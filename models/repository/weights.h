@@ -23,8 +23,8 @@ struct WeightedModel {
 std::vector<const float*> PointersTo(const WeightedModel& model);
 
 // Returns the model of a stored version. Shares fp32 tensors of `weights`. Converts other tensors one by one and
-// releases them, so memory never contains much more than the model. FAILED_PRECONDITION names the version if config,
-// weights and the manifest's parameter count do not fit together, or a number is not finite.
+// releases them, so memory never contains much more than the model. FAILED_PRECONDITION, with the version, if config,
+// weights and the manifest's parameter count do not fit together, or if a number is not finite.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
 // Like FitWeights, but keeps every weight in its stored floating type; the caller converts the weights one by one.

@@ -99,7 +99,7 @@ absl::StatusOr<Workload> WorkloadOf(const v1::ModelConfig& config, const Workloa
                                     Form form = Form::kExecuted);
 
 // Returns the input for which a model's figures are given: one image of the fixed size. With native resolution, the
-// image has the grid of the position table, or, without a table, is the square nearest to 224x224 that the model
+// image has the grid of the position table. Without a table, the image is the square nearest to 224x224 that the model
 // accepts.
 WorkloadInput DefaultInput(const v1::ModelConfig& config);
 

@@ -21,9 +21,9 @@ namespace vitrine {
 // NFC: first the labels of the training split, then the labels that only the test split has. Both groups are sorted, by
 // value if all labels of the group are numbers, else by bytes.
 //
-// INVALID_ARGUMENT, with file and line, for a header without known names, too few columns, an empty path or label, text
-// that is not UTF-8, a repeated path, a cell in the column of splits that names no split. INVALID_ARGUMENT also if
-// there are no rows. NOT_FOUND: no row has the split.
+// Returns INVALID_ARGUMENT, with file and line, for a header without known names, too few columns, an empty path or
+// label, text that is not UTF-8, a repeated path, a cell in the column of splits that names no split. INVALID_ARGUMENT
+// also if there are no rows. NOT_FOUND: no row has the split.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path, Split split);
 
 }  // namespace vitrine

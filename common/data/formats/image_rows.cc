@@ -165,8 +165,8 @@ absl::StatusOr<Layout> FindLayout(const std::string& text, bool labelled) {
     const CsvRow& first = beginning->rows.front();
     if (first.cells.size() < 2) continue;
     const std::optional<Columns> images = ColumnsOfImages(first);
-    // Paths and labels may contain blanks. Blanks separate columns only if all rows have the same number of cells,
-    // which must be two if there is no header.
+    // Paths and labels may contain blanks. So blanks separate columns only if all rows have the same number of cells.
+    // Without a header, this number must be two.
     if (separator == ' ' && (!beginning->even || (images && (first.cells.size() != 2 || images->path != 0)))) continue;
     if (images || NamedColumns(first, labelled)) return LayoutOf(beginning->rows, separator, labelled);
   }

@@ -28,8 +28,8 @@ struct TarFiles {
 absl::StatusOr<TarFiles> ListTarFiles(std::string_view where);
 
 // Tar files of a set, by split. A shard's split is a word of its name (common/data/split_names.h), as in
-// "imagenet-train-0001.tar". If the name has no such word, the name of the shard's folder is used,
-// provided that this folder is inside the set's folder.
+// "imagenet-train-0001.tar". If the name has no such word, the split is a word of the name of the shard's folder. The
+// folder must be inside the set's folder.
 struct TarShards {
   std::vector<std::filesystem::path> train;
   std::vector<std::filesystem::path> test;  // the val shards if there are no test shards

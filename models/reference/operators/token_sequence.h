@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Returns the number of rows for a batch's tokens. On a CPU without gradients, the number is rounded up, and zero rows
-// follow the last token. Without rounding, oneDNN would compile and cache a kernel for every number of tokens, which
-// takes a tenth of the time and hundreds of megabytes.
+// follow the last token. Without rounding, oneDNN would compile and cache a kernel for every number of tokens. This
+// would take a tenth of the run time, and hundreds of megabytes of memory.
 int64_t RowsFor(const TokenLayout& layout, const at::Tensor& data);
 
 // Puts prefix tokens before each image's rows of `patches` [T, width]. Each element of `rows` has one prefix token of

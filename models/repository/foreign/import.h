@@ -78,8 +78,9 @@ const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 // DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if `config` is a ViT with classes and one head, the tensors of `weights` fit all layers except the head,
-// and no tensor of `weights` (including `outside`) may be the weight of a head.
+// Returns true if the weights have no head, although the config requires a head. So `config` is a ViT with classes and
+// one head, the tensors of `weights` fit all other layers, and no tensor of `weights` (including `outside`) may be the
+// weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
 // If the file has no HeadName, searches for the head under another common name: "fc", "classifier", "head.fc" or
@@ -105,9 +106,9 @@ absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.
-// INVALID_ARGUMENT for a pickle, recognized by its name (.bin, .pth, .pt, .ckpt, .pkl) or first bytes, because
-// unpickling runs code from the file; the message says how to save tensors as safetensors instead. Adds the files'
-// metadata to `metadata` if that is not null.
+// INVALID_ARGUMENT for a pickle, because unpickling runs code from the file. A pickle is recognized by its name (.bin,
+// .pth, .pt, .ckpt, .pkl) or its first bytes; the message says how to save tensors as safetensors instead. Adds the
+// files' metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
 // Adds the tensors of a safetensors file with `file_bytes` bytes, without their data. `start` has the first bytes of

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// X-ViT's attention without a softmax: linear in the tokens, normalised by XNorm. Per head, with d_h channels,
+// X-ViT's attention without a softmax, normalised by XNorm. Time and memory are linear in the number of tokens. Per
+// head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
 // With Norm::kKeys, S is normalised over the features of K. The product Q^ S^ sums over the same features, so every
 // output is a cosine times gq gs. gq and gs are learned, one number per head; 1e-6 is added to norms. Without norms,
