@@ -11,9 +11,9 @@ namespace vitrine {
 
 // Kind of matrix from which an attention map is made. Layers are numbered separately for each kind.
 enum class AttentionSource {
-  kTokens,      // among tokens: [heads, n, n]
+  kTokens,      // from tokens to tokens: [heads, n, n]
   kClassQuery,  // from the class token to all tokens: [heads, 1, 1 + cells]
-  kChannels,    // channels of q to channels of k, XCiT: [heads, d_h, d_h]
+  kChannels,    // from channels of q to channels of k (XCiT): [heads, d_h, d_h]
 };
 
 // Attention that a model can return.
@@ -25,7 +25,7 @@ struct AttentionAbility {
     int heads = 0;
   };
   std::vector<Offer> offers = {};
-  int prefix_tokens = 0;   // tokens before the grid in the keys of kTokens: class tokens, then registers
+  int prefix_tokens = 0;   // number of tokens before the grid in the keys of kTokens: class tokens, then registers
   int registers = 0;       // number of registers, the last prefix tokens; no head reads them
   int cell = 0;            // side of a grid cell in input pixels
   int channels = 0;        // d_h, for kChannels only
@@ -38,9 +38,9 @@ struct AttentionAbility {
 // Features that a model can return.
 struct FeatureAbility {
   std::vector<v1::FeatureKind> kinds = {};
-  int width = 0;       // channels of a token before the head
-  int registers = 0;   // vectors of REGISTER_TOKENS
-  int projection = 0;  // channels of PROJECTION
+  int width = 0;       // number of channels of a token before the head
+  int registers = 0;   // number of vectors of REGISTER_TOKENS
+  int projection = 0;  // number of channels of PROJECTION
 };
 
 }  // namespace vitrine

@@ -17,7 +17,7 @@ struct Taps {
 
 // Ways to resize a table of positions to another grid.
 enum class GridResize {
-  kAntialiased,    // CubicTaps
+  kAntialiased,    // the weights of CubicTaps
   kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing; border rows repeat
   kBicubicOffset,  // kBicubic with the scale (to + 0.1) / from, as in DINOv2's own code
 };

@@ -27,7 +27,7 @@ bool IsHiddenName(std::string_view name);
 struct FolderContent {
   // Files with an image's extension. Broken links are included: reading such a link fails with an error that names it.
   std::vector<std::string> images = {};
-  std::vector<std::string> folders = {};       // links to folders are included
+  std::vector<std::string> folders = {};       // subfolders, including links to folders
   std::vector<std::string> broken_links = {};  // broken links without an image's extension
   std::map<std::string, int64_t> others = {};  // number of other files per extension in lower case
 };

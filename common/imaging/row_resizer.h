@@ -67,7 +67,7 @@ class RowResizer {
   ResizeFilter along_;
   const bool rounds_;
   const bool down_first_;              // true: the vertical pass of the rounding resize comes first
-  std::vector<float> sums_;            // vertical sums of one row; not used for bytes to bytes
+  std::vector<float> sums_;            // vertical sums of one row; not used in a resize from bytes to bytes
   std::vector<const uint8_t*> bytes_;  // row pointers of a whole image
   std::vector<const float*> floats_;
 

@@ -42,7 +42,7 @@ class FloatMode {
 
 #if defined(__x86_64__)
  private:
-  static constexpr unsigned kDenormalsAreZero = _MM_FLUSH_ZERO_ON | 0x40;  // results, operands
+  static constexpr unsigned kDenormalsAreZero = _MM_FLUSH_ZERO_ON | 0x40;  // a bit for results, and a bit for operands
   const unsigned before_;
 #elif defined(__aarch64__)
  private:

@@ -23,7 +23,7 @@ class Builder {
   // has the next number after the last block's sites.
   static constexpr int kSitesPerBlock = 4;
 
-  explicit Builder(int channels);  // channels of the images
+  explicit Builder(int channels);  // `channels` is the number of channels of the images
 
   Value images() const { return {0}; }
   int64_t columns(Value x) const { return program_.info(x).columns; }

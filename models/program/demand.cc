@@ -14,7 +14,7 @@ class Walk {
   // Propagates the demand `wanted` for the result of `op` to its inputs.
   void Through(const Operator& op, Demand wanted) {
     if (op.As<JoinClass>() != nullptr) {
-      if (wanted == Demand::kHeads) wanted = Ask(op.output, Demand::kAll);  // no join writes only two tokens
+      if (wanted == Demand::kHeads) wanted = Ask(op.output, Demand::kAll);  // a join cannot write only two tokens
       Ask(op.inputs[0], Demand::kAll);
       for (size_t i = 1; wanted == Demand::kAll && i < op.inputs.size(); ++i) Ask(op.inputs[i], Demand::kAll);
     } else if (const TakeClass* take = op.As<TakeClass>()) {

@@ -120,7 +120,7 @@ struct BatchNorm {
 };
 // x * weight + bias. Weights: weight, bias.
 struct Affine {};
-inline constexpr float kUnitLengthEpsilon = 1e-12F;  // added to the length
+inline constexpr float kUnitLengthEpsilon = 1e-12F;  // added to the length before the division
 // Each row divided by its Euclidean length; a row of zeros stays zero.
 struct UnitLength {};
 
@@ -128,7 +128,7 @@ struct UnitLength {};
 struct Linear {
   int64_t inputs = 0;
   int64_t outputs = 0;
-  int64_t first_row = 0;  // first row used, if the weight has more rows than `outputs`
+  int64_t first_row = 0;  // first row of the weight that is used, if the weight has more rows than `outputs`
   bool bias = true;
   // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
   int code = -1;
@@ -209,7 +209,7 @@ struct Add {
 struct Drop {
   enum class Place { kPositions, kProjection, kMlp };
   Place place = Place::kPositions;
-  int site = 0;  // unique within the model
+  int site = 0;  // dropout site; unique within the model
 };
 
 // One row of zeros per image.

@@ -36,11 +36,11 @@ class Interpreter {
   const program::Program& program_;
   const std::vector<bool> operands_;
   const std::vector<OperatorStep> steps_;
-  const std::vector<program::Demand> demands_;                // demands without a token tap
+  const std::vector<program::Demand> demands_;                // demands of a pass without a token tap
   const std::vector<std::vector<program::Value>> last_read_;  // by step: values that no later step reads
-  std::map<int, int> stage_of_;                               // by value id
+  std::map<int, int> stage_of_;                               // index in Program::stages, by value id
   std::map<const program::Operator*, std::unique_ptr<GridInterpolations>> interpolations_;
-  std::map<const program::Operator*, at::Tensor> key_positions_;  // constants of KV+Pos
+  std::map<const program::Operator*, at::Tensor> key_positions_;  // KeyPositions, by attention operator of KV+Pos
 };
 
 }  // namespace vitrine

@@ -31,7 +31,7 @@
 namespace vitrine {
 namespace {
 
-using Files = std::map<std::string, std::string>;  // name to bytes
+using Files = std::map<std::string, std::string>;  // bytes by file name
 
 // Returns the files of the version, without the manifest.
 absl::StatusOr<Files> FilesOf(const Draft& draft) {

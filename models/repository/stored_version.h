@@ -20,7 +20,7 @@ struct StoredVersion {
   Safetensors weights;
   Safetensors golden;
   std::vector<std::string> labels;
-  std::map<std::string, std::string> extra_files;  // name to bytes
+  std::map<std::string, std::string> extra_files;  // bytes by file name
   std::string weights_sha256;
   std::vector<std::string> unknown;  // ignored fields of the manifest (see ParseManifest)
 };

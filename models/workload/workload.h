@@ -47,7 +47,7 @@ struct Operator {
   int64_t rows = 0;
   int64_t inner = 0;
   int64_t columns = 0;
-  int height = 0;  // input of a convolution or pool
+  int height = 0;  // height and width of a convolution's or pool's input
   int width = 0;
   int kernel = 0;
   int stride = 0;
@@ -56,8 +56,8 @@ struct Operator {
   bool has_bias = false;
   // Operations applied to the result before it is written.
   int pool = 0;             // side of a max pool; 0 for none
-  bool gelu = false;        // GELU
-  bool batch_norm = false;  // followed by a scale and shift per channel
+  bool gelu = false;        // true: GELU follows
+  bool batch_norm = false;  // true: a scale and shift per channel follows
   // Product over channels. kProduct: a^T b over the tokens of an image and head, which gives scores or a context; kMix:
   // the tokens times the matrix from kProduct.
   enum class Channels { kNo, kProduct, kMix };

@@ -26,7 +26,7 @@ namespace {
 // Column that divides the rows into splits. Its cells name a split, or are true and false.
 struct SplitColumn {
   size_t index = 0;
-  std::string name;          // as written in the list
+  std::string name;          // name of the column, as written in the list
   const char* if_true = "";  // split of a row whose cell is true; empty: the cell names the split
   const char* if_false = "";
 };

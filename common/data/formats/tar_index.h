@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Position of a regular file in a tar file.
 struct TarMember {
-  std::string name;    // as stored, without leading "./"; never used as a path
+  std::string name;    // name as stored, without leading "./"; never used as a path
   int64_t offset = 0;  // offset of the first byte from the start of the tar file
   int64_t bytes = 0;
 };

@@ -222,7 +222,7 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes) {
 
 absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans) {
   MarkerReader reader(bytes);
-  reader.Next();  // start of image
+  reader.Next();  // skips the marker SOI (start of image)
   int scans = 0;
   SentComponents sent;
   int marker = reader.Next();

@@ -142,7 +142,7 @@ void RunBranchGradient(const BranchGradientCall<E>& call) {
 
 template <class V, class E>
 void RunColumnSums(View<const E> x, float* sums) {
-  constexpr int kRows = 8;  // rows processed at once, so that sums are read and written less often
+  constexpr int kRows = 8;  // number of rows per step; with several rows, sums are read and written less often
   int64_t i = 0;
   for (; i + kRows <= x.rows; i += kRows) {
     const E* const row = x.Row(i);

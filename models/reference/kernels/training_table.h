@@ -72,7 +72,7 @@ template <class E>
 struct ColumnNormGradientCall {
   ColumnNormCall<E> forward;  // y is not read
   const E* dy;
-  E* dx;           // includes the gradient through the mean and variance of these rows
+  E* dx;           // gradient of x, including the gradient through the mean and variance
   float* dweight;  // [columns], sums over the rows, like dbias
   float* dbias;
 };

@@ -64,7 +64,7 @@ at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& 
   if (!context.training || context.drop_path <= 0) return branch.data;
   const TokenLayout& layout = *branch.layout;
   const std::vector<float> factors = PathFactors(layout.images(), site, context);
-  at::Tensor rows = at::zeros({branch.data.size(0), 1}, at::kFloat);  // rows after the layout's are padding
+  at::Tensor rows = at::zeros({branch.data.size(0), 1}, at::kFloat);  // rows after the layout's last token are padding
   float* values = rows.data_ptr<float>();
   for (int image = 0; image < layout.images(); ++image) {
     std::fill_n(values + layout.offset(image), layout.tokens(image), factors[image]);

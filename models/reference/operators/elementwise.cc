@@ -19,7 +19,7 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kValuesOfAThread = 1 << 14;  // fewer are not worth a second thread
+constexpr int64_t kValuesOfAThread = 1 << 14;  // with fewer values, a second thread would save no time
 
 class GeluFunction : public torch::autograd::Function<GeluFunction> {
  public:

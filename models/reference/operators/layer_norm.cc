@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int64_t kRowsOfAThread = 64;  // fewer are not worth a second thread
+constexpr int64_t kRowsOfAThread = 64;  // with fewer rows, a second thread would save no time
 
 void RunNorm(const at::Tensor& values, const at::Tensor& weight, const at::Tensor& bias, double epsilon, at::Tensor& y,
              const at::Tensor& statistics) {

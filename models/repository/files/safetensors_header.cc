@@ -181,10 +181,10 @@ class HeaderReader {
 
   State state_ = State::kStart;
   SafetensorsHeader header_;
-  std::set<std::string> names_;  // keys of the root so far
+  std::set<std::string> names_;  // keys of the root that were read so far
   TensorEntry tensor_;           // tensor being read
   std::vector<uint64_t> offsets_;
-  std::set<std::string> fields_;  // keys of tensor_ so far
+  std::set<std::string> fields_;  // keys of `tensor_` that were read so far
   std::string metadata_key_;
   absl::Status error_;
 };

@@ -27,7 +27,7 @@ struct TensorEntry {
 };
 
 struct SafetensorsHeader {
-  std::vector<TensorEntry> tensors;  // in text order
+  std::vector<TensorEntry> tensors;  // in the order of the JSON text
   std::map<std::string, std::string> metadata;
 };
 

@@ -94,7 +94,7 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
 // File names in timm and transformers: the weights, and the index that lists the shards of the weights.
 inline constexpr char kForeignWeightsFile[] = "model.safetensors";
 inline constexpr char kForeignIndexFile[] = "model.safetensors.index.json";
-inline constexpr char kOpenClipWeightsFile[] = "open_clip_model.safetensors";  // of OpenCLIP
+inline constexpr char kOpenClipWeightsFile[] = "open_clip_model.safetensors";  // the name in OpenCLIP
 
 // Returns the sorted names of the files that the index `json` lists. INVALID_ARGUMENT if `json` is not an index or
 // lists a file in another folder.

@@ -254,7 +254,7 @@ bool IsIgnorable(ForeignSource source, std::string_view name, const StoredTensor
       return name.starts_with("vit.pooler.") || name.starts_with("pooler.") || name == "embeddings.mask_token" ||
              name.starts_with("text_model.") || name == "text_projection.weight" || name == "logit_scale" ||
              name.ends_with(".position_ids");
-    case ForeignSource::kOpenClip:  // the text tower
+    case ForeignSource::kOpenClip:  // ignores the text tower
       return !name.starts_with("visual.");
   }
   return false;

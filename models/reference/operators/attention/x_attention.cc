@@ -19,7 +19,7 @@ namespace {
 using Norm = program::AttendLinearly::Norm;
 
 constexpr double kNormEpsilon = 1e-6;
-constexpr int64_t kFeaturesOfK = 2;  // axes of Sums::products
+constexpr int64_t kFeaturesOfK = 2;  // axis of the features of k in Sums::products
 constexpr int64_t kFeaturesOfV = 3;
 
 }  // namespace
