@@ -27,7 +27,7 @@ int64_t CountShared(const std::vector<std::string>& images, const std::vector<st
 std::string ContentDigestOf(const Dataset& data, const std::vector<std::string>& images);
 absl::StatusOr<std::string> ContentDigestOf(const Dataset& data, int threads = 1);
 
-// Like DigestOf, but the lines are in the order of the set.
+// Returns the digest of DigestOf's lines, but in the order of the set instead of sorted.
 std::string OrderedDigestOf(const Dataset& data);
 
 }  // namespace vitrine

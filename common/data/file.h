@@ -56,8 +56,8 @@ absl::StatusOr<std::string> PlainText(std::string_view bytes);
 // Reads a file and normalises its text; errors name the file.
 absl::StatusOr<std::string> ReadText(const std::filesystem::path& path);
 
-// Like ReadText, but returns lines, without trailing blanks (WithoutTrailingBlanks, common/data/unicode.h) and without
-// empty lines at the end.
+// Reads a file like ReadText and returns its lines, without trailing blanks (WithoutTrailingBlanks,
+// common/data/unicode.h) and without empty lines at the end.
 absl::StatusOr<std::vector<std::string>> ReadLines(const std::filesystem::path& path);
 
 // Reads one class name per line. INVALID_ARGUMENT if a name is empty or there are not exactly `count` names.

@@ -17,7 +17,7 @@ class Work {
  public:
   Work(int64_t count, const std::function<absl::Status(int64_t)>& work) : count_(count), work_(work) {}
 
-  // Repeatedly takes the next index, until none is left or any thread has failed.
+  // Takes one index after another, until no index is left or any thread has failed.
   void Take() {
     for (int64_t index; !failed_ && (index = next_++) < count_;) {
       absl::Status status = work_(index);

@@ -12,7 +12,7 @@ namespace vitrine {
 // names). Invalid UTF-8 is returned unchanged.
 std::string Composed(std::string_view text);
 
-// Like Composed, but converts to form NFD.
+// Converts text to Unicode form NFD; otherwise like Composed.
 std::string Decomposed(std::string_view text);
 
 // Removes blanks at both ends, or at the end only: ASCII white space and the invisible characters of Unicode that texts

@@ -207,7 +207,8 @@ RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolati
   byte_row_.resize(outputs);
 }
 
-// The vertical pass comes first: it reads whole rows, and the horizontal pass then handles only the output's rows.
+// Does the vertical pass first: this pass reads whole rows, and the horizontal pass then handles only the output's
+// rows.
 template <typename T>
 void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* out, ptrdiff_t plane) {
   AddRows(rows, &down_.weights[static_cast<size_t>(y) * down_.taps], down_.count[y],
@@ -244,9 +245,9 @@ void RowResizer::DownThenAlong(int y, const uint8_t* const* rows, int channels) 
   FilterAlong(line_.data(), along_, channels, byte_row_.data());
 }
 
-// The rounded result depends on the order of the passes. Pillow does the horizontal pass first. Since version 13,
-// Pillow does the vertical pass first in one case: the vertical pass removes more than twice as many rows as the
-// horizontal pass removes columns.
+// Does both passes in Pillow's order, because the rounded result depends on the order. Pillow does the horizontal pass
+// first. Since version 13, Pillow does the vertical pass first in one case: the vertical pass removes more than twice
+// as many rows as the horizontal pass removes columns.
 void RowResizer::ResizeBytes(int y, const uint8_t* const* rows, int channels, float* out, ptrdiff_t plane) {
   if (down_first_) {
     DownThenAlong(y, rows, channels);

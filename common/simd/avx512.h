@@ -34,7 +34,7 @@ struct Avx512 {
   static Reg Min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
   static Reg Max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
-  // The instruction gives 14 correct bits; one Newton step doubles this number.
+  // Returns 1 / v. The instruction gives 14 correct bits; one Newton step doubles this number.
   static Reg Reciprocal(Reg v) {
     const Reg guess = _mm512_rcp14_ps(v);
     return _mm512_fmadd_ps(_mm512_fnmadd_ps(v, guess, _mm512_set1_ps(1)), guess, guess);

@@ -44,7 +44,7 @@ struct Neon {
   static Reg Mul(Reg a, Reg b) { return vmulq_f32(a, b); }
   static Reg Divide(Reg a, Reg b) { return vdivq_f32(a, b); }
   static Reg Root(Reg v) { return vsqrtq_f32(v); }
-  // Min and Max avoid vminq and vmaxq, so that the result for a NaN is `b`, as on other CPUs.
+  // Min and Max do not use vminq and vmaxq, so that the result for a NaN is `b`, like on other CPUs.
   static Reg Min(Reg a, Reg b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
   static Reg Max(Reg a, Reg b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
   static Reg Fma(Reg a, Reg b, Reg c) { return vfmaq_f32(c, a, b); }

@@ -21,7 +21,7 @@ class Program {
   };
 
   const std::vector<Operator>& operators() const { return operators_; }
-  // Trained weights, then weights that are only stored; both in the order of published checkpoints.
+  // Returns trained weights, then weights that are only stored; both in the order of published checkpoints.
   const std::vector<Weight>& weights() const { return weights_; }
   // Returns the number of elements of all trained weights.
   int64_t parameters() const;
@@ -37,16 +37,16 @@ class Program {
   Value final_tokens() const { return final_tokens_; }  // tokens that the head reads; id -1 if none
   Value projection() const { return projection_; }      // [images, width], CLIP's image vectors; id -1 if none
 
-  // Side of a grid cell in input pixels; 0 for a model without a grid.
+  // Returns the side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
-  // Prefix tokens, which precede the cells of every image, in order; empty for a model that has only cells.
+  // Returns the prefix tokens, which precede the cells of every image, in order; empty for a model that has only cells.
   const std::vector<PrefixToken>& prefix() const { return prefix_; }
   int prefix_tokens() const { return static_cast<int>(prefix_.size()); }
   // Returns the number of prefix tokens of this kind.
   int Count(PrefixToken kind) const { return static_cast<int>(std::count(prefix_.begin(), prefix_.end(), kind)); }
   // Returns the number of rows before each image's cells in this value.
   int PrefixOf(Value value) const { return info(value).kind == ValueKind::kTokens ? prefix_tokens() : 0; }
-  // Grid of the learned positions; empty if there are none.
+  // Returns the grid of the learned positions; empty if there are none.
   Grid table() const { return table_; }
 
  private:

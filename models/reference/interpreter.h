@@ -21,7 +21,7 @@ namespace vitrine {
 // Immutable. Outside of training, Run may be called concurrently while no thread writes the weights.
 class Interpreter {
  public:
-  // `program` must outlive the interpreter.
+  // Prepares to run `program`, which must outlive the interpreter.
   explicit Interpreter(const program::Program& program);
 
   // Returns logits [images, classes]. Weights are in program order; each image must have at least one whole cell per

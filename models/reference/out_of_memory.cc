@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// LibTorch's CPU allocator, CUDA calls that allocate memory and CUDA's libraries throw errors of a general type. Only
-// the message of such an error shows that memory ran out.
+// LibTorch's CPU allocator, CUDA calls that allocate memory and CUDA's libraries throw errors of a general type. So the
+// message must be searched for a sign that memory ran out.
 bool IsOutOfMemory(const std::exception& error) {
   constexpr std::string_view kTexts[] = {"can't allocate memory", "out of memory", "_ALLOC_FAILED"};
   const std::string_view text = error.what();

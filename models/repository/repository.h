@@ -53,9 +53,9 @@ absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem:
 // Reads and validates only the manifest, not the files it lists. Returns errors of ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
 
-// Atomically removes a version, complete or not: at any time the version exists as a whole or not at all. Its number is
-// not reused. A server that has the version loaded continues to serve it. NOT_FOUND if missing; other errors from the
-// file system.
+// Removes a version, complete or not, atomically: at any time the version exists as a whole or not at all. Its number
+// is not reused. A server that has the version loaded continues to serve it. NOT_FOUND if missing; other errors from
+// the file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
 // Publishes a version of the repository `from` in the repository `root`, under the name `model` and with the same

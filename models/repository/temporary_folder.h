@@ -19,7 +19,8 @@ namespace vitrine {
 // Create removes unlocked folders in which no file has been created for a day. Thread-compatible.
 class TemporaryFolder {
  public:
-  // `parent` must outlive the result. Waits while other publishers run Create, which takes a short time.
+  // Creates a temporary folder in `parent`, which must outlive the result. Waits while other publishers run Create,
+  // which takes a short time.
   static absl::StatusOr<std::unique_ptr<TemporaryFolder>> Create(const FileDescriptor& parent);
   // Removes the folder and its content if MoveTo was not called or failed.
   ~TemporaryFolder();
@@ -30,15 +31,15 @@ class TemporaryFolder {
   absl::Status Write(const std::string& name, std::string_view bytes);
   // Makes a hard link to the file in `from`; copies the file if the file system or the file's owner permits no link.
   absl::Status Link(const FileDescriptor& from, const std::string& name);
-  // Atomically replaces a file of the parent folder.
+  // Replaces a file of the parent folder atomically.
   absl::Status ReplaceBeside(const std::string& name, std::string_view bytes);
-  // Atomically moves the folder `name` of the parent to the path of this temporary folder, and so replaces this folder.
+  // Moves the folder `name` of the parent atomically to the path of this temporary folder, and so replaces this folder.
   // The destructor then removes the moved folder. This folder must be empty, and `name` may contain only files.
   // NOT_FOUND if `name` does not exist.
   absl::Status TakeIn(const std::string& name);
   // Syncs the folder's list of files to disk.
   absl::Status Sync();
-  // Atomically renames the folder within its parent. ALREADY_EXISTS if the name is taken; call again with another name.
+  // Renames the folder atomically within its parent. ALREADY_EXISTS if the name is taken; call again with another name.
   // NOT_FOUND if another process removed this folder, which may happen after a day (see Create).
   absl::Status MoveTo(const std::string& name);
 

@@ -84,8 +84,7 @@ bool IsEmpty(const fs::path& root) {
   return fs::is_empty(root, error);
 }
 
-// If `root` is the complete copy of a remote repository without versions, returns the repository's address; otherwise
-// "".
+// Returns the address of a remote repository without versions if `root` is its complete copy; otherwise "".
 std::string EmptySource(const fs::path& root) {
   std::ifstream file(root / kPullFolder / kRefreshedFile);
   std::string line;

@@ -134,7 +134,8 @@ class Expansion {
     done_.insert(norm);
   }
 
-  // Form::kExecuted pools during the convolution and skips pixels beyond the last whole cell.
+  // Lists the convolution and its pool. Form::kExecuted pools during the convolution and skips pixels beyond the last
+  // whole cell.
   void ConvolveAndPool(const ir::Operator& op, const ir::Convolve& convolve, Builder::Convolved sizes) {
     if (published_) {
       builder_.Convolution(op.name + ".convolution", sizes).parameters = Own(op);
@@ -156,7 +157,7 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // Form::kExecuted computes the encoding once for the batch, because the encoding depends only on the grid.
+  // Lists the encoding. Form::kExecuted computes it once for the batch, because it depends only on the grid.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
@@ -170,7 +171,7 @@ class Expansion {
     return count;
   }
 
-  // The papers count only the first join.
+  // Lists only the first join in Form::kPublished, like the papers.
   void Expand(const ir::Operator& op, const ir::JoinClass&) {
     const ir::Operator* rows = producers_[At(op.inputs[0])];
     const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
@@ -210,7 +211,7 @@ class Expansion {
     for (const ir::Operator* op = &first; op != &first + linear.together; ++op) listed.parameters += Own(*op);
   }
 
-  // W [x, code] = W_x x + W_c code: a code is the same for every token, so W_x x is computed once.
+  // Lists W [x, code] = W_x x + W_c code. Form::kExecuted computes W_x x once for all codes of the same x.
   void ExpandCode(const ir::Operator& op, const ir::Linear& linear) {
     const int64_t code = program_.weights()[static_cast<size_t>(op.weights.back())].shape[1];
     const std::vector<int> own = {op.weights.begin(), op.weights.end() - 1};

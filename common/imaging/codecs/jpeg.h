@@ -21,11 +21,12 @@ absl::StatusOr<Image> DecodeJpeg(std::string_view bytes, const ImageHeader& head
 class JpegRows {
  public:
   virtual ~JpegRows() = default;
-  // Called before the first row. Each row has `width` pixels of 1 or 3 channels and begins at column `left`.
+  // Prepares for the rows; called before the first row. Each row has `width` pixels of 1 or 3 channels and begins at
+  // column `left`.
   virtual void Begin(int left, int width, int channels) = 0;
   // Returns the buffer for row y.
   virtual uint8_t* RoomFor(int y) = 0;
-  // Called when row y has been written.
+  // Processes row y; called after the row was written to its buffer.
   virtual void Take(int y) = 0;
 };
 

@@ -182,7 +182,7 @@ void RunColumnNorm(const ColumnNormCall<E>& call) {
   }
 }
 
-// For n = (x - mean) inverse and g = dz, adds up g and g n over the rows. With kSumsAreKnown, computes dx = weight
+// Adds up g and g n over the rows, for n = (x - mean) inverse and g = dz. With kSumsAreKnown, computes dx = weight
 // inverse (g - mean(g) - n mean(g n)) from the sums over all rows.
 template <class V, class E, bool kSumsAreKnown>
 void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {

@@ -20,8 +20,8 @@ at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Te
 // one pass, if it is used.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
-// The three products of a linear layer, for custom derivatives. These functions are not differentiable. Operands and
-// result are contiguous matrices of one type, fp32 or bf16.
+// Returns one of the three products of a linear layer, for custom derivatives. These functions are not differentiable.
+// Operands and result are contiguous matrices of one type, fp32 or bf16.
 at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bias = {});  // a b^T (+ bias)
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b);                               // a b
 at::Tensor GemmTn(const at::Tensor& a, const at::Tensor& b);                               // a^T b

@@ -51,7 +51,8 @@ class ReferenceBackend : public Backend {
   }
 
  private:
-  // A model that reads no pixels gets an empty tensor.
+  // Returns the image as a tensor. A model that reads no pixels gets a tensor of zeros, which takes no memory for
+  // pixels.
   static at::Tensor TensorOf(const engine::ImagePlanes& image) {
     const int64_t shape[] = {image.channels, image.height, image.width};
     if (image.data == nullptr) return at::zeros({1}).expand(shape);

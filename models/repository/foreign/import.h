@@ -83,7 +83,7 @@ bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 // weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
-// If the file has no HeadName, searches for the head under another common name: "fc", "classifier", "head.fc" or
+// Searches for the head under another common name if the file has no HeadName: "fc", "classifier", "head.fc" or
 // "heads.head", also if the names of all other layers have a prefix like "backbone.". If only one pair of tensors can
 // be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has HeadName, or if
 // the other layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the

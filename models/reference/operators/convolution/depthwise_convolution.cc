@@ -64,7 +64,7 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
     return RunKernel({rows, layout}, weight, bias, {}, {});
   }
 
-  // The gradient of x is the convolution of dy with the kernel rotated by 180 degrees.
+  // Computes the gradients. The gradient of x is the convolution of dy with the kernel rotated by 180 degrees.
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const torch::autograd::variable_list saved = context->get_saved_variables();

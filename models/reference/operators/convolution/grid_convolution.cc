@@ -85,7 +85,7 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
     return y;
   }
 
-  // With G[t, k] = dy[t + offset k], the neighbours of the gradient:
+  // Computes the gradients. With G[t, k] = dy[t + offset k], the neighbours of the gradient:
   //   dx[t] = sum_k W[8 - k]^T G[t, k]      (the convolution with the kernel rotated by 180 degrees)
   //   dW[8 - k] = sum_t G[t, k] x[t]^T
   // So both sums use the same gathered neighbours, and the neighbours of x need not be stored.
