@@ -1,6 +1,7 @@
-// SPDX-License-Identifier: Apache-2.0 EIT, efficient inductive transformer: a convolution before the patches (EIT^P),
-// and blocks that apply convolution to some channels and attention to the other channels (EIT^T). By default, the first
-// block convolves most channels, and the last block none.
+// SPDX-License-Identifier: Apache-2.0
+// EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks that apply convolution to
+// some channels and attention to the other channels (EIT^T). By default, the first block convolves most channels, and
+// the last block none.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"

@@ -1,6 +1,6 @@
-// SPDX-License-Identifier: Apache-2.0 X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that
-// has no softmax and takes time linear in the number of tokens. The config can select other kinds of attention, stem
-// and local layer.
+// SPDX-License-Identifier: Apache-2.0
+// X-ViT (the workshop form of UFO-ViT): the structure of XCiT, with attention that has no softmax and takes time linear
+// in the number of tokens. The config can select other kinds of attention, stem and local layer.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"
