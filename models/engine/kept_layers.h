@@ -38,8 +38,8 @@ std::set<std::string> OperatorsAt(std::span<const OperatorGroup> groups, std::sp
 std::set<std::string> OperatorsExcept(std::span<const OperatorGroup> groups, size_t place);
 
 // Returns the root mean square of `results` - `others`, divided by the root mean square of `others`. `results` and
-// `others` must have the same length. Infinite if a result is not finite, or if `others` is all zero and `results` is
-// not.
+// `others` must have the same length. Returns infinity if a result is not finite, or if all of `others` are zero and
+// some of `results` are not.
 double RelativeError(std::span<const float> results, std::span<const float> others);
 
 }  // namespace vitrine

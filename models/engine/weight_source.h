@@ -11,13 +11,14 @@
 
 namespace vitrine::engine {
 
-// Provides the weights of a program, by index, while it is compiled. Called only on the compiling thread.
+// Provides the weights of a program, by index, while the program is compiled. Called only on the compiling thread.
 class WeightSource {
  public:
   virtual ~WeightSource() = default;
   // Returns the elements of a weight; the array is valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Allows the owner to free a weight that is no longer needed. Called at most once per weight; never for some weights.
+  // Allows the owner to free a weight that is no longer needed. It is called at most once per weight, and not for every
+  // weight.
   virtual void LetGo(size_t /*weight*/) {}
 };
 

@@ -43,7 +43,7 @@ class AlignedFloats {
     const bool large = bytes >= 2 * kHugePage;
     const std::align_val_t alignment{large ? kHugePage : kLine};
     Owner data(new (alignment) float[count], Delete(alignment));
-    // On a Linux kernel without huge pages, madvise fails; this is ignored, because the array works without them.
+    // Ignores errors: on a Linux kernel without huge pages madvise fails, and the array then uses normal pages.
     if (large) madvise(data.get(), bytes, MADV_HUGEPAGE);
     return data;
   }
@@ -52,9 +52,9 @@ class AlignedFloats {
   int64_t count_ = 0;
 };
 
-// Returns the distance in bytes between rows of length `bytes` in a matrix that a product reads. If the distance were a
-// multiple of 1 KiB, the rows of a register tile would evict each other: they would share at most four sets of an L1
-// cache with 4 KiB ways. A multiple of 1 KiB is therefore increased by one cache line.
+// Returns the distance in bytes between rows of length `bytes` in a matrix that a product reads. A multiple of 1 KiB is
+// increased by one cache line. Otherwise the rows of a register tile would share at most four sets of an L1 cache with
+// 4 KiB per way, and would evict each other.
 inline int64_t RowStride(int64_t bytes) {
   return bytes % 1024 == 0 ? bytes + 64 : bytes;
 }

@@ -19,7 +19,7 @@ class StepMaker {
 
   StepPtr operator()(const LinearStep& step) const { return MakeLinear(SettingsOf(step), Pack(step.matrix)); }
   StepPtr operator()(const PerceptronStep& step) const {
-    auto first = Pack(step.first.matrix);  // first, so that weights are released in the order of the program
+    auto first = Pack(step.first.matrix);  // before second.matrix, to release weights in program order
     return MakePerceptron(SettingsOf(step.first), std::move(first), SettingsOf(step.second), Pack(step.second.matrix));
   }
   StepPtr operator()(const LayerNormStep& step) const {

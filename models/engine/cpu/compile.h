@@ -29,7 +29,8 @@ class SharedMatrices {
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // For each weight that only linear layers read, the number of matrices not packed yet; at 0, the weight is released.
+  // Number of matrices that are not packed yet, for each weight that only linear layers read. At 0, the weight is
+  // released.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };

@@ -29,7 +29,8 @@ struct Segment {
 // thread team (team.h). The frames of a team have the same images and buffers, but each frame has its own scratch.
 class Frame {
  public:
-  // Sets the group: at least one image, each of at least one whole cell. `first_image`: batch index of images[0].
+  // Sets the images of the group: at least one image, and at least one whole cell in each image. `first_image` is the
+  // batch index of images[0].
   void Take(std::span<const ImagePlanes> images, int cell, int prefix, int first_image);
 
   const Kernels& kernels() const { return *kernels_; }
@@ -56,8 +57,8 @@ class Frame {
   // Returns the scratch memory of a step: at least as many floats as Step::Scratch returns. Each step may overwrite it.
   float* scratch() const { return scratch_; }
 
-  // Returns the range of `items` independent items that this thread computes: all of them if it is the only thread,
-  // none if it is beyond the limit of ShareWithin.
+  // Returns the range of `items` independent items that this thread computes: all items if it is the only thread, no
+  // items if its number exceeds the limit of ShareWithin.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;

@@ -8,7 +8,7 @@ namespace vitrine::engine {
 namespace {
 
 constexpr int64_t kLine = 16;  // floats per cache line
-// Maximum scratch of all members together, in floats (32 MiB). There is a limit because a frame memory never shrinks.
+// Maximum scratch of all members together, in floats (32 MiB). There is a limit because a FrameMemory never shrinks.
 // The scratch of a single member may exceed the limit.
 constexpr int64_t kMostScratch = int64_t{8} << 20;
 
@@ -16,8 +16,9 @@ int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
-// Returns the number of floats of a slot. The width is first rounded up to a whole cache line, because a narrower
-// buffer can have a longer stride: FloatStride(256) is 272, but FloatStride(257) is 257.
+// Returns the number of floats of a slot. A slot must hold every buffer up to its width, and a narrower buffer can have
+// a longer stride: FloatStride(256) is 272, but FloatStride(257) is 257. The width is therefore rounded up to a whole
+// cache line first.
 int64_t FloatsOf(const Frame& frame, const Slot& slot) {
   return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
 }

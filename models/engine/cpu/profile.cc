@@ -29,7 +29,7 @@ void AddCost(const Step& step, const Frame& frame, StepProfile& profile) {
 std::vector<StepProfile> ProfileSteps(const Engine& engine, std::span<const ImagePlanes> images, Workspace& workspace) {
   using Clock = std::chrono::steady_clock;
   const Plan& plan = engine.plan();
-  const cpu::FloatMode mode;  // as in Engine::Run
+  const cpu::FloatMode mode;  // the float mode of Engine::Run
   FrameMemory& memory = workspace.Of<FrameMemory>();
   std::vector<StepProfile> profiles;
   for (const auto& step : plan.steps) profiles.push_back({.name = step->name});

@@ -37,7 +37,7 @@ bool Team::Join() {
   SpinUntil([&] { return gathered_.load(std::memory_order_acquire); });
   const cpu::FloatMode mode;
   for (;;) {
-    AwaitOthers();  // until the leader has a plan to run
+    AwaitOthers();  // waits until the leader has a plan to run
     if (!IsMember(member) || plan_ == nullptr) return true;
     Pass(member);
     if (!IsMember(member)) return true;

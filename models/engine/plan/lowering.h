@@ -45,8 +45,8 @@ class Lowering {
   // --- operands
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
-  // Returns the operand of `value` for the operator that computes `result`. If only the tokens that a head reads are
-  // computed for `result`, adds a step that copies these tokens of `value`.
+  // Returns the operand of `value` for the operator that computes `result`. If `result` has only the tokens that a head
+  // reads, adds a step that copies these tokens of `value`.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
@@ -80,8 +80,8 @@ class Lowering {
   // Finds the operators after `op` that the same step can compute, and adds them to `done_`. Stops at a value that
   // several operators read. Appends the operators that scale and shift columns to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
-  // Returns the residual after `tail` if the same step can compute it, else null. The other input of the residual must
-  // already have an operand.
+  // Returns the operator after `tail` that adds a residual, if the same step can compute this operator, else null. The
+  // residual must already have an operand.
   const Operator* ResidualAfter(const Tail& tail) const;
 
   // A linear layer with the operators folded into it. The only operand set in `step` is the residual.

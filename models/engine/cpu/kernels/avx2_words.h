@@ -5,8 +5,8 @@
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Operations of int8 products in 256-bit vectors, except the multiplication of groups (narrow_kernels.h). Each
-// including file has its own copy of these functions (anonymous namespace), built with the flags of this file.
+// Operations of int8 products in 256-bit vectors, except the multiplication of groups (narrow_kernels.h). Each file
+// that includes this header has its own copy of these functions (anonymous namespace), compiled with its own flags.
 namespace vitrine::engine {
 namespace {
 

@@ -5,7 +5,8 @@
 #include "common/simd/avx512.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// bf16 products in 512-bit vectors, for files built for AVX512_BF16. Each file has its own copy (anonymous namespace).
+// bf16 products in 512-bit vectors, for files built for AVX512_BF16. Each file has its own copy of this code (anonymous
+// namespace).
 namespace vitrine::engine {
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include "common/simd/gelu.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h.
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Coefficients, by ascending power, of polynomials that approximate erf(x / sqrt 2) / 2 for x >= 0. Around every

@@ -8,7 +8,7 @@
 #include "models/engine/cpu/kernels/kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h.
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Computes one register tile.

@@ -14,7 +14,7 @@ namespace vitrine::engine {
 namespace {
 
 #if defined(__x86_64__)
-// Uses CPUID, because some supported compilers do not know the feature by name.
+// Returns true if the CPU has AVX-VNNI. Uses CPUID, because some supported compilers do not know this feature by name.
 bool HasAvxVnni() {
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
   return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax >> 4 & 1) != 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 and int8 products with AMX. For all other kernels, this path uses those of AVX-512. This file includes no
-// library header with inline functions, because the linker could choose this file's copies of such functions for the
-// whole program.
+// bf16 and int8 products with AMX. All other kernels of this path are the AVX-512 kernels. This file includes no
+// library header with inline functions: the linker could use this file's copies, with AMX and AVX-512 instructions, in
+// the whole program, which must also run on older CPUs.
 #include "models/engine/cpu/kernels/amx_gemm_kernel.h"
 #include "models/engine/cpu/kernels/avx512_bf16.h"
 #include "models/engine/cpu/kernels/avx512_int8.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 products with AVX512_BF16. This file includes no library header with inline functions, because the linker could
-// choose this file's copies of such functions for the whole program.
+// bf16 products with AVX512_BF16. This file includes no library header with inline functions: the linker could use this
+// file's copies, with AVX-512 instructions, in the whole program, which must also run on older CPUs.
 #include "models/engine/cpu/kernels/avx512_bf16.h"
 
 namespace vitrine::engine {

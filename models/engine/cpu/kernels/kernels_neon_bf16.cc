@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 products with the dot product of ARMv8.6. This file includes no library header with inline functions, because
-// the linker could choose this file's copies of such functions for the whole program.
+// bf16 products with the dot product of ARMv8.6. This file includes no library header with inline functions: the linker
+// could use this file's copies, with ARMv8.6 instructions, in the whole program, which must also run on older CPUs.
 #if defined(__aarch64__)  // static analysis reads this file on other CPUs too
 #include "models/engine/cpu/kernels/neon_words.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with the dot product of ARMv8.2, which cannot multiply unsigned by signed bytes. This file includes no
-// library header with inline functions, because the linker could choose this file's copies of such functions for the
-// whole program.
+// library header with inline functions: the linker could use this file's copies, with ARMv8.2 instructions, in the
+// whole program, which must also run on older CPUs.
 #if defined(__aarch64__)  // static analysis reads this file on other CPUs too
 #include "models/engine/cpu/kernels/neon_words.h"
 
@@ -16,8 +16,8 @@ struct NeonInt8 : NeonWords {
 
   static Sums Zero() { return vdupq_n_s32(0); }
   // Subtracts 128 from the bytes to make them signed, and adds 128 times the weights to correct the sum. `less` depends
-  // only on the weights, so one instruction computes it for all rows of a tile. The sums are exact, because the sum of
-  // a group has at most 18 bits.
+  // only on the weights, so it is computed once for all rows of a tile. All sums are exact: the sum of a group has at
+  // most 18 bits.
   static Sums Dot(Words bytes, Words weights, Sums sums) {
     const int8x16_t w = vreinterpretq_s8_u32(weights);
     const Sums less = vdotq_s32(Zero(), w, vdupq_n_s8(-128));

@@ -8,9 +8,9 @@
 #include "models/engine/cpu/kernels/narrow_gemm_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts activations to the operands of bf16 products, for attention. For files that are compiled for one instruction
-// set; see common/simd/gelu.h. In addition to the members in narrow_gemm_kernel.h, N for bf16 has:
-//   Pair(even, odd): groups of even[i] and odd[i], rounded to bf16, for each lane i. Store(to, groups).
+// Converts activations to the operands of bf16 products, for attention. The templates are for files that are compiled
+// for one instruction set; see common/simd/gelu.h. In addition to the members in narrow_gemm_kernel.h, N for bf16 has:
+//   Pair(even, odd): groups of even[i] and odd[i], rounded to bf16, for each lane i. Store(to, groups): writes groups.
 //   Turn(rows, count, to, stride): transposes a square of groups with one row and one column per lane. Writes the first
 //   `count` columns as rows that are `stride` bytes apart.
 namespace vitrine::engine {

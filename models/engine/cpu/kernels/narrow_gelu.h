@@ -4,7 +4,7 @@
 
 #include "models/engine/cpu/kernels/engine_gelu.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h.
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Coefficients, by ascending power, of polynomials that approximate GELU(x) = x (1/2 + erf(x / sqrt 2) / 2). Around
@@ -12,7 +12,7 @@ namespace vitrine::engine {
 // the outermost pieces, the result is 0 or x. The error is at most 9.4e-5.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
-  static constexpr float kBelow = 16, kAbove = 15;  // number of pieces below 0, and above 0
+  static constexpr float kBelow = 16, kAbove = 15;  // numbers of pieces below 0 and above 0
   alignas(64) static constexpr float kCoefficients[3][kPieces] = {
       // clang-format off
       {
@@ -49,9 +49,9 @@ struct NarrowPieces {
   };
 };
 
-// GELU after a product in bf16 or int8. The result is usually rounded to bf16 or int8 next, so a larger error is
-// allowed: a twentieth of bf16's rounding error near 1. On paths with V::LookUp (a table of 32 values), it needs 8
-// operations (EngineGelu: 14). On other paths, it is cpu::GeluOf.
+// GELU after a product in bf16 or int8. The result is usually rounded to bf16 or int8 next, so its error may be larger
+// than that of EngineGelu: a twentieth of bf16's rounding error near 1. On paths with V::LookUp (a table of 32 values),
+// it needs 8 operations (EngineGelu: 14). On other paths, it is cpu::GeluOf.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

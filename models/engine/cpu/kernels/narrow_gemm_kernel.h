@@ -10,12 +10,14 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/tiles.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h. N has the operations of a number type:
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h. N has the operations of a
+// number type:
 //   V, Words, Sums: vectors of floats, of groups and of sums. kNumbers: numbers per group. kOfBytes: true for int8.
-//   Zero(): sums. Load(from): one group per lane. Spread(from): one group in all lanes. Floats(sums): as fp32.
-//   Dot(spread, loaded, sums): the sums plus the products of each lane.
-//   For int8 also StoreBytes(to, vector, count), which stores the lowest byte of each lane. With kStoresFour, also
-//   StoreFour(to, four vectors), which does this for four vectors. The lower half of each lane must be below 256.
+//   Zero(): sums of 0. Load(from): one group per lane. Spread(from): one group in all lanes.
+//   Floats(sums): the sums as fp32. Dot(spread, loaded, sums): the sums plus the products of each lane.
+//   For int8, N also has StoreBytes(to, vector, count), which stores the lowest byte of each lane. With kStoresFour, N
+//   also has StoreFour(to, four vectors), which does this for four vectors. The lower half of each lane must be below
+//   256.
 namespace vitrine::engine {
 
 template <class N>
@@ -106,7 +108,7 @@ class TileEnd {
   const int64_t residual_stride_;
   Number* const y_;
   const int64_t y_stride_;
-  const int64_t last_;  // columns from the last vector on; below V::kLanes if the last vector is partial
+  const int64_t last_;  // columns from the last vector on; if below V::kLanes, the last vector is partial
   Reg bias_[kVectors], scale_[kVectors], sums_[kVectors];
 };
 

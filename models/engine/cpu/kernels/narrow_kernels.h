@@ -58,9 +58,9 @@ struct NarrowKernels {
   int panel_columns;     // outputs of a register tile
 
   void (*gemm)(const NarrowGemmCall& call);
-  // Converts rows of x to groups; the last group is padded with zeros. Unless `epsilon` is negative, normalizes the
-  // rows first. The quantization step of an int8 row is 1/254 of the distance between its least and largest value, but
-  // at least 2^-18 of its largest magnitude.
+  // Converts rows of x to groups; the last group is padded with zeros. Normalizes the rows first if `epsilon` is not
+  // negative. The quantization step of an int8 row is 1/254 of the distance between its least and largest value, but at
+  // least 2^-18 of its largest magnitude.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
   // Computes Kernels::depthwise with NarrowGelu. The products are fp32: each sum has only nine products, so packing the
@@ -77,7 +77,7 @@ struct NarrowKernels {
   // infinity. Overwrites x.
   void (*softmax_rows)(cpu::View<float> x, float scale, const float* offsets, std::byte* a, int64_t a_stride);
 
-  // For peaks.h; see Kernels.
+  // Functions for peaks.h, as in Kernels.
   int64_t multiply_adds_of_round;
   float (*multiply_adds)(int64_t rounds);
 };

@@ -10,18 +10,18 @@
 #include "models/engine/cpu/kernels/narrow_kernels.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// Converts rows of fp32 to the left operand of a narrow product. For files that are compiled for one instruction set;
-// see common/simd/gelu.h.
+// Converts rows of fp32 to the left operand of a narrow product. The templates are for files that are compiled for one
+// instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
-// Number of quantization steps from the least to the largest value of a row. A byte has room for 255 steps. One is
+// Number of quantization steps from the least to the largest value of a row. A byte has room for 255 steps. One step is
 // reserved, because the value of byte 0 is rounded to a multiple of the step.
 inline constexpr float kSteps = 254;
 // 1.5 * 2^23. The sum of a float and this number has the nearest integer in its lowest bits.
 inline constexpr float kWhole = 12582912;
 // Maximum number of steps from 0 to a row's largest magnitude, so that adding kWhole is exact.
 inline constexpr float kMostSteps = 262144;
-inline constexpr float kLeastStep = 0x1p-126f;  // its inverse is finite
+inline constexpr float kLeastStep = 0x1p-126f;  // the inverse of this step is finite
 
 struct RowBounds {
   cpu::Four least;
@@ -45,7 +45,7 @@ template <class V, int kRows>
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
       const auto v = V::Broadcast(x.Row(first + r)[j]);
-      low[r] = V::Min(v, low[r]);  // NaN in v: keeps low[r]
+      low[r] = V::Min(v, low[r]);  // keeps low[r] if v is NaN
       high[r] = V::Max(v, high[r]);
     }
   }
@@ -66,7 +66,8 @@ struct RowSteps {
   const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
   const cpu::Four step = of_range > of_size ? of_range : of_size;
   const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
-  // Adding 0.5 makes the sum with kWhole round up, so that no value gets a byte below 0.
+  // The sum with kWhole is rounded to the nearest integer. The added 0.5 makes the offset round up, so that no value
+  // gets a byte below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 

@@ -8,7 +8,7 @@
 #include "models/engine/cpu/kernels/narrow_rows_kernel.h"
 #include "models/engine/cpu/kernels/peak_kernel.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h.
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Implements RunMultiplyAdds (peak_kernel.h) for groups. Every chain of multiply-adds begins with a different group, so

@@ -5,8 +5,8 @@
 #include "common/simd/neon.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 
-// Operations of bf16 and int8 products with NEON, except the multiplication of groups (narrow_kernels.h). Each
-// including file has its own copy of these functions (anonymous namespace), built with the flags of this file.
+// Operations of bf16 and int8 products with NEON, except the multiplication of groups (narrow_kernels.h). Each file
+// that includes this header has its own copy of these functions (anonymous namespace), compiled with its own flags.
 namespace vitrine::engine {
 namespace {
 

@@ -161,7 +161,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // number of additions in progress: two units, four cycles each
+  constexpr int kAtOnce = 8;  // number of additions at once: two units, four cycles per addition
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

@@ -11,7 +11,7 @@
 #include "models/engine/cpu/kernels/peak_kernel.h"
 #include "models/engine/cpu/kernels/row_kernels.h"
 
-// For files that are compiled for one instruction set; see common/simd/gelu.h.
+// Templates for files that are compiled for one instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 template <class V>

@@ -17,14 +17,14 @@ namespace vitrine::engine {
 // Immutable; thread-safe.
 class NarrowMatrix {
  public:
-  // `bias` as in PackedMatrix. A row of the left operand has `parts` pieces with equal numbers of inputs; each piece
+  // `bias` is as in PackedMatrix. A row of the left operand has `parts` pieces with equal numbers of inputs; each piece
   // starts a new group. An int8 matrix has at most kMostByteInputs inputs.
   NarrowMatrix(cpu::View<const float> weight, const float* bias, const NarrowKernels& kernels, int64_t parts = 1);
 
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   int64_t groups() const { return groups_; }  // groups per part
-  // Bytes of one part of a left-operand row, and bytes of all weights.
+  // Return the bytes of one part of a left-operand row, and the bytes of all weights.
   int64_t row_bytes() const { return groups_ * kGroupBytes; }
   int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }
   bool is_of_bytes() const { return kernels_->of_bytes; }

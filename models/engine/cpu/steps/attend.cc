@@ -7,7 +7,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of queries that are computed together, so that their attention weights stay in the L1 and L2 caches. A
+// Number of queries that are computed together: their attention weights stay in the L1 and L2 caches. The number is a
 // multiple of every vector length.
 constexpr int64_t kQueries = 48;
 
@@ -37,7 +37,8 @@ StepCost Attend::CostOn(const Frame& frame) const {
   return cost;
 }
 
-// Divides the work among the members by heads if each member gets the same number of heads, else by queries.
+// Divides the work among the threads of the team by heads if each thread gets the same number of heads, else by
+// queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
   const bool by_heads = heads_ % frame.members() == 0;

@@ -9,7 +9,7 @@
 namespace vitrine::engine {
 namespace {
 
-// Added to each length by which a vector is divided.
+// Number added to a length before a vector is divided by it.
 constexpr float kNormEpsilon = 1e-6f;
 
 using Norm = program::AttendLinearly::Norm;

@@ -53,10 +53,10 @@ class AttendNarrowly : public Attend {
     int64_t columns;       // tokens, padded to whole vectors
     int64_t query_bytes;   // bytes per row of queries
     int64_t weight_bytes;  // bytes per row of weights
-    float* zeros;          // [the larger of columns and the head's columns]
+    float* zeros;          // [max(columns, columns of a head)]
     float* offsets;        // [columns]
     float* scores;         // [chunk, columns]
-    std::byte* queries;    // [chunk, groups of the head's columns]
+    std::byte* queries;    // [chunk, groups of a head's columns]
     std::byte* weights;    // [chunk, groups of columns]
     std::byte* keys;       // panels
     std::byte* values;     // panels

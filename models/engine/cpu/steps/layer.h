@@ -30,7 +30,7 @@ struct LeftSide {
 struct Result {
   float* wide = nullptr;
   cpu::Bf16* narrow = nullptr;
-  int64_t stride = 0;  // in numbers of the result's type
+  int64_t stride = 0;  // in numbers, not bytes
 };
 
 // Computes activation(n(x) W^T + b) for at most kChunkRows rows at a time. With an epsilon, n normalizes rows to mean 0
@@ -99,11 +99,12 @@ class Layer {
   }
 
  private:
-  // Floats for a chunk's ranges, in whole cache lines, so that the groups behind them begin on a cache line (for AMX).
+  // Number of floats for the RowRanges of a chunk, rounded up to whole cache lines. The groups after the ranges then
+  // begin on a cache line, for fast loads of AMX tiles.
   static constexpr int64_t kRangeFloats =
       (kChunkRows * int64_t{sizeof(RowRange)} + 63) / 64 * 64 / int64_t{sizeof(float)};
 
-  // Rounds up to 16 bytes, for fast vector loads.
+  // Returns the distance between rows of groups in bytes, a multiple of 16 for fast vector loads.
   static int64_t RowBytes(const NarrowMatrix& narrow) { return RowStride((narrow.row_bytes() + 15) / 16 * 16); }
 
   const std::shared_ptr<const LinearMatrix> matrix_;

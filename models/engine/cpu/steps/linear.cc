@@ -63,7 +63,7 @@ class Perceptron : public Step {
 
   int64_t Scratch(const Frame&) const override { return HiddenFloats() + first_.Scratch() + second_.Scratch(); }
 
-  // Reports the wider precision of the two products.
+  // Returns the cost of both products, with the wider of their precisions.
   StepCost CostOn(const Frame& frame) const override {
     const LinearMatrix &first = first_.matrix(), &second = second_.matrix();
     return {.kind = StepKind::kLinear,
@@ -101,7 +101,8 @@ class Perceptron : public Step {
   }
 
  private:
-  // Returns true if the intermediate result is written as bf16. This needs a whole number of groups.
+  // Returns true if the intermediate result is written as bf16. This requires an even number of columns, because a
+  // group is two bf16.
   bool HandsOnBf16() const {
     return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
   }

@@ -21,7 +21,7 @@ inline int64_t WholeVectors(const NarrowKernels& kernels, int64_t columns) {
   return PanelShape{kernels.vector_columns, kernels.panel_columns}.WholeVectors(columns);
 }
 
-// Rounds up to whole cache lines.
+// Returns `floats`, rounded up to whole cache lines.
 inline int64_t WholeLines(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }

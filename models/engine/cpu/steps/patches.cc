@@ -28,7 +28,7 @@ class Patchify : public Step {
   }
 
  private:
-  // Copies a patch pixel by pixel. `kChannels` is the number of channels if the compiler should know it, else 0. Also
+  // Copies a patch pixel by pixel. `kChannels` is the number of channels if it is known at compile time, else 0. Also
   // prefetches the patch that is `below` floats ahead, one cache line per channel and row: the rows of a patch are too
   // far apart for the hardware prefetcher.
   template <int kChannels>

@@ -17,12 +17,13 @@ using program::MapSize;
 // Minimum number of positions that are computed each time a panel of weights is read.
 constexpr int kLeastPlaces = 56;
 
-// Prefetch distance in image rows. The hardware prefetcher stops at the end of each page, in each plane.
+// Prefetch distance in image rows. Software prefetch is needed because the hardware prefetcher stops at the end of each
+// memory page.
 constexpr int kRowsAhead = 2;
 constexpr int kLineFloats = 16;
 
-// Padding after a map. A product reads bf16 in pairs. If a row of a neighbourhood has an odd number of values, the
-// product also reads the next value, whose weight is 0.
+// Number of padding values after a map. A product reads bf16 in pairs. If a row of a neighbourhood has an odd number of
+// values, the product also reads the next value, whose weight is 0.
 constexpr int64_t kSlack = 2;
 
 // Input of a layer: channels last, with a border of zeros.
@@ -49,8 +50,8 @@ struct Map {
   }
 };
 
-// Computes the maximum of every pool x pool positions. The maximum is NaN if a value is NaN. `x` has `pool` rows of
-// columns * pool positions; `y` has one row of `columns` positions.
+// Computes the maximum of each block of pool x pool positions. The maximum is NaN if a value is NaN. `x` has `pool`
+// rows of columns * pool positions; `y` has one row of `columns` positions.
 void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) {
   for (int column = 0; column < columns; ++column, y += channels) {
     const float* const first = x + int64_t{column} * pool * channels;
@@ -92,7 +93,7 @@ class Passage {
     return band + PlaneFloats() * maps_[0].channels + (numbers * kNumberBytes + kFloatBytes - 1) / kFloatBytes;
   }
 
-  // Computes the rows `wanted` of the result.
+  // Computes the result rows in the range `wanted`.
   void Run(float* scratch, Segment wanted, View<float> y) {
     if (wanted.count == 0) return;
     band_ = scratch;
@@ -125,7 +126,7 @@ class Passage {
     return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
   }
 
-  // Skips map rows that only result rows before `row` need.
+  // Skips the map rows that are needed only for result rows before `row`.
   void SkipTo(int row) {
     for (size_t i = layers_.size(); i-- > 0;) {
       const program::Convolve& convolve = layers_[i].convolve;
@@ -148,7 +149,7 @@ class Passage {
     }
   }
 
-  // Computes result rows `made`, made + 1, ... of layer i - 1, below `end`. Returns the next row to compute.
+  // Computes some result rows of layer i - 1, from row `made` on; all are below `end`. Returns the next row to compute.
   int MakeBand(size_t i, int end, int made) {
     const program::Convolve& convolve = layers_[i - 1].convolve;
     const MapSize size = SizeOf(i);
@@ -166,7 +167,8 @@ class Passage {
     return made + rows;
   }
 
-  // Prefetches a row of the image. Inlined, because the compiler drops calls that seem to have no effect.
+  // Prefetches a row of the image. The function is inlined, because the compiler drops a call that seems to have no
+  // effect.
   [[gnu::always_inline]] void AskFor(int row) const {
     if (row >= maps_[0].size.height) return;
     for (int c = 0; c < image_.channels; ++c) {
