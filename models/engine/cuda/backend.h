@@ -14,7 +14,7 @@ namespace vitrine::cuda {
 struct BackendOptions {
   EngineOptions engine = {};
   driver::SlotOptions slot = {};  // MakeBackend computes pinned_bytes from the engine's limits
-  // Maximum number of batches at once: one is filled while the others are computed.
+  // Maximum number of batches at once: one batch is filled while the other batches are computed.
   int slots = 2;
 };
 

@@ -37,7 +37,7 @@ class BatchSize {
   int images_ = 0;
   int64_t cells_ = 0;
   int64_t pixels_ = 0;           // channels * height * width
-  std::vector<int64_t> places_;  // number of positions, by map of the plan's stems
+  std::vector<int64_t> places_;  // number of positions in each map of the plan's stems
 };
 
 }  // namespace vitrine::cuda

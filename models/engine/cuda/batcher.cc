@@ -38,8 +38,8 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
 
 Batcher::~Batcher() = default;
 
-// Keeps a caller in a queue while the object exists. The destructor notifies the next callers. Requires the batcher's
-// lock.
+// Keeps a caller in a queue as long as the Queued object exists. The destructor notifies the next callers. Requires the
+// batcher's lock.
 class Batcher::Queued {
  public:
   Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -213,7 +213,7 @@ absl::Status Batcher::Compute(Lane& lane, float* logits, AttentionTap* attention
     }
     card_.activity().End();
   }
-  // After a failure, queued copies may still read the pixels of the batch.
+  // After a failure, queued copies may still read the pixels of the batch. Settle waits for these copies.
   if (!status.ok()) lane.slot->Settle();
   return status;
 }

@@ -67,7 +67,7 @@ absl::StatusOr<DeviceStatus> StatusOf(int device) {
                       .busy = counts.busy};
 }
 
-// Returns the limits of a batch. The limit on pixels allows as many largest images as the limit on tokens does.
+// Returns the limits of a batch. The limit on pixels allows as many images of the largest size as the limit on tokens.
 BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
   BatchLimits limits;
   limits.images = most.images;

@@ -69,8 +69,8 @@ VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
 }
 
-// Returns `number`, but hides its value from the compiler. In a loop, the compiler then computes values that depend on
-// the result where they are used. Values computed before the loop would occupy registers.
+// Returns `number`, but hides its value from the compiler. In a loop, the compiler then computes the values that depend
+// on the result at each use. Otherwise it would compute them before the loop and keep them in registers.
 VITRINE_DEVICE int Opaque(int number) {
   asm volatile("" : "+r"(number));
   return number;
@@ -99,7 +99,7 @@ template <class T>
 VITRINE_DEVICE void Prefetch(Global<const T> from) {
   asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
-// Closes the current group of copies.
+// Ends the current group of copies and starts a new group.
 VITRINE_DEVICE void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }

@@ -231,7 +231,7 @@ absl::Status Slot::Run(const Launch& launch) {
 absl::StatusOr<std::unique_ptr<Recorded>> Slot::Record(std::span<const Launch> launches) {
   RETURN_IF_ERROR(card_.Enter());
   RETURN_IF_ERROR(Flush());
-  // Loads code before the capture, during which allocation is not allowed.
+  // Loads code before the capture: loading allocates memory, and a capture does not allow allocations.
   for (const Launch& launch : launches) {
     RETURN_IF_ERROR(card_.Find(launch.kernel, launch.threads, launch.shared_bytes).status());
   }

@@ -21,7 +21,7 @@ struct SlotOptions {
   // pinned memory for copies; a batch that needs more memory waits for earlier copies
   size_t staging_bytes = size_t{32} << 20;
   size_t pinned_bytes = 0;  // size of the pinned memory that the slot's user fills
-  // Timeout for queued work. After it, the device counts as lost.
+  // Timeout for queued work. After this time, the device counts as lost.
   absl::Duration limit = absl::Seconds(60);
 
   size_t Bytes() const { return staging_bytes + pinned_bytes; }  // total size of the pinned memory
@@ -70,7 +70,7 @@ class Slot : public Device {
   // Waits until the stream is empty. All staging memory is free afterwards.
   absl::Status Wait();
   // Returns true if an upload to `target` can extend the pending copy. Two allocations may be adjacent, but the driver
-  // rejects a copy to both.
+  // rejects one copy into both of them.
   bool Extends(const std::byte* target) const;
 
   Card& card_;

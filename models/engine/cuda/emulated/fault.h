@@ -9,7 +9,7 @@ namespace vitrine::cuda::emulated {
 
 // A location in a kernel's source. (clang 14 lacks std::source_location.)
 struct Source {
-  // Returns the location of the call if it is a default argument.
+  // Returns the location of the caller if Current() is used as a default argument.
   static constexpr Source Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }
@@ -21,7 +21,7 @@ enum class FaultKind {
   kStray,       // access outside all buffers
   kUnwritten,   // read of memory that was never written
   kInFlight,    // access to the destination of an unfinished asynchronous copy
-  kRace,        // accesses of two threads to one word without a barrier between them; at least one is a write
+  kRace,        // two threads access one word without a barrier in between, and at least one writes
   kMisaligned,  // address without the alignment that the instruction requires
   kDiverged,    // threads at different barriers, or a barrier that some threads never reach
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device that runs kernels on one CPU thread, for tests. Each thread of a block is a fiber. Blocks run one after the
 // other, in random order. The warps of a block also run in random order, each until its lanes wait at a barrier of the
-// block. The lanes of a warp take turns in random order. Code that lacks a barrier may therefore give other results,
-// and Memory reports the race.
+// block. The lanes of a warp take turns in random order. Code that lacks a barrier may therefore give different results
+// in different runs, and Memory reports the race.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MACHINE_H_
 
@@ -93,13 +93,13 @@ class Machine {
     Source at;  // location of the barrier at which the thread waits
     unsigned exchanges = 0;
     std::vector<Copy> open;                   // copies that no group contains yet
-    std::deque<std::vector<Copy>> in_flight;  // groups
+    std::deque<std::vector<Copy>> in_flight;  // groups of copies that are not complete
     boost::context::fiber fiber;
   };
   struct WarpState {
     uint64_t interval = 0;
     bool ends_interval = false;  // true: the barrier at which the lanes wait is a SyncWarp
-    // two buffers, used in turns: a lane that is ahead must not overwrite words that other lanes still read
+    // two buffers, used in turns: a lane that is ahead of the others must not overwrite words that they still read
     std::array<std::array<Words, 32>, 2> exchanged;
   };
 

@@ -168,7 +168,8 @@ const FaultKind* Memory::Fly(const Running& running, uintptr_t address, size_t b
   return nullptr;
 }
 
-// Records the write now, because later reads must be ordered after the wait, not only after the start of the copy.
+// Records the write at the end of the copy, because later reads must be ordered after the wait, not only after the
+// start of the copy.
 void Memory::Land(const Running& running, uintptr_t address, size_t bytes) {
   for (size_t i = 0; i < bytes; i += 4) {
     Word& word = WordAt(address + i);

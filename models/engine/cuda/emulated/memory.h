@@ -42,8 +42,9 @@ class Memory {
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
-  // Returns `bytes` of memory, aligned to 16. At most 15 unused bytes and then a guard page follow. An access to these
-  // bytes or to the page is a fault. The memory contains NaN and counts as unwritten. Addresses are not reused.
+  // Returns `bytes` of memory, aligned to 16. The memory is followed by at most 15 unused bytes and a guard page. An
+  // access to these bytes or to the page is a fault. The memory contains NaN and counts as unwritten. Addresses are not
+  // reused.
   void* Allocate(size_t bytes);
   void Free(void* buffer);
   size_t allocated() const { return allocated_; }
@@ -55,7 +56,8 @@ class Memory {
   // start of a block.
   void Reset(void* buffer, size_t bytes);
 
-  // Check an access of the running thread. Return null, or the kind of fault with `detail` set.
+  // Check an access of the running thread. Return null if the access is valid; otherwise set `detail` and return the
+  // kind of fault.
   const FaultKind* Read(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   const FaultKind* Write(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   // Checks like Write, fills the bytes with NaN, and marks them as in flight until Land.

@@ -31,13 +31,13 @@ struct GridTile {
 // A batch in device memory, uploaded before the forward pass.
 struct Batch {
   const int* counts;  // number of images, cells, tiles
-  // one more entry than images; the first_cell of the last entry is the number of cells
+  // by image, with an additional last entry whose first_cell is the number of cells
   const ImageRows* images;
   const GridTile* tiles = nullptr;  // tiles of all grids
   int prefix = 1;                   // rows of tokens before the cells of each image
 };
 
-// Columns of a matrix whose rows belong to a batch. The stride is in numbers.
+// Columns of a matrix whose rows belong to a batch. The unit of the stride is numbers, not bytes.
 struct Matrix {
   float* data = nullptr;
   int64_t stride = 0;
@@ -65,7 +65,7 @@ struct StatisticsArguments {
 struct AffineArguments {
   Batch batch;
   Matrix x, y;
-  const RowStatistics* statistics;  // or null
+  const RowStatistics* statistics;  // null: n(x) is x
   const float *scale, *shift;
   Activation activation;
 };
@@ -118,7 +118,7 @@ struct UnitLengthArguments {
   float epsilon;
 };
 
-// y: the mean of each image's cells.
+// Writes the mean of each image's cells to y.
 struct MeanArguments {
   Batch batch;
   Matrix x, y;
@@ -144,7 +144,7 @@ struct ByteRange {
 struct QuantizeArguments {
   Batch batch;
   Matrix x;
-  const RowStatistics* statistics;  // or null
+  const RowStatistics* statistics;  // null: x is not normalized
   uint8_t* bytes;                   // [rows, x.columns]
   ByteRange* ranges;                // by row
 };
@@ -178,7 +178,7 @@ struct FastLinearArguments {
 };
 
 // Two linear layers; the second has as many outputs as the first has inputs. The number of hidden units is a multiple
-// of 64. Otherwise like FastLinearArguments.
+// of 64. All other members are as in FastLinearArguments.
 struct PerceptronArguments {
   Batch batch;
   Matrix x, y;
@@ -195,7 +195,7 @@ struct PerceptronArguments {
 
 // --- convolutions
 
-// y: the pixels of each patch, channels last.
+// Writes the pixels of each patch to y, channels last.
 struct PatchifyArguments {
   Batch batch;
   const float* pixels;
@@ -210,11 +210,12 @@ struct MapRows {
   int height, width;
 };
 
-// A layer of a stem: a convolution with zero padding, an activation, and a max pool over pool x pool positions.
+// A layer of a stem: a convolution with zero padding, an activation, and a max pool over pool x pool positions. The
+// height and width of its input are first cropped to multiples of `cut`.
 struct ConvolveArguments {
   Batch batch;
   const float* x;       // planes of pixels, or positions of a map with their channels
-  const MapRows* from;  // positions in x by image, or null for pixels; `cut` crops pixels and maps
+  const MapRows* from;  // positions in x by image; null if x is planes of pixels
   const MapRows* to;
   float* y;
   int64_t y_stride;
@@ -244,7 +245,7 @@ struct DepthwiseArguments {
   Matrix residual;       // its data is null if there is no residual
   const float* weights;  // [9, channels]
   const float* bias;
-  const float *scale, *shift;  // or null
+  const float *scale, *shift;  // null if there is no scale
   bool narrow;                 // true: the approximate GELU
 };
 
@@ -256,7 +257,7 @@ struct LocalArguments {
   const float *weight, *bias;
 };
 
-// y: the 3 x 3 neighbourhood of each cell, with zeros outside the grid.
+// Writes the 3 x 3 neighbourhood of each cell to y, with zeros outside the grid.
 struct GatherArguments {
   Batch batch;
   Matrix x, y;
@@ -271,8 +272,8 @@ struct AttendArguments {
   float scale;
   const float* offsets;  // offsets of the first known_offsets keys, or null
   int known_offsets;
-  // Only for vitrine_attend_map, which computes `queries` queries of one image, starting at first_query. `scores` and
-  // `weights` are [heads, queries, keys].
+  // Fields used only by vitrine_attend_map, which computes `queries` queries of one image, starting at first_query.
+  // `scores` and `weights` are [heads, queries, keys].
   int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };

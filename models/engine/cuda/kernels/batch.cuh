@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a batch as kernels see them, and loops over outputs.
+// Access to the rows of a batch in kernels, and loops over outputs.
 //
 // Plain kernels compute one output, or one row of a head, per thread. They work for any shape and add in the order of
 // the CPU's AVX-512 path; fast kernels are compared with them. The number of blocks of a launch does not depend on the

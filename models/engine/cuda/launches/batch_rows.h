@@ -26,11 +26,11 @@ struct BatchRows {
   BatchRows(std::span<const ImagePlanes> planes, int cell, int prefix = 1);
 
   std::span<const ImagePlanes> planes;
-  std::vector<ImageRows> images;  // one more entry than images, as in Batch
+  std::vector<ImageRows> images;  // by image, with an additional last entry as in Batch
   std::vector<Grid> grids;
   std::vector<GridTile> tiles;  // tiles of all grids
   int64_t pixels = 0;
-  int prefix;  // as in Batch
+  int prefix;  // rows of tokens before the cells of each image
 
   int count() const { return static_cast<int>(grids.size()); }
   int cells() const { return images.back().first_cell; }

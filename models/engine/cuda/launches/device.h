@@ -44,12 +44,13 @@ class Recorded {
   virtual absl::Status Run() = 0;
 };
 
-// Memory and kernels of a device; calls take effect in their order. Only one thread at a time may use the object. Other
-// Device objects of the same GPU may read memory after the call that writes it is complete (after Download).
+// Memory and kernels of a device; calls take effect in the order in which they are made. Only one thread at a time may
+// use the object. Another Device object of the same GPU may read memory once the call that writes it is complete; a
+// Download waits for all earlier calls.
 class Device {
  public:
   virtual ~Device() = default;
-  // Returns memory aligned to at least 16 bytes; null if there is not enough or the device is lost.
+  // Returns memory aligned to at least 16 bytes; null if there is not enough memory or the device is lost.
   virtual void* Allocate(size_t bytes) = 0;
   // Returns why the last Allocate returned null.
   virtual absl::Status allocation_error() const {

@@ -24,9 +24,9 @@ bool HasFastLinear(const engine::LinearStep& step);
 bool SuitsFastLinear(const engine::LinearStep& step, const FastLinearArguments& arguments);
 // Returns true if the layers of a perceptron can be two launches that pass the hidden values as bf16.
 bool HasNarrowHidden(const engine::PerceptronStep& step);
-// Requires weights in MatrixLayout::kByOutputs.
+// Sets the weights, which must be in MatrixLayout::kByOutputs.
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
-// Requires SuitsFastLinear.
+// Returns the launch of a fast kernel. Requires SuitsFastLinear.
 Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precision precision);
 
 // --- fp32, bit-identical to the plain kernels; weights are in MatrixLayout::kByInputs

@@ -80,7 +80,7 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory that is used again from its first byte on: scratch memory by each step, tap memory by each tap.
+  // Memory that is reused from its first byte on: each step reuses the scratch memory, and each tap the tap memory.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;

@@ -25,7 +25,7 @@ TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights
 // Returns a tap of the scores and weights of attention among channels by the fast kernel. The tap repeats `launch` with
 // `arguments`, so that scores and weights are written; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// Returns a tap of the factors of X-ViT's attention matrices. The tap must run before the contexts are scaled.
+// Returns a tap of the factors of X-ViT's attention matrices. The tap must run before the contexts (k^T v) are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

@@ -11,7 +11,7 @@ namespace vitrine::cuda {
 inline constexpr int kWideFloats = 4;  // floats per access of 16 bytes
 
 // Returns true if each row begins at a multiple of 16 bytes, so that kernels may access several numbers at once. Also
-// true for a matrix without data.
+// returns true for a matrix without data.
 inline bool HasWideRows(const Matrix& matrix) {
   return reinterpret_cast<uintptr_t>(matrix.data) % (kWideFloats * sizeof(float)) == 0 &&
          matrix.stride % kWideFloats == 0;

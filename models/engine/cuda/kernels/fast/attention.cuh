@@ -4,9 +4,9 @@
 // A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
 // time as bf16. If keys and values are bf16 in memory, they are copied while the previous 64 are used. A warp keeps the
 // largest score so far, and rescales its sums when that score grows. The result bits of a query depend only on its
-// image. The weights stay in registers, because a lane holds the scores in the layout that the next product needs for
-// an operand. Weights are rounded to bf16 before they are divided by their sum; vitrine_attend_bf16 rounds after the
-// division.
+// image. A lane holds the scores in the layout that the next product requires of an operand, so the weights stay in
+// registers. Weights are rounded to bf16 before they are divided by their sum; the plain kernel vitrine_attend_bf16
+// rounds them after the division.
 //
 // Shared memory: 19 to 56 kB. Traffic per image and layer (ViT-Ti/16, 224 x 224): 0.45 MB in bf16, mostly from L2, for
 // 30 MFLOP. The kernel is limited by instruction issue: 14 instructions per weight.
@@ -81,7 +81,8 @@ class TokenHead {
     constexpr int kEach = kNarrow ? 8 : 4, kParts = kWidth / kEach;  // numbers of an access, and accesses of a row
     const Global<const Number> rows = Rows(x);
     const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
-    // Opaque, because the compiler would otherwise compute the addresses before the loop and keep them in registers.
+    // Hides `thread` from the compiler (Opaque), which would otherwise compute the addresses before the loop and keep
+    // them in registers.
     constexpr int kStep = Tiles::kThreads / kParts;  // rows at once
     const int thread = Opaque(Thread()), row = thread / kParts, column = thread % kParts * kEach;
     if (Tiles::kThreads % kParts != 0 && row >= kStep) return;

@@ -32,14 +32,14 @@ struct TokenTiles {
   static constexpr int kOfKeys = kOfQueries + kQueries * kStride * 2;
   static constexpr int kOfValues = kOfKeys + kKeys * kStride * 2;
   static constexpr int kOfOffsets = kOfValues + kKeys * kStride * 2;
-  static constexpr int kStageBytes = kOfOffsets + kKeys * 4 - kOfKeys;  // the second stage is this far behind the first
+  static constexpr int kStageBytes = kOfOffsets + kKeys * 4 - kOfKeys;  // distance from the first to the second stage
   static constexpr int kSharedBytes = kOfKeys + 2 * kStageBytes;
 };
 
 template <int kWidth>
 struct TokenTilesFp32 {
   static constexpr int kThreads = 128, kQueries = 32;
-  static constexpr int kKeys = 32;                                       // staged at once
+  static constexpr int kKeys = 32;                                       // keys loaded at once
   static constexpr int kChunk = 224;                                     // number of keys whose scores are stored
   static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
   // Offsets in shared memory, in bytes, of: the scaled queries; rows of keys or of values; the scores; and two numbers

@@ -5,11 +5,11 @@
 // A block of 128 threads computes one head of an image. Each warp takes every fourth group of 16 tokens, computes k^T q
 // over these tokens and sums the squares of q and k. The sums of the four warps are added in the order of the warps, so
 // they depend only on the image. Products may take channels and tokens in any order. Therefore, a lane reads
-// neighbouring channels, 16 bytes at a time (8 of bf16), and uses them directly as fragments. Shared memory holds only
-// sums and weights.
+// neighbouring channels, 16 bytes at a time (8 bytes of bf16), and uses them directly as fragments. Shared memory holds
+// only sums and weights.
 //
 // Shared memory: 5 to 43 kB. Traffic per image and layer (XCiT-N12, 224 x 224): 200 kB in bf16 for q, k, v and y, 16
-// FLOP per byte. The kernel is limited by memory bandwidth, or with few images by the latency of its three phases.
+// FLOP per byte. The kernel is limited by memory bandwidth or, with few images, by the latency of its three phases.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_CHANNEL_ATTENTION_CUH_
 
@@ -56,7 +56,7 @@ class ChannelHead {
   static constexpr int kTokens = 16;         // tokens per step
 
   // Returns a channel of a lane. A lane has 4 adjacent channels in every 32 channels. If 16 channels remain at the end,
-  // it has 2 adjacent channels in them. Reads and products use the same order.
+  // it has 2 adjacent channels of these 16. Reads and products use the same order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;

@@ -4,7 +4,8 @@
 //
 // A block of 128 threads computes 16 channels of at most 14 x 14 cells. It loads the cells and their border into shared
 // memory and pads with zeros outside the grid. Each thread then moves down one column for four channels. For each row,
-// the thread loads three cells and adds each to three sums. Each cell is therefore read three times instead of nine.
+// the thread loads three cells and adds each cell to three sums. Each cell is therefore read three times instead of
+// nine.
 //
 // Shared memory: vitrine_fast_depthwise 16.8 kB; vitrine_fast_local 37.5 kB, with a border of two cells and the result
 // of the first convolution. Traffic of vitrine_fast_local per image and layer (XCiT-N12, 224 x 224): input 2 x 100 KB

@@ -13,7 +13,8 @@
 // 224 x 224): 100 kB in, 150 kB out, 150 kB of weights, for 19 MFLOP. The kernel is limited by memory, or by L2 if the
 // activations fit in L2.
 //
-// Each output is one chain of mma over k, 16 or 32 at a time in ascending order, so its bits depend only on its row.
+// Each output is the sum of one chain of mma instructions over k, 16 or 32 values of k at a time in ascending order.
+// Its bits therefore depend only on its row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_LINEAR_TILE_CUH_
 
@@ -299,11 +300,11 @@ class LinearBlock {
   const int rows_;  // number of rows in the batch
   const GeluTable gelu_;
   int first_row_ = 0;
-  int end_ = 0;    // one past the last tile of outputs
+  int end_ = 0;    // index after the last tile of outputs
   int stage_ = 0;  // stage copied last
 };
 
-// One kernel per result of LinearTiles::Rows, so that each kernel has few instructions and registers.
+// Defines one kernel for each result of LinearTiles::Rows, so that each kernel has few instructions and registers.
 #define VITRINE_FAST_LINEAR(name, Layer, rows, panels)                          \
   VITRINE_BOUNDED_KERNEL(name, FastLinearArguments, LinearTiles::kThreads, 2) { \
     LinearBlock<Layer, rows, panels>(arguments).Run();                          \

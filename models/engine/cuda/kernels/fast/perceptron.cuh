@@ -17,7 +17,7 @@
 // L2 for each tile. Traffic per image and layer (XCiT-N12, 224 x 224): activations 200 to 300 kB, weights 540 kB, for
 // 51 MFLOP. The kernel is limited by tensor cores and by shared memory: each mma reads 256 to 320 bytes.
 //
-// Each sum is one chain of mma over k in ascending order, so the bits of a row depend only on that row.
+// Each sum is one chain of mma instructions over k in ascending order, so the bits of a row depend only on that row.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PERCEPTRON_CUH_
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels that compute each row separately, one row per warp (for statistics, several rows). Neighbouring lanes access
-// neighbouring numbers, and a warp looks up the image of a row once. Results have the bits of the plain kernels.
+// neighbouring numbers, and a warp looks up the image of a row once. Results are bit-identical to those of the plain
+// kernels.
 //
 // The kernels support any number of warps and use no shared memory. They are limited by memory bandwidth: each number
 // is read once (sums over a row read it again from L1) and written once.
@@ -37,7 +38,8 @@ VITRINE_DEVICE float SumOfRowByWarp(int columns, Value value) {
   const int lane = Lane(), pairs = columns / kWarp * kWarp, rest = columns - pairs;
   float sum = 0;
   for (int j = lane; j < pairs; j += kWarp) sum += value(j);
-  // After the pairs of vectors, lanes 0 to 15 add the last whole vector, if any, and lanes 16 to 31 the remainder.
+  // After the pairs of vectors, lanes 0 to 15 add the last whole vector, if there is one, and lanes 16 to 31 add the
+  // remainder.
   const int last = pairs + (rest < kLanes ? lane - kLanes : lane);
   if (last >= pairs && last < columns) sum += value(last);
   for (int mask = kLanes; mask > 0; mask /= 2) sum += ShuffleXor(sum, mask);
