@@ -38,9 +38,9 @@ struct Description {
   std::vector<Layer> layers;
   std::optional<Measurement> measured;
   std::vector<StepGroup> steps;  // measured steps
-  double other_load = 0;         // load average of the machine in the minute before
+  double other_load = 0;         // load average of the machine in the minute before the measurement
 
-  // True if times contradict each other, because other programs used the CPU.
+  // Returns true if times contradict each other, because other programs used the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
   bool Loaded() const { return other_load >= 0.5; }
   bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
@@ -257,7 +257,7 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  // The tables of paper 003 have no times, so they alone need no measurement.
+  // The tables of paper 003 have no times. If nothing else is written, no measurement is needed.
   const bool measure =
       options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
   ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));

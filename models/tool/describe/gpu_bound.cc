@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// From NVIDIA's data sheets of the H100 SXM5 and L4, and its Ada whitepaper (RTX 4090). The bus is PCIe 5.0 x16 for the
-// H100, and PCIe 4.0 x16 for the other GPUs.
+// The values are from NVIDIA's data sheets of the H100 SXM5 and L4, and from its Ada whitepaper (RTX 4090). The bus is
+// PCIe 5.0 x16 for the H100, and PCIe 4.0 x16 for the other GPUs.
 constexpr Gpu kGpus[] = {
     {.name = "h100",
      .model = "NVIDIA H100 SXM5",
@@ -85,7 +85,7 @@ class Count {
   }
 
   template <class Settings>
-  void Add(const Settings&) {}  // reads and writes rows only
+  void Add(const Settings&) {}  // these steps only read and write rows
   void Add(const engine::LinearStep& step) { AddMatrix(Rows(step.x), step.matrix); }
   void Add(const engine::PerceptronStep& step) {
     AddMatrix(Rows(step.first.x), step.first.matrix);

@@ -20,7 +20,7 @@ namespace vitrine {
 struct Gpu {
   std::string_view name;  // "h100"
   std::string_view model;
-  double fp32_tflops, bf16_tflops, int8_tops;  // fp32 on CUDA cores; the others on tensor cores with 32-bit sums
+  double fp32_tflops, bf16_tflops, int8_tops;  // fp32: CUDA cores; bf16, int8: tensor cores with 32-bit sums
   double memory_gbps;
   double bus_gbps;  // host to device, in one direction
 
@@ -34,7 +34,7 @@ const Gpu* FindGpu(std::string_view name);
 
 // Work of a step of the engine's execution plan, for a batch of equal images.
 struct StepWork {
-  std::string name;  // "blocks.*.attention.qkv" if there are several equal ones
+  std::string name;  // "blocks.*.attention.qkv" for several equal steps
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
   int64_t bytes = 0;  // rows read and written once, in fp32; weights read once; maps inside a stem

@@ -26,7 +26,8 @@ struct Measurement {
   Rounds rounds;
 
   double SumOfSteps() const;
-  // True if the steps took more than twice as long as the whole pass. The machine was then too busy to compare times.
+  // Returns true if the steps took more than twice as long as the whole pass. The machine was then too busy to compare
+  // times.
   bool Disagree() const { return SumOfSteps() > 2 * whole; }
 };
 

@@ -25,7 +25,7 @@ int64_t StatusBytes(const std::string& name) {
 }  // namespace
 
 absl::StatusOr<int64_t> PeakBytesOf(const std::function<absl::Status()>& work) {
-  malloc_trim(0);  // otherwise `work` could reuse freed memory that is still resident, without a rise
+  malloc_trim(0);  // otherwise `work` could reuse freed memory that is still resident, and the peak would not rise
   std::ofstream reset("/proc/self/clear_refs");
   reset << "5";  // sets the peak to the present size
   reset.close();

@@ -10,7 +10,8 @@
 
 namespace vitrine {
 
-// True if paper 003's tables describe this model: a plain ViT whose feed-forward width is four times the model's width.
+// Returns true if paper 003's tables describe this model: a plain ViT whose feed-forward width is four times the
+// model's width.
 bool InReview(const v1::ModelConfig& config);
 
 // Returns the operator tables of paper 003 for this model and input, as printed and as corrected. N in the tables is

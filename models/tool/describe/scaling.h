@@ -18,7 +18,7 @@ struct ScalingOptions {
   std::vector<std::string> resolutions;  // "224" or "224x320" (height x width)
   int batch = 1;                         // images per pass
   int repeats = 3;                       // measurements of each size
-  bool reference = false;                // the reference implementation instead of the CPU engine
+  bool reference = false;                // true: measure the reference implementation instead of the CPU engine
   OutputFormat format = OutputFormat::kTable;
 };
 

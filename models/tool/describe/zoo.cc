@@ -26,7 +26,7 @@ struct Measured {
   std::string what;  // "test 40x40, kv-pos-mnist/1"
 };
 
-// True if configs are equal except for preprocessing, which training may change.
+// Returns true if the configs are equal except for their preprocessing, which training may change.
 bool SameSizes(v1::ModelConfig a, v1::ModelConfig b) {
   if (a.preprocessing().channels() != b.preprocessing().channels()) return false;
   a.clear_preprocessing();

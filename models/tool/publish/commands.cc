@@ -30,7 +30,7 @@
 namespace vitrine {
 namespace {
 
-// True if this CPU has instructions for the plan's precision on its serving path.
+// Returns true if this CPU has instructions for the plan's precision on its serving path.
 bool IsComputedHere(const v1::PrecisionPlan& plan) {
   const std::optional<Precision> precision = ParsePrecision(plan.precision());
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
@@ -68,15 +68,16 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
-// Prints a line per link of a model, or of all models. Links are not versions, so the lists of versions lack them.
+// Prints a line per link of a model, or of all models. Links are not versions, so they are missing in the lists of
+// versions.
 void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
   }
 }
 
-// Returns the folders with a manifest that are not versions (UnlistedManifests): only those of `model` unless `model`
-// is "".
+// Returns the folders that have a manifest but are not versions (UnlistedManifests): the folders of `model`, or all
+// folders if `model` is "".
 std::vector<std::string> UnlistedIn(const std::string& repository, const std::string& model, const Listing& listing) {
   std::vector<std::string> unlisted = UnlistedManifests(repository, listing);
   std::erase_if(unlisted, [&](const std::string& folder) {
@@ -85,7 +86,8 @@ std::vector<std::string> UnlistedIn(const std::string& repository, const std::st
   return unlisted;
 }
 
-// Prints a line per folder that has a manifest and is no version, except those behind links, which PrintLinks names.
+// Prints a line for each folder that has a manifest but is not a version. Skips folders behind links, because
+// PrintLinks names the links.
 void PrintUnlisted(const std::vector<std::string>& unlisted, const Listing& listing) {
   for (const std::string& folder : unlisted) {
     const bool is_linked = std::any_of(listing.links.begin(), listing.links.end(), [&](const std::string& link) {

@@ -20,7 +20,7 @@ struct CreateOptions {
   std::string variant;     // name of the zoo variant
   uint64_t seed = 0;
   bool bf16 = false;              // store weights as bf16
-  std::optional<int> max_tokens;  // for a native-resolution variant; unset: the variant's own
+  std::optional<int> max_tokens;  // for a native-resolution variant; unset: the variant's own limit
   std::string licence = {};       // licence of the weights; empty: not stated
   bool if_absent = false;         // do nothing if the name already has a version
 };

@@ -23,9 +23,9 @@ class Pins {
 
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
-  // True for a version that was rolled back or unloaded, or that lacks the label `stable` and is a canary or has a
-  // share of the traffic. Servers may load an older version in addition to such a version. Traffic and labels in the
-  // admin state replace those of the serving config.
+  // Returns true for a version that was rolled back or unloaded. Also returns true for a canary, or a version with a
+  // share of the traffic, that lacks the label `stable`. Servers may load an older version in addition to such a
+  // version. Traffic and labels in the admin state replace those of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.
@@ -38,7 +38,7 @@ class Pins {
   void Add(const std::string& model, int64_t version, const std::string& why) { named_[{model, version}] = why; }
   void AddPolicy(const std::string& model, const v1::VersionPolicy& policy);
 
-  std::set<std::string> models_;  // every model with a row in a file
+  std::set<std::string> models_;  // models that have a row in a file
   std::map<VersionId, std::string> named_;
   std::set<VersionId> apart_;
   std::map<std::string, v1::VersionPolicy> policies_;

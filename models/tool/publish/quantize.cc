@@ -58,7 +58,7 @@ absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std
   }
   if (absl::IsInvalidArgument(match.status())) {
     const absl::string_view fault = match.status().message();
-    // the message after ";" suggests --label-map, which quantize lacks
+    // the text after ";" is cut: it suggests --label-map, which `quantize` does not have
     return absl::FailedPreconditionError(fault.substr(0, fault.find(';')));
   }
   const std::string& label = match.ok() ? match->unknown.front() : labels.front();
@@ -200,7 +200,7 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   found.groups = groups.size();
   found.images = static_cast<int64_t>(indices.size());
   ASSIGN_OR_RETURN(found.correct_fp32, measurement.Correct({}, indices));
-  std::vector<double> errors;  // measured once operators must be kept
+  std::vector<double> errors;  // measured only if operators must be kept
   std::vector<size_t> worst;
   for (size_t kept = 0;; kept = KeepNext(kept, groups.size() - 1)) {
     if (kept == 1) {

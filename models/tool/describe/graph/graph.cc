@@ -182,7 +182,7 @@ class Folding {
     GraphPanel panel;
     panel.part = program_.operators()[segment.operators.front()].part;
     if (!segment.block.empty()) panel.blocks = {segment.block};
-    std::map<int, int> node_of;  // value to node
+    std::map<int, int> node_of;  // index of the node by id of its value
     for (const size_t place : segment.operators) node_of[program_.operators()[place].output.id] = -1;
     for (const size_t place : segment.operators) {
       for (const ir::Value input : program_.operators()[place].inputs) {

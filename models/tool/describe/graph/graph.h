@@ -34,7 +34,7 @@ struct GraphNode {
 
 struct GraphPanel {
   program::Part part = program::Part::kInput;
-  std::vector<std::string> blocks;  // names of the consecutive equal blocks; empty if not a block
+  std::vector<std::string> blocks;  // names of the consecutive equal blocks; empty for other panels
   std::vector<GraphNode> nodes;     // the last node is the input of the next panel
 
   int depth() const { return blocks.empty() ? 1 : static_cast<int>(blocks.size()); }

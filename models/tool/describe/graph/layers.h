@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Operators of a forward pass with equal names (except for the block number), shapes and parameter counts.
 struct Layer {
-  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if it is the only one
+  std::string name;  // "blocks.*.attention.qkv"; the operator's own name if there is only one operator
   Operator op;       // the first of the operators
   int count = 1;
 };

@@ -20,8 +20,8 @@ namespace vitrine {
 class TimmProcess {
  public:
   // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
-  // timm's model `arch` with `classes` classes. timm prepares images as `preprocessing` says or, if that is null, as it
-  // does by default for `arch`. FAILED_PRECONDITION if the interpreter cannot run or lacks timm, or if timm rejects the
+  // timm's model `arch` with `classes` classes. timm prepares images by `preprocessing`; if it is null, by its default
+  // preprocessing for `arch`. FAILED_PRECONDITION if the interpreter cannot run or lacks timm, or if timm rejects the
   // model or the weights; the message says which.
   static absl::StatusOr<std::unique_ptr<TimmProcess>> Start(const std::string& python, const std::string& arch,
                                                             int classes, std::string_view weights,

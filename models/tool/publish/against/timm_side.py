@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The timm side of `vitrine-repo verify --against timm`, run by the interpreter of --python.
 
-Stdin is a socket. Each message, in both directions, is a line of JSON and then bytes; the member "bytes" of the JSON
-is their number. The first message names the model and has its weights, with timm's names, and values that replace
-those of timm's configuration; the answer has versions and the configuration. Each later message has an image; the
-answer has the model's input, then the logits, as floats. An answer with "error" or "lacks" is the last message.
+Stdin is a socket. Each message, in both directions, is a line of JSON and then bytes; the member "bytes" of the JSON is the
+number of these bytes. The first message has the model's name, its weights with timm's names, and settings that replace those of
+timm's configuration. The answer to it has the versions of the packages and the configuration. Each later message has an image.
+The answer to it has the model's input and then the logits, as floats. An answer with "error" or "lacks" is the last message.
 """
 import io
 import json

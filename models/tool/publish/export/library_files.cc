@@ -136,7 +136,7 @@ std::string NetworkOf(v1::ModelConfig config) {
     v1::VitConfig& vit = *config.mutable_vit();
     vit.clear_norm_epsilon();
     vit.clear_position_resize();
-    if (vit.layer_scale() > 0) vit.set_layer_scale(1);  // the initial value
+    if (vit.layer_scale() > 0) vit.set_layer_scale(1);  // only the initial value differs, not the network
   } else {
     config.mutable_xcit()->clear_layer_scale();
     config.mutable_xcit()->clear_embedding();
@@ -256,7 +256,8 @@ Json TransformersConfig(const v1::ModelConfig& config, const std::vector<std::st
           {"label2id", std::move(numbers)}};
 }
 
-// Returns the settings of an image processor that stretches, or of one that scales the shorter side and crops.
+// Returns the settings of an image processor that stretches images, or of an image processor that scales the shorter
+// side and crops.
 Json TransformersPreprocessing(const v1::ModelConfig& config, std::vector<std::string>& notes) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   const Size size = InputSize(config);

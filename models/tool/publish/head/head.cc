@@ -160,7 +160,7 @@ std::string LabelsDigest(const std::string& repository, const VersionId& id) {
   return file == manifest->files().end() ? "" : file->sha256();
 }
 
-// `before`: the newest version of the model before this one; an error if there was none.
+// Prints the result. `before` is the newest earlier version of the model, or an error if there was none.
 void Print(const HeadOptions& options, const Draft& draft, const VersionId& published,
            const absl::StatusOr<VersionId>& before) {
   const v1::Provenance& provenance = draft.manifest.provenance();

@@ -62,7 +62,7 @@ LinearHead Finish(const Centred& c, const std::vector<int32_t>& labels, const Ro
   // Scales the logits to a root mean square of 1, because FitTemperature searches only a limited range around 1.
   const double unit = left_out.norm() / std::sqrt(static_cast<double>(left_out.size()));
   const Rows<float> logits = (left_out / unit).cast<float>();
-  constexpr Index kSample = 4096;  // images that suffice for one factor
+  constexpr Index kSample = 4096;  // number of images that is enough to fit one factor
   std::vector<LabelledLogits> sample;
   for (Index i = 0; i < logits.rows(); i += 1 + (logits.rows() - 1) / kSample) {
     const std::span row(logits.row(i).data(), static_cast<size_t>(logits.cols()));
@@ -139,7 +139,7 @@ absl::StatusOr<LinearHead> Probe(LabelledFeatures& features, std::optional<doubl
   return head;
 }
 
-// Calls `fit`. If malloc fails, Eigen throws std::bad_alloc itself and does not call the new_handler.
+// Calls `fit`. Ends the process if malloc fails: Eigen then throws std::bad_alloc and does not call the new_handler.
 template <class Fit>
 absl::StatusOr<LinearHead> Guarded(const Fit& fit) {
   try {

@@ -25,11 +25,12 @@ struct LinearHead {
   std::vector<double> weight = {};  // [classes, width]
   std::vector<double> bias = {};    // [classes]
   double alpha = 0;                 // penalty of a probe
-  int64_t correct = 0;              // number of images that are classified correctly, each left out of the fit
+  int64_t correct = 0;              // number of images classified correctly by a head fitted without the image
 };
 
-// Returns the classifier by the nearest class mean m_c in Euclidean distance: before the factor, the logits are
-// x m_c - |m_c|^2 / 2 plus a number that is equal for all classes. FAILED_PRECONDITION: all features are equal.
+// Returns the classifier that chooses the class with the nearest mean m_c in Euclidean distance. Before they are
+// scaled, the logits are x m_c - |m_c|^2 / 2 plus a number that is equal for all classes. FAILED_PRECONDITION: all
+// features are equal.
 absl::StatusOr<LinearHead> FitPrototypes(LabelledFeatures features);
 
 // Returns the ridge regression of one-hot targets with intercept: it minimises the squared error plus alpha |weight|^2.

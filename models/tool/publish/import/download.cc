@@ -92,9 +92,9 @@ class Part {
       if (reply->status != 200 && reply->status != 206) {
         const std::string why = absl::StrCat(download_.url, " returned status ", reply->status);
         if (reply->status == 404) return absl::NotFoundError(why);
-        if (reply->status == 416) return absl::DataLossError(why);  // the file has no more bytes
+        if (reply->status == 416) return absl::DataLossError(why);  // the server's file is shorter
         absl::Status later = Continues(why);
-        // A server may refuse one file and still send others.
+        // PERMISSION_DENIED concerns only this file: a server may refuse one file and still send other files.
         const bool is_refused = reply->status == 401 || reply->status == 403;
         return is_refused ? absl::PermissionDeniedError(later.message()) : later;
       }

@@ -26,9 +26,10 @@ struct Download {
 // if the process dies, `file` is complete or missing, and the next call continues. Reconnects after a broken connection
 // that transferred data. Sends no request if the file exists with the correct digest.
 //
-// UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after both, a later call continues.
-// NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or too many bytes,
-// or the wrong range. ABORTED: another process is downloading the file. Other errors from the file system.
+// UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after both errors, a later call continues
+// the download. NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or
+// too many bytes, or the wrong range. ABORTED: another process is downloading the file. Other errors from the file
+// system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

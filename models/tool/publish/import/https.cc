@@ -53,7 +53,7 @@ size_t TakeHeader(char* data, size_t size, size_t count, void* to) {
   auto& transfer = *static_cast<Transfer*>(to);
   const absl::string_view line(data, size * count);
   try {
-    // a status line begins a new response, after a redirect
+    // a status line begins a new response, for example after a redirect
     if (absl::StartsWith(line, "HTTP/")) transfer.reply.headers.clear();
     const size_t colon = line.find(':');
     if (colon != absl::string_view::npos) {

@@ -38,7 +38,7 @@ struct ImportOptions {
   std::string sha256 = {};      // expected digest of the downloaded file
   std::string pull_cache = {};  // folder of downloads; empty: PullCache()
 
-  // Preprocessing of these weights, where it differs from the architecture's.
+  // Preprocessing of these weights. An empty value means the architecture's preprocessing.
   std::vector<float> mean = {};
   std::vector<float> std = {};
   std::optional<double> crop = {};

@@ -129,7 +129,7 @@ absl::StatusOr<LabelText> FromBrackets(std::string_view text) {
 struct Numbered {
   int64_t number = 0;
   std::string label = {};
-  char separator = ' ';  // ' ' for blanks alone
+  char separator = ' ';  // ' ' if there are only blanks
 };
 
 // Splits "0 cat", "0,cat", "0: cat" and the like. Returns nullopt for a line without number, separator or label, and

@@ -346,7 +346,7 @@ class Reader {
   std::string quick_;  // name of the model with QuickGELU, if the file's notes advise it and --arch has the exact GELU
 };
 
-// Returns the error of a mean or standard deviation, which is in units of [0, 1].
+// Returns the error for a mean or a standard deviation outside of `range`. The values are for pixels from 0 to 1.
 std::string OutsideUnits(const char* range, double value) {
   return absl::StrCat("must be ", range, ", because pixels are scaled to 0..1",
                       value > 1 ? "; divide values for pixels of 0 to 255 by 255" : "");

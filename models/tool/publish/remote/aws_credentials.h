@@ -25,21 +25,22 @@ std::string AwsRegion(const Surroundings& surroundings);
 // The sources of credentials, one per function. NOT_FOUND means that the source is not configured; FindAwsCredentials
 // then tries the next source. FindAwsCredentials returns any other error.
 
-// $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY, $AWS_SESSION_TOKEN.
+// Reads $AWS_ACCESS_KEY_ID, $AWS_SECRET_ACCESS_KEY and $AWS_SESSION_TOKEN.
 absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);
-// $AWS_WEB_IDENTITY_TOKEN_FILE and $AWS_ROLE_ARN, as EKS sets them (IRSA): AssumeRoleWithWebIdentity of STS.
+// Calls AssumeRoleWithWebIdentity of STS with $AWS_WEB_IDENTITY_TOKEN_FILE and $AWS_ROLE_ARN, as EKS sets them (IRSA).
 absl::StatusOr<AwsCredentials> AwsFromWebIdentity(const Surroundings& surroundings);
-// The profile: keys, or a role that is assumed with source_profile, credential_source or web_identity_token_file.
+// Reads the profile, which has keys, or a role to assume with source_profile, credential_source or
+// web_identity_token_file.
 absl::StatusOr<AwsCredentials> AwsFromProfile(const Surroundings& surroundings);
-// $AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, as ECS and EKS Pod Identity set them.
+// Requests credentials from $AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, as ECS and EKS Pod Identity set them.
 absl::StatusOr<AwsCredentials> AwsFromContainer(const Surroundings& surroundings);
-// The metadata service of an EC2 instance, version 2.
+// Requests credentials from the metadata service of an EC2 instance, version 2.
 absl::StatusOr<AwsCredentials> AwsFromInstance(const Surroundings& surroundings);
 
 // Calls AssumeRoleWithWebIdentity with the token in a file, which is read anew each time.
 absl::StatusOr<AwsCredentials> AssumeRoleWithToken(const Surroundings& surroundings, const std::string& role,
                                                    const std::string& token_file, const std::string& session);
-// Calls AssumeRole with the credentials `as`.
+// Calls AssumeRole, authorized by the credentials `as`.
 absl::StatusOr<AwsCredentials> AssumeRole(const Surroundings& surroundings, const AwsCredentials& as,
                                           const AwsProfile& profile);
 

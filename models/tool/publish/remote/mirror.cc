@@ -198,7 +198,7 @@ class Refresh {
     std::stable_sort(ids.begin(), ids.end(), [&](const VersionId& a, const VersionId& b) { return age[a] < age[b]; });
   }
 
-  // Sets `is_known` if an earlier refresh returned the same error because the version is damaged.
+  // Fetches a version. Sets `is_known` if an earlier refresh returned the same error, because the version is damaged.
   absl::Status Fetch(const VersionId& id, bool& is_known) {
     ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
     DamagedVersions::Damage damage;
@@ -292,8 +292,8 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  // Called after a version could not be fetched. Removes versions that the source no longer has, because the missing
-  // version may need their space. Keeps them if they are the only versions of their model in the copy.
+  // Removes versions that the source no longer has. Called after a version could not be fetched, because that version
+  // may need their space. Keeps them if they are the only versions of their model in the copy.
   absl::Status RemoveReplaced() {
     if (!options_.remove) return absl::OkStatus();
     std::set<VersionId> kept = listed_;
@@ -358,7 +358,7 @@ absl::Status PullCommand(const PullOptions& options) {
     const double chance = std::uniform_real_distribution<>(0, 1)(random);
     const absl::Duration wait = RefreshWait(absl::Seconds(options.watch_seconds), HasCopy(options), failures, chance);
     if (!refreshed.ok() && !damaged.only_known) {
-      // One line, because a server logs each line by itself.
+      // Prints the errors in one line, because a server logs each line separately.
       std::cerr << "vitrine-repo: " << absl::StrReplaceAll(refreshed.message(), {{"\n", "; "}})
                 << "; the next attempt is in " << absl::FormatDuration(absl::Trunc(wait, absl::Milliseconds(100)))
                 << std::endl;

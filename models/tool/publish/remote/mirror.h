@@ -41,10 +41,11 @@ struct DamagedVersions {
 // complete, and the next call continues each download. Versions never change, so a complete version is not compared
 // with the source. If the source has no version, prints a warning.
 //
-// With `remove`, removes the versions that the source lacks, after all others were fetched, or earlier if a new version
-// needs their space in most_bytes. If a version could not be fetched, removes versions of a model only if the copy has
-// another version of the model that the source has, too. Returns FAILED_PRECONDITION and removes no version if the copy
-// has versions but the source has none, or if `folder` was never pulled and has versions that the source lacks.
+// With `remove`, removes the versions that the source lacks. It does so after all other versions were fetched, or
+// earlier if a new version needs the space (most_bytes). If a version could not be fetched, removes versions of a model
+// only if the copy keeps a version of this model that the source also has. Returns FAILED_PRECONDITION and removes no
+// version if the copy has versions but the source has none, or if `folder` was never pulled and has versions that the
+// source lacks.
 //
 // After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh. A
 // folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions are missing, and `remove`

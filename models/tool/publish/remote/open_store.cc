@@ -89,7 +89,7 @@ std::unique_ptr<RemoteStore> OpenGoogle(const Address& address, const std::strin
   return OpenBucket(std::move(options), surroundings.ask);
 }
 
-// az://ACCOUNT/CONTAINER[/PREFIX]
+// Opens az://ACCOUNT/CONTAINER[/PREFIX].
 std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string& endpoint,
                                        const Surroundings& surroundings) {
   const std::pair<std::string, std::string> path = absl::StrSplit(address.path, absl::MaxSplits('/', 1));
@@ -113,13 +113,13 @@ std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string
 
 std::unique_ptr<RemoteStore> OpenOci(const Address& address, const std::string& endpoint,
                                      const Surroundings& surroundings) {
-  // Like docker: a registry on this machine needs no TLS.
+  // A registry on this machine needs no TLS, as in docker.
   const char* const scheme = IsThisMachine(address.host) ? "http://" : "https://";
   const std::string base = !endpoint.empty() ? endpoint : absl::StrCat(scheme, address.host);
   return OpenOciRegistry(base, address.host, address.path, surroundings);
 }
 
-// Returns the service's own words of an error, in one line.
+// Returns the error message in a service's reply, in one line.
 std::string WordsOf(const std::string& body) {
   const size_t begin = body.find("<Message>");
   std::string words = begin == std::string::npos ? body : body.substr(begin + 9, body.find("</Message>") - begin - 9);

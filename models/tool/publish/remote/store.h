@@ -47,7 +47,7 @@ std::string FaultOfRemote(const std::string& text);
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
                                                         const Surroundings& surroundings);
 
-// Returns OK for a 2xx reply; otherwise the error, with the service's own words.
+// Returns OK for a 2xx reply; otherwise the error, with the service's own message.
 absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply);
 
 // Percent-encodes all bytes except A-Z a-z 0-9 - _ . ~ and those of `kept`.

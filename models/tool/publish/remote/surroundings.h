@@ -50,7 +50,7 @@ class Renewed {
     return current_;
   }
 
-  // Makes the next Get fetch, for example because a service has refused the credential.
+  // Makes the next Get fetch a new credential, for example because a service has refused the present credential.
   void Forget() {
     renew_ = absl::InfinitePast();
     current_ = absl::UnavailableError("no credentials");
