@@ -18,7 +18,7 @@ struct Options {
 };
 
 int Main(int argc, char** argv) {
-  // Executors compute on one thread.
+  // Uses one thread, like an executor of the server.
   at::set_num_threads(1);
   Options options;
   CLI::App app("Repeats a piece of work on command.", "bench_worker");

@@ -13,7 +13,7 @@ MOST_MEMORY = 1.02
 TOLERANCE = 5e-3  # maximum of |a - b| / max(1, |b|), where a and b are the results of the two builds
 ROUNDS = 25
 SECONDS = 1
-STARTS = 5  # for the memory figure, because the memory of an allocator differs from start to start
+STARTS = 5  # starts of the program for the memory figure, because an allocator's memory differs from start to start
 
 TRAINED = {  # {model of the zoo: "HEIGHTxWIDTH:COUNT" of a batch's images}
     "eit34-mini-cifar10": "32x32:128",

@@ -25,7 +25,7 @@ LARGE = ("smooth", "grain")  # defined in photographs.py
 # OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the width. Pillow rounds
 # to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
-GREY_LEVEL = 1 / (255 * 0.226)  # in normalised values, by the mean of the standard deviations
+GREY_LEVEL = 1 / (255 * 0.226)  # a grey level as a normalised value, for the mean standard deviation of the channels
 
 
 def command_of(setup, who):
@@ -45,7 +45,7 @@ def differences(ours, theirs):
 class Sides:
     """A worker for each (who, reduced) over one folder of images, all pinned to one core.
 
-    Raises if an input differs from that of (OURS, False) by more than TOLERANCES.
+    Raises if an input differs from the input of (OURS, False) by more than TOLERANCES.
     """
 
     def __init__(self, setup, pictures, kinds):
@@ -64,7 +64,7 @@ class Sides:
         self.inputs[who, reduced] = array.array("f", outputs.read_bytes())
 
     def _check(self, side):
-        """Returns a sentence about the difference between a side's inputs and ours, which are decoded in full."""
+        """Returns a sentence about the difference between a side's inputs and our inputs, which are decoded at full size."""
         ours, theirs = self.inputs[OURS, False], self.inputs[side]
         if len(ours) != len(theirs):
             raise RuntimeError(f"{side[0]} made {len(theirs):,} values of {self.pictures.name}, ours are {len(ours):,}")

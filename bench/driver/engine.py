@@ -25,7 +25,7 @@ class Case:
     side: int  # image side
     goal: float
     batch: int = 8
-    isa: str = ""  # empty: the best of the CPU
+    isa: str = ""  # empty: the best instruction set of the CPU
     cores: int = 1
     precision: str = "fp32"
 
@@ -141,7 +141,7 @@ def sides_of(setup, models, case):
 
 
 def measure_case(setup, models, peak, case):
-    """Returns ({side: [images/s of each round]}, OpenVINO's sentence about its nodes). The side "peak" is in GFLOP/s."""
+    """Returns ({side: [images/s of each round]}, text of OpenVINO's worker about its nodes). The side "peak" is in GFLOP/s."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}

@@ -4,8 +4,8 @@ highest rate within a latency bound.
 
     python -m driver.http_load HOST PORT FOLDER RATE WARM_UP SECONDS SEED
 
-FOLDER holds requests as bytes, head and body, which are sent in turn. Prints a JSON object. Latency counts from the time at which
-a request was due. The latency is infinite if a request fails or has no answer after PATIENCE seconds.
+Each file in FOLDER is a request with head and body; the requests are sent in turn. Prints a JSON object. Latency counts from the
+time at which a request was due. The latency is infinite if a request fails or has no answer after PATIENCE seconds.
 """
 import asyncio
 import collections
@@ -19,7 +19,7 @@ import sys
 import time
 
 PATIENCE = 5
-OLD = 2  # seconds without use after which a connection is replaced: servers close idle ones, after 5 s or later
+OLD = 2  # seconds without use after which a connection is replaced: servers close idle connections after 5 s or later
 SLIP = 5  # ms that the generator itself may be late at p99
 GROWTH, CLOSENESS, TRIES = 1.4, 0.05, 16
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how the latency of seven eighths of the requests changes if the last eighth requests attention maps."""
+"""Measures the latency of requests without attention maps while one eighth of all requests ask for attention maps."""
 import json
 import subprocess
 import sys

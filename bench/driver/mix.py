@@ -22,7 +22,7 @@ SEED = 1
 # The server's default of --max-batch-tokens.
 MOST_TOKENS = 8 * 197
 EIGHT = 8
-WINDOW = 32  # pending images, from which OpenVINO may choose those of one size
+WINDOW = 32  # pending images; OpenVINO may choose images of one size among them
 # Allowed difference of logits, relative to the largest, as in driver/engine.py.
 TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1}
 GOALS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The real server, and `vitrine bench` that loads it."""
+"""Runs the real server, and `vitrine bench` as its load generator."""
 import contextlib
 import http.client
 import json
@@ -42,7 +42,7 @@ class Server:
         return self
 
     def _is_ready(self, ports):
-        """Returns True if the server has tried every version and serves."""
+        """Returns True if the server has tried to load every version and serves."""
         if not ports.exists():
             return False
         addresses = dict(line.split("=", 1) for line in ports.read_text().split())

@@ -99,7 +99,7 @@ absl::StatusOr<TapErrors> CheckTaps(const Compared& compared, const std::vector<
 }
 
 // A form without normalisation layers loses more accuracy in bf16 and int8. Its error on the device may be kBeyondCpu
-// times that of the CPU, but at most kBeyondTolerance times the tolerance.
+// times its error on the CPU, but at most kBeyondTolerance times the tolerance.
 constexpr double kBeyondCpu = 1.5, kBeyondTolerance = 2;
 
 // Returns the error of the CPU's engine in a precision; `expected` are the logits in fp32.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine-gpu-check: compares Vitrine's engine on a CUDA device with the one on the CPU, tests memory, swaps and load,
-// and measures speed. script/gpu-check packs this program for a machine with a device.
+// vitrine-gpu-check: compares Vitrine's engine on a CUDA device with its engine on the CPU, tests memory, swaps and
+// load, and measures speed. script/gpu-check packs this program for a machine with a device.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

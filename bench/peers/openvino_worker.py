@@ -2,7 +2,7 @@
 """A peer of `bench_worker forward`: runs the model with the same weights and inputs in OpenVINO on the CPU; same protocol.
 
 In int8 the graph is calibrated on the inputs themselves. The environment variable ONEDNN_MAX_CPU_ISA limits the
-instructions of oneDNN and of the snippets.
+instructions of oneDNN and of OpenVINO's snippets (code compiled at run time).
 """
 import argparse
 import collections

@@ -2,8 +2,8 @@
 """Decodes images to squares of 8-bit RGB with packages from PyPI. The crop is that of timm's evaluation transform, crop_pct 1.
 
 Only the crop is resized. OpenCV averages areas, which is its fastest filter without aliasing; Pillow uses the model's own
-filter, bicubic. simplejpeg is not used, because it holds Python's lock while it decodes; pillow-simd is not used, because it
-would replace Pillow in the environment.
+filter, bicubic. simplejpeg is not used, because it holds Python's global lock (GIL) while it decodes; pillow-simd is not used,
+because it would replace Pillow in the environment.
 """
 import io
 import time

@@ -16,7 +16,7 @@ from PIL import Image, features
 import peer_protocol
 
 SIDE = 224
-# The values of bench/input_work.cc.
+# The values must equal those of bench/input_work.cc.
 MEAN, STD = (numpy.array(values, numpy.float32) for values in ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)))
 FACTOR, SHIFT = 1 / (255 * STD), (MEAN / STD)[:, None, None]
 

@@ -21,7 +21,8 @@ ROUNDS = 5
 
 
 class Trainer:
-    """vitrine-train on one core, which makes run after run and publishes each. It is paused except during measurements."""
+    """vitrine-train on one core. It does one training run after another and publishes a version after each run. It is paused
+    except during measurements."""
 
     def __init__(self, setup, repository):
         self.log = open(setup.scratch / "trainer.log", "w")
@@ -31,7 +32,7 @@ class Trainer:
             folder.mkdir(parents=True)
             for copy in range(COPIES):
                 shutil.copy(path, folder / f"{copy}.png")
-        # Runs of a few seconds, each of which publishes a version.
+        # Each run takes a few seconds and publishes a version.
         loop = ('while :; do "$0" run eit-mini-cifar10 --data "imagefolder:$3" --publish "$1" --name trained '
                 '--work "$2/run" --threads 1 --loader-threads 1 --epochs 1 --no-report; rm -rf "$2/run"; done')
         self.process = subprocess.Popen(

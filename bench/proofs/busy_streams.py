@@ -21,8 +21,8 @@ BUSY = 50  # a stream is busy after this many answers, or requests if it reads n
 
 
 class Stream:
-    """One ClassifyStream on its own connection. If not `reads`, it reads no answer, and sends until the connection takes no
-    more."""
+    """One ClassifyStream on its own connection. If `reads` is False, it reads no answer, and sends until the connection
+    accepts no more data."""
 
     def __init__(self, address, model, picture, reads):
         self.answered = self.refused = self.sent = 0

@@ -17,7 +17,7 @@ class Ledger:
     answered: int = 0
     draining: int = 0  # rejected with the server's draining message
     unreached: int = 0  # no server listens: the request reached no server
-    cut: int = 0  # connection closed without a reply: only the server's log tells if the request was accepted
+    cut: int = 0  # connection closed without a reply: only the server's log shows if the request was accepted
     lost: int = 0  # any other error: accepted and dropped, or rejected without a reason
     first_loss: str = ""
 

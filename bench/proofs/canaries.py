@@ -23,7 +23,7 @@ STABLE, CANARY = 1, 2
 
 
 def write_config(path, canaries):
-    """Writes a serving configuration that contains only the precision of single versions."""
+    """Writes a serving configuration that sets only the precision of canaries."""
     path.write_text("\n".join(f'models {{ model: "{canary.name}" version_precisions {{ version: {CANARY} '
                               f'precision: "{canary.precision}" }} }}' for canary in canaries if canary.precision))
     return path

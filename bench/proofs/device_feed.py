@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how the server feeds a GPU. The tests' CUDA driver simulates an infinitely fast device and a slow one."""
+"""Measures how the server feeds a GPU. The tests' CUDA driver simulates an infinitely fast device and a slow device."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for its batches, and m
 FEED_GOAL = 0.95  # minimum rate, as a share of the rate at which the core decodes
 BUSY_GOAL = 0.95  # minimum share of the time in which the device is busy
 ALONE_GOAL = 1  # maximum ms of a request in addition to decoding and the device's time
-PROVEN = 8  # number of batches that the device computes, so that the goldens match; later batches only take kernel_us
+PROVEN = 8  # number of first batches that the device computes, so that goldens match; later batches only wait
 SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
 BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096]
 
@@ -40,7 +40,7 @@ def gained(server, work):
 def served(setup, kernel_us):
     """Returns a server whose repository has only MODEL.
 
-    A server computes the goldens of all its models, and on the emulated device those of larger models would take longer
+    A server computes the goldens of all its models, and on the emulated device the goldens of larger models would take longer
     than the time limit.
     """
     alone = setup.scratch / "alone"

@@ -15,7 +15,7 @@ from proofs import samples
 from proofs.metrics import count, processor_seconds, scrape
 from proofs.wire_callers import CONNECTIONS
 
-MODEL = "kv-pos-mnist"  # the smallest model, for which the cost of a caller is the largest part of an answer
+MODEL = "kv-pos-mnist"  # the smallest model, for which the cost of a caller is the largest share of the cost of an answer
 CALLERS = 1000
 CALLS = (3, 1)  # calls in flight on each connection
 GOAL = 0.95

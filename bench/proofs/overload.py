@@ -11,15 +11,15 @@ from driver.service import Server, bench
 MODEL = "xcit-n12"
 SIZE = "224x224"
 DEADLINE = "500ms"
-CALLERS = (8, 16, 32, 48)  # numbers of closed-loop clients; the peak is the best rate of these numbers
+CALLERS = (8, 16, 32, 48)  # numbers of closed-loop clients; the peak is the best rate with one of these numbers
 GOALS = {2: 0.97, 5: 0.93, 10: 0.88}
 ROUNDS = 5
 REFUSAL_GOAL = 10.0  # maximum ms of a rejection at p99
-PEAK_RANGE = (100, 800)  # requests/s for a meaningful comparison
+PEAK_RANGE = (100, 800)  # requests/s; the comparison is meaningful only for a peak in this range
 
 
 def generator(points):
-    """Describes the load generator, with the reason if points are void."""
+    """Describes the load generator, with the reason if points are not valid."""
     busy = workers.spread([100 * point["generator"]["core_share"] for point in points])[0]
     slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in points])[0]
     void = [point["generator"]["void"] for point in points if not point["generator"]["valid"]]

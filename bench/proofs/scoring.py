@@ -19,7 +19,7 @@ from driver.setup import ROOT
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
 MOST_MEGABYTES = 300
-# {model: (samples, images)}. The first model computes an image for longer than a call takes, the second for less time.
+# {model: (samples, images)}. The first model needs more time for an image than a call takes; the second model needs less.
 SHARED = {"eit-mini-cifar10": ("cifar", 3_000), MODEL: ("digits", 60_000)}
 SHARE_OF_ENGINE = 0.95
 

@@ -49,7 +49,7 @@ class LowCallers:
     def __enter__(self):
         for thread in self.threads:
             thread.start()
-        while len(self.ends) < 3 * EXECUTORS:  # until the server knows the time of a batch
+        while len(self.ends) < 3 * EXECUTORS:  # until the server has measured the time of a batch
             if self.fault:
                 self.__exit__()
                 raise RuntimeError(f"a LOW request was not answered: {self.fault}")

@@ -9,13 +9,14 @@ from PIL import Image
 import image_model
 
 
-# parallelize-requests: on a CPU, one worker per core. The setting "cpu_count" would ignore the process's CPU affinity.
+# Guide parallelize-requests: on a CPU, one worker per core. The setting "cpu_count" would ignore the process's CPU
+# affinity.
 @bentoml.service(workers=image_model.CORES, traffic={"timeout": 60})
 class Classifier:
     def __init__(self) -> None:
         self.model = image_model.ImageModel()
 
-    # adaptive-batching: max_latency_ms is the dispatcher's goal; requests that would take longer get status 503.
+    # Guide adaptive-batching: max_latency_ms is the dispatcher's goal; requests that would take longer get status 503.
     @bentoml.api(batchable=True, max_batch_size=image_model.BATCH, max_latency_ms=1000)
     def classify(self, images: list[Image.Image]) -> list[list[dict]]:
         return self.model.predictions([image_model.pixels(image) for image in images])

@@ -31,8 +31,9 @@ class Classifier(litserve.LitAPI):
 
 
 if __name__ == "__main__":
-    # features/batching: max_batch_size with batch_timeout, here a tenth of the latency bound.
+    # Guide features/batching: max_batch_size with batch_timeout, here a tenth of the latency bound.
     api = Classifier(max_batch_size=image_model.BATCH, batch_timeout=0.005)
-    # speed-up-serving-by-200x: on a CPU, one worker per core. By default, run() starts as many HTTP servers as workers.
+    # Guide speed-up-serving-by-200x: on a CPU, one worker per core. By default, run() starts as many HTTP servers as
+    # workers.
     server = litserve.LitServer(api, accelerator="cpu", workers_per_device=image_model.CORES)
     server.run(host="127.0.0.1", port=int(sys.argv[1]), log_level="warning", generate_client_file=False)

@@ -2,8 +2,8 @@
 """ViT-Ti in MLServer, following its guides at https://docs.seldon.ai/mlserver/user-guide (custom, adaptive-batching and
 parallel-inference).
 
-adaptive-batching: max_batch_size and max_batch_time (s) in model-settings.json; max_batch_time is a tenth of the latency bound.
-parallel-inference: parallel_workers, which `run` sets to the number of cores.
+From adaptive-batching: max_batch_size and max_batch_time (s) in model-settings.json; max_batch_time is a tenth of the latency
+bound. From parallel-inference: parallel_workers, which `run` sets to the number of cores.
 """
 from mlserver import MLModel
 from mlserver.codecs import Base64Codec, NumpyCodec

@@ -11,13 +11,13 @@ from starlette.requests import Request
 import image_model
 
 
-# resource-allocation: each replica reserves a core; max_ongoing_requests must let a batch form (dyn-req-batch).
+# Guide resource-allocation: each replica reserves a core; max_ongoing_requests must let a batch form (dyn-req-batch).
 @serve.deployment(num_replicas=image_model.CORES, ray_actor_options={"num_cpus": 1}, max_ongoing_requests=2 * image_model.BATCH)
 class Classifier:
     def __init__(self):
         self.model = image_model.ImageModel()
 
-    # dyn-req-batch: batch_wait_timeout_s well below the latency bound, here a tenth of it.
+    # Guide dyn-req-batch: batch_wait_timeout_s is well below the latency bound, here a tenth of it.
     @serve.batch(max_batch_size=image_model.BATCH, batch_wait_timeout_s=0.005)
     async def classify(self, photographs: list[bytes]):
         return self.model.predictions([image_model.pixels(image_model.open_jpeg(jpeg)) for jpeg in photographs])

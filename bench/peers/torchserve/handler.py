@@ -6,7 +6,7 @@ import image_model
 service = None
 
 
-def handle(data, context):  # custom_service: an entry point of the module
+def handle(data, context):  # guide custom_service: an entry point of the module
     global service
     if service is None:
         service = image_model.ImageModel()
