@@ -74,7 +74,7 @@ TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
 class Models:
-    """Publishes models on demand in one scratch repository, with timm's initial weights or with random ones."""
+    """Publishes models on demand in one scratch repository, with timm's initial weights or with random weights."""
 
     def __init__(self, setup):
         self.setup, self.repository = setup, setup.scratch / "models"

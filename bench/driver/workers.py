@@ -61,7 +61,7 @@ class Team:
         self.images = sum(worker.images for worker in workers)
 
     def run(self, repetitions):
-        """Runs all workers and returns the seconds until the last one is done."""
+        """Runs all workers and returns the seconds until the last worker is done."""
         for worker in self.workers:
             worker.start(repetitions)
         return max(worker.seconds() for worker in self.workers)

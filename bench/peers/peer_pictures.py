@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decodes images to squares of 8-bit RGB with packages from PyPI. The crop is that of timm's evaluation transform, crop_pct 1.
+"""Decodes images to squares of 8-bit RGB with packages from PyPI. The crop is the crop of timm's evaluation transform with
+crop_pct 1.
 
 Only the crop is resized. OpenCV averages areas, which is its fastest filter without aliasing; Pillow uses the model's own
 filter, bicubic. simplejpeg is not used, because it holds Python's global lock (GIL) while it decodes; pillow-simd is not used,

@@ -53,7 +53,7 @@ class Scraper:
         connection.close()
 
     def share(self):
-        """Returns the answered scrapes as a share of those that were due."""
+        """Returns the answered scrapes as a share of the scrapes that were due."""
         return len(self.milliseconds) / (self.seconds * SCRAPES)
 
 

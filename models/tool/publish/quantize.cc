@@ -186,7 +186,7 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more operators out of `precision`, those with the largest errors first, until accuracy is within the
+// Keeps more and more operators out of `precision`, in descending order of their errors, until accuracy is within the
 // budget. Leaves at least one operator in `precision`, because the plan would otherwise not use `precision`.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {

@@ -24,10 +24,10 @@ struct RemoveOptions {
 // these cases, nothing is removed.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Keeps the newest valid versions of each model and removes older ones. The number to keep is `keep` or that of the
-// version policy, whichever is larger; a policy may keep all. Versions that are Pins::IsApart, or have a file that
-// differs from its digest, do not count. Keeps versions that `serving_config` or `admin_state` names, and folders
-// without a manifest, which may be unfinished copies.
+// Keeps the newest valid versions of each model and removes older ones. The number to keep is the larger of `keep` and
+// the number of the version policy; a policy may keep all versions. A version does not count if it is Pins::IsApart, or
+// if a file differs from its digest. Keeps versions that `serving_config` or `admin_state` names, and folders without a
+// manifest, which may be unfinished copies.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

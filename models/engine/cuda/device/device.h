@@ -103,7 +103,7 @@ VITRINE_DEVICE void Prefetch(Global<const T> from) {
 VITRINE_DEVICE void CommitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
-// Waits until all groups of copies of this thread, except the kLeft newest ones, are complete.
+// Waits until all groups of copies of this thread, except the kLeft newest groups, are complete.
 template <int kLeft>
 VITRINE_DEVICE void WaitCopies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");

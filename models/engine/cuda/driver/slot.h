@@ -49,7 +49,7 @@ class Slot : public Device {
 
   std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes of memory
   // Queues a copy of pinned memory, which must not change until the next Download or Settle has returned. Unlike the
-  // other functions of a slot, this one may be called by several threads at the same time.
+  // other functions of a slot, UploadPinned may be called by several threads at the same time.
   absl::Status UploadPinned(void* to, const void* pinned, size_t bytes);
   // Waits until the stream has no work. Returns false if the device must not be called any more.
   bool Settle();

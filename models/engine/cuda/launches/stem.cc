@@ -47,7 +47,7 @@ class StemMaker {
     return static_cast<int>(layer.matrix.inputs) / (layer.convolve.kernel * layer.convolve.kernel);
   }
 
-  // Allocates two maps: each layer reads one of them and writes the other.
+  // Allocates two maps: each layer reads one map and writes the other map.
   void PlanMaps() {
     std::vector<program::Convolve> convolutions;
     for (const engine::StemConvolution& layer : step_.layers) convolutions.push_back(layer.convolve);

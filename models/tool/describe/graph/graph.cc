@@ -37,7 +37,7 @@ std::string Square(int side) {
   return absl::StrCat(side, "x", side);
 }
 
-// Makes the note in an operator's box: those settings of the operator that the diagram shows.
+// Makes the note in an operator's box: the settings of the operator that the diagram shows.
 struct NoteOf {
   const ir::Operator& op;
   bool shared = false;  // another operator uses the same weight

@@ -31,8 +31,8 @@
 namespace vitrine {
 namespace {
 
-// Appends the images of `below`, as paths relative to `root`, then those of its subfolders. Does not follow links to
-// folders.
+// Appends the images of `below`, as paths relative to `root`, then the images of its subfolders. Does not follow links
+// to folders.
 absl::Status AddImages(const std::filesystem::path& root, const std::filesystem::path& below,
                        std::vector<std::string>& images) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadFolder(root / below));

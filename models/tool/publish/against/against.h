@@ -17,7 +17,7 @@ struct AgainstOptions {
   double tolerance = 1e-3;         // for logits, relative to max(1, largest |logit| of timm)
 };
 
-// Compares the model input, the logits and the top-1 of a version with those of timm, on every image below a folder.
+// Compares the model input, the logits and the top-1 of a version with timm's results, on every image below a folder.
 // Vitrine and timm each use their own decoder, resize and arithmetic. timm also uses its own preprocessing if the
 // version was imported from timm; otherwise it uses the preprocessing of the version. A version without classes has a
 // vector instead of logits and top-1. Prints a line per image and a summary. `which` is "MODEL" or "MODEL@VERSION".

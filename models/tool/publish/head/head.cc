@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenLabelled(const std::string& spec) {
 }
 
 // Computes the features of all images. After the first corrupt image, only decodes the remaining images, to list all
-// corrupt ones.
+// corrupt images.
 absl::StatusOr<LabelledFeatures> FeaturesOf(const Dataset& data, const WeightedModel& model) {
   constexpr int64_t kBatch = 64;  // images in memory at once
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());

@@ -23,9 +23,9 @@ std::string FaultOfCachedModel(const std::string& text);
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
 // damaged. In three cases, the last import is used, if there is one, and a line on stderr says why: the hub fails in
-// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. Other errors are those of an import,
-// preceded by the model's name; then no path is printed. A killed run leaves no incomplete version; the next run
-// continues.
+// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. All other errors are errors of an import,
+// preceded by the model's name. After an error, no path is printed. A killed run leaves no incomplete version; the next
+// run continues.
 absl::Status CacheCommand(const CacheOptions& options);
 
 }  // namespace vitrine

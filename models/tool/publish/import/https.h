@@ -41,10 +41,11 @@ struct FetchRequest {
 };
 
 // Sends one request over HTTPS with the system's certificates, or over HTTP if the URL begins with http://. Does not
-// follow a redirect from HTTPS to HTTP. Sends no credentials except those in `headers`; a redirect to another host
-// drops only Authorization, so a request with other secret headers must not set `follow`. Returns any HTTP status as a
-// reply. UNAVAILABLE: the response is missing or incomplete; OUT_OF_RANGE: a body over most_bytes; NOT_FOUND: `upload`
-// cannot be read; or the error of the sink. The first call must return before another thread calls this function.
+// follow a redirect from HTTPS to HTTP. Sends no credentials except the credentials in `headers`; a redirect to another
+// host drops only Authorization, so a request with other secret headers must not set `follow`. Returns any HTTP status
+// as a reply. UNAVAILABLE: the response is missing or incomplete; OUT_OF_RANGE: a body over most_bytes; NOT_FOUND:
+// `upload` cannot be read; or the error of the sink. The first call must return before another thread calls this
+// function.
 absl::StatusOr<FetchReply> Ask(const FetchRequest& request);
 
 // Ask, or a function that adds credentials to the request and calls Ask.

@@ -30,7 +30,8 @@ struct ImportOptions {
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
-  // If set, Import adds the file kSourceFile to the version; if the file's text would equal `known`, imports nothing.
+  // Text of the file kSourceFile of an earlier import; "" if there was no import. If set, Import adds this file to the
+  // version. Imports nothing if the text of the new file would equal `known`.
   std::optional<std::string> known = {};
 
   std::string pull = {};        // "hf:ORG/NAME@REVISION": download from a model hub

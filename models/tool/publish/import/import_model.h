@@ -26,7 +26,8 @@ struct ImportInput {
   std::ostream* notes = &std::cerr;                  // for lines about what is ignored or replaced
 };
 
-// Sets the labels of `given` to those of the command line, otherwise to those in the model's files, if there are any.
+// Sets the labels of `given` to the labels of the command line, otherwise to the labels in the model's files, if there
+// are any.
 absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, ImportInput& given);
 
 // Returns the config of the model, which RenameForeign will compare with the tensors. Removes wrappers of training from

@@ -74,7 +74,7 @@ class Reader {
                : absl::OkStatus();
   }
 
-  // Returns the sentences about the options that were set, and about those that the user should check.
+  // Returns the sentences about the options that were set, and about the options that the user should check.
   std::vector<std::string> Sentences() const {
     std::vector<std::string> sentences;
     if (!taken_.empty()) {

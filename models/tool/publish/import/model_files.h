@@ -33,9 +33,9 @@ bool HasConfig(const std::filesystem::path& folder);
 // Returns errors of ReadWholeFile, except for the file of --labels, whose errors TakeLabels returns.
 absl::StatusOr<std::vector<ModelFile>> FilesOfModel(const ImportOptions& options);
 
-// Checks that the model in the files is that of --from and --arch. Then sets every preprocessing option that is not set
-// to the value in the first file that states it. If an option is set, the values in the files are neither used nor
-// checked. Returns sentences about the values used, and about an activation that the user should check.
+// Checks that the model in the files is the model of --from and --arch. Then sets every preprocessing option that is
+// not set to the value in the first file that states it. If an option is set, the values in the files are neither used
+// nor checked. Returns sentences about the values used, and about an activation that the user should check.
 // FAILED_PRECONDITION names the file and what is not supported: another architecture or image size, statistics outside
 // their range, or a way of scaling that --interpolation and --fit do not have. DATA_LOSS: the file is not JSON.
 absl::StatusOr<std::vector<std::string>> TakePreprocessing(const std::vector<ModelFile>& files, ImportOptions& options);

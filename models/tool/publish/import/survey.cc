@@ -84,7 +84,7 @@ absl::StatusOr<TensorMap> TensorsOnHub(const std::string& url, const std::map<st
   return tensors;
 }
 
-// Makes the checks of an import, except those of the weights' values.
+// Checks what an import checks, except the values of the weights.
 absl::Status Check(const std::vector<ModelFile>& files, TensorMap tensors, Surveyed& model) {
   ImportOptions options;
   RETURN_IF_ERROR(TakeArchitecture(files, options));

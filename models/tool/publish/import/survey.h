@@ -16,8 +16,8 @@ struct SurveyOptions {
 };
 
 // Prints for each model whether it can be imported and served, and if not, why. Reads config.json,
-// preprocessor_config.json and the headers of model.safetensors or its shards, without downloading the weights. The
-// checks are those of an import: architecture, preprocessing, labels, size of the files, names, types and shapes of
+// preprocessor_config.json and the headers of model.safetensors or its shards, without downloading the weights. Makes
+// the same checks as an import: architecture, preprocessing, labels, size of the files, names, types and shapes of
 // tensors. An import may still fail because of the values of the weights. Returns an error only if the arguments name
 // no model.
 absl::Status SurveyCommand(const SurveyOptions& options);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kMostSources = 5;  // longest chain of source_profile; a longer chain is probably a loop
 
-// Adds to `profile` those settings of a section of an INI file that `profile` does not have yet.
+// Adds the settings in a section of an INI file to `profile`, except settings that `profile` already has.
 void AddSection(const std::string& text, absl::string_view section, AwsProfile& profile) {
   bool inside = false;
   for (absl::string_view line : absl::StrSplit(text, '\n')) {

@@ -233,8 +233,8 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  // Returns OK if the version fits beside the others. If it fits only without versions that the source no longer has,
-  // removes these now, because a full copy could otherwise never get new versions.
+  // Returns OK if the version fits beside the other versions. If it fits only without versions that the source no
+  // longer has, removes these versions first: otherwise a full copy could never get new versions.
   absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
@@ -255,7 +255,7 @@ class Refresh {
       copies_.Link(file, stage / file.name());
       RETURN_IF_ERROR(vitrine::Fetch(store_.DownloadOf(id, file, stage / file.name()), display));
     }
-    // A manifest that differs from that of an interrupted pull may list other files.
+    // An interrupted pull of another manifest may have left files that this manifest does not list.
     std::vector<fs::path> others;
     std::error_code error;
     for (fs::directory_iterator entry(stage, error), end; !error && entry != end; entry.increment(error)) {

@@ -53,11 +53,11 @@ struct DamagedVersions {
 // source refuses the manifest of a version that was copied: credentials may have expired, and the missing versions may
 // be intact. Returns the errors of all versions in one status. Leaves out errors of `damaged` that an earlier refresh
 // returned, if there are other errors. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes,
-// or the disk. Other errors are those of RemoteStore and Fetch (download.h).
+// or the disk. All other errors are errors of RemoteStore and Fetch (download.h).
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged);
 
-// Calls RefreshMirror once or, if watch_seconds is positive, forever, with pauses of RefreshWait. In the latter case,
-// prints errors instead of returning them; prints the error of a damaged version once.
+// Calls RefreshMirror once. If watch_seconds is positive, repeats the call forever with pauses of RefreshWait, and
+// prints errors instead of returning them. The error of a damaged version is printed once.
 absl::Status PullCommand(const PullOptions& options);
 
 // Returns the wait before the next refresh. It is the interval, doubled for each failure in a row up to two minutes.

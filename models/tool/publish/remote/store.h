@@ -50,7 +50,7 @@ absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& addre
 // Returns OK for a 2xx reply; otherwise the error, with the service's own message.
 absl::Status ErrorOfReply(const std::string& url, const FetchReply& reply);
 
-// Percent-encodes all bytes except A-Z a-z 0-9 - _ . ~ and those of `kept`.
+// Percent-encodes all bytes except A-Z a-z 0-9 - _ . ~ and the bytes in `kept`.
 std::string UrlEncoded(absl::string_view text, absl::string_view kept = "");
 
 }  // namespace vitrine

@@ -83,7 +83,7 @@ class TokenHead {
     const Shared<uint16_t> rounded = SharedMemory<uint16_t>(to);
     // Hides `thread` from the compiler (Opaque), which would otherwise compute the addresses before the loop and keep
     // them in registers.
-    constexpr int kStep = Tiles::kThreads / kParts;  // rows at once
+    constexpr int kStep = Tiles::kThreads / kParts;  // rows that the block loads at once
     const int thread = Opaque(Thread()), row = thread / kParts, column = thread % kParts * kEach;
     if (Tiles::kThreads % kParts != 0 && row >= kStep) return;
     const Shared<uint16_t> to_row = rounded + (row * Tiles::kStride + column);

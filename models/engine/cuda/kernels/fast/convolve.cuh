@@ -18,7 +18,7 @@
 
 namespace vitrine::cuda {
 
-// Number of rows of a product's tile that one lane reads. These are rows lane / 4 + 8 i.
+// Number of rows of a product's tile that one lane reads. The lane reads rows lane / 4 + 8 i.
 inline constexpr int kRowsOfLane = kPlacesOfTile / 8;
 
 // Neighbourhood of a position: the offset of its first number, and which rows and columns are inside the map.
