@@ -43,7 +43,7 @@ def differences(ours, theirs):
 
 
 class Sides:
-    """A worker for each (who, reduced) over one folder of images, all pinned to one core.
+    """A worker for each pair (who, reduced). All workers read one folder of images and are pinned to one core.
 
     Raises if an input differs from the input of (OURS, False) by more than TOLERANCES.
     """

@@ -41,7 +41,7 @@ struct LaunchTimes {
 // launch.
 class ProfiledDevice : public cuda::Device {
  public:
-  // `passes`: number of timed passes of the graph, and of the single launches.
+  // Makes a device. `passes` is the number of timed passes of the graph, and of the single launches.
   static absl::StatusOr<std::unique_ptr<ProfiledDevice>> Make(cuda::driver::Card& card, size_t staging_bytes,
                                                               int passes);
 

@@ -35,7 +35,7 @@ class Subject {
   std::vector<FloatArray> Images(std::span<const std::pair<int, int>> sizes) const;
 
   absl::StatusOr<std::unique_ptr<const Backend>> OnCpu(Precision precision = Precision::kFp32) const;
-  // Returns a backend whose largest batch has all `images` and one more.
+  // Returns a backend whose largest batch has all `images` and one more image.
   absl::StatusOr<std::unique_ptr<const Backend>> OnCard(const CheckSetting& setting, Precision precision,
                                                         std::span<const FloatArray> images) const;
 
@@ -49,7 +49,7 @@ class Subject {
 
 // Returns the cells and pixels of the largest of the images.
 LargestImage LargestOf(const ModelDescription& description, std::span<const FloatArray> images);
-// Returns the limits of a batch with all `images` and one more.
+// Returns the limits of a batch with all `images` and one more image.
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images);
 
 // Runs a batch with the images at the indices `places`, and returns their logits, row by row. Taps may be null.

@@ -14,7 +14,7 @@ import xvit
 
 
 class FusedAttention(nn.Module):
-    """parts.SelfAttention, but returns no attention weights."""
+    """parts.SelfAttention without attention weights in its result."""
 
     def __init__(self, plain):
         super().__init__()
@@ -27,7 +27,7 @@ class FusedAttention(nn.Module):
 
 
 class FusedClassAttention(nn.Module):
-    """xcit.ClassAttention, but returns no attention weights."""
+    """xcit.ClassAttention without attention weights in its result."""
 
     def __init__(self, plain):
         super().__init__()

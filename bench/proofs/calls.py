@@ -17,7 +17,7 @@ from driver.service import Server
 from proofs.metrics import processor_seconds
 
 NULL_GOAL = 150_000  # calls a second
-LARGE_GOAL = 1.1  # maximum processor time of a call, divided by gRPC's
+LARGE_GOAL = 1.1  # maximum processor time of a call, divided by the processor time with gRPC
 LARGE_BYTES = 110_000
 SECONDS, ROUNDS = 4, 5
 CONNECTIONS, STREAMS = 8, 64

@@ -26,7 +26,7 @@ struct TorchLibrary {
   // Returns initial weights for training, in program order, or an error of ModelDescription::Make.
   absl::StatusOr<std::vector<FloatArray>> (*draw)(const v1::ModelConfig& config, uint64_t seed);
   // Makes softmax attention store its matrix, as the papers' code does, and limits operators to one thread. Affects the
-  // whole process. For measurements.
+  // whole process. Used for measurements.
   void (*compute_as_published)();
 };
 

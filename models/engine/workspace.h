@@ -28,7 +28,7 @@ class Workspace {
     return *own;
   }
 
-  // Threads that share the work with the workspace's own thread, if the back end supports that; may be null. The team
+  // Threads that share the work with the workspace's own thread, if the back end supports teams; may be null. The team
   // must outlive the computation.
   Team* team = nullptr;
 

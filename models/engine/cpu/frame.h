@@ -82,13 +82,13 @@ class Frame {
   }
 
   AttentionTap* attention = nullptr;  // null: not requested
-  // Tokens by stage, concatenated over the frames of a batch; null if not requested. `has_prefix` is true if the
-  // rows include the plan's prefix tokens.
+  // Tokens of a stage, concatenated over the frames of a batch. `has_prefix` is true if the rows include the plan's
+  // prefix tokens.
   struct HandedOut {
     FloatArray rows;
     bool has_prefix = false;
   };
-  std::map<int, HandedOut>* tokens = nullptr;
+  std::map<int, HandedOut>* tokens = nullptr;  // by stage; null: not requested
 
  private:
   friend class FrameMemory;

@@ -31,7 +31,8 @@ struct ColumnAffine {
   std::vector<float> shift;
 };
 
-// An operator to fold into an adjacent product: it affects the product's inputs if `before` is true, else its outputs.
+// An operator to fold into an adjacent product: the operator affects the product's inputs if `before` is true, else the
+// product's outputs.
 struct ColumnFold {
   bool before = false;
   ColumnAffine affine;

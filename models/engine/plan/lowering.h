@@ -53,7 +53,7 @@ class Lowering {
   bool IsTokens(Value value) const { return program_.info(value).kind == program::ValueKind::kTokens; }
   // Returns which rows of a value are computed.
   RowsOf RowsOfValue(Value value) const;
-  // Returns true if a value consists of tokens, and only those tokens that a head reads are computed.
+  // Returns true if a value consists of tokens, and if only the tokens that a head reads are computed.
   bool HeadsAlone(Value value) const { return IsTokens(value) && RowsOfValue(value) != RowsOf::kTokens; }
   RowsOf RowsOfBuffer(Operand operand) const { return plan_.buffers[static_cast<size_t>(operand.buffer)].rows; }
   Operand NewBuffer(RowsOf rows, int64_t columns);

@@ -173,8 +173,8 @@ struct AttendLinearlyStep {
 
 // --- 3x3 convolutions over the grid; class tokens are copied
 
-// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. A residual, if there is
-// one, is added last; then x and y have no class tokens.
+// With `scale` and `shift`, y = scale * GELU(convolution) + shift; otherwise y = convolution. If there is a residual,
+// it is added last, and x and y have no class tokens.
 struct DepthwiseStep {
   Operand x = {};
   Operand y = {};

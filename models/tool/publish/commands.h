@@ -13,7 +13,7 @@ namespace vitrine {
 
 absl::Status ListCommand(const std::string& repository, OutputFormat format);
 
-// Shows the newest version if `which` names no version.
+// Prints the manifest of the version in `which`; if `which` names no version, of the model's newest version.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Prints a line per version. If any version fails, returns FAILED_PRECONDITION after all lines.

@@ -4,8 +4,8 @@
 
 #include "models/engine/cpu/kernels/avx2_words.h"
 
-// int8 products in 256-bit vectors, for the file built for AVX-VNNI. A test also builds them for AVX512_VNNI, which has
-// the same instruction in another encoding.
+// int8 products in 256-bit vectors, for the file built for AVX-VNNI. A test also builds this code for AVX512_VNNI,
+// which has the same instruction in another encoding.
 namespace vitrine::engine {
 namespace {
 

@@ -24,8 +24,8 @@ struct PanelShape {
 // group of narrower numbers (narrow_kernels.h).
 //
 // The outputs are cut into panels as wide as a tile; the width of the last panel is rounded up to whole vectors. A
-// panel has the weights of all its outputs for the first input, then those for the second input, and so on. Padding is
-// zero.
+// panel has the weights of all its outputs for the first input, then the weights for the second input, and so on.
+// Padding is zero.
 AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape);
 
 // Weights W [outputs, inputs] and bias of y = x W^T + b for Kernels::gemm. Immutable; thread-safe.

@@ -65,7 +65,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  private:
-  // Columns of a head, padded to whole vectors.
+  // Returns the number of columns of a head, padded to whole vectors.
   int64_t Columns() const { return WholeVectors(kernels_, head_width()); }
 
   const float* PutZeros(float* scratch) const {

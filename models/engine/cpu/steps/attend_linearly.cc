@@ -14,7 +14,8 @@ constexpr float kNormEpsilon = 1e-6f;
 
 using Norm = program::AttendLinearly::Norm;
 
-// Computes XN(q) XN(k^T v). XN scales vectors to a learned length t; with Norm::kNone, it multiplies vectors by t.
+// Step that computes XN(q) XN(k^T v). XN scales vectors to a learned length t; with Norm::kNone, it multiplies vectors
+// by t.
 class AttendLinearly : public Step {
  public:
   AttendLinearly(const program::AttendLinearly& attend, Operand q, Operand k, Operand v, std::vector<float> query_scale,

@@ -81,7 +81,7 @@ StepPtr MakeAttendLinearly(const program::AttendLinearly& attend, Operand q, Ope
                            std::vector<float> query_scale, std::vector<float> context_scale, Operand y);
 
 // Weights of a 3x3 convolution over the grid; class tokens are copied. With `scale` and `shift`, y = scale *
-// GELU(convolution) + shift; otherwise y = convolution. A residual, if there is one, is added last; then x and y have
+// GELU(convolution) + shift; otherwise y = convolution. If there is a residual, it is added last, and x and y must have
 // no class tokens. `narrow` selects the kernels and their GELU; null for fp32.
 struct DepthwiseWeights {
   std::vector<float> weights;  // [9, channels]

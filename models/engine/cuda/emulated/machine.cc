@@ -275,7 +275,7 @@ void Machine::CommitCopies() {
   running_->in_flight.push_back(std::exchange(running_->open, {}));
 }
 
-// Performs the copies of the awaited groups only now, as late as the hardware may perform them.
+// Performs the copies of the awaited groups only at the wait, as late as the hardware may perform them.
 void Machine::WaitCopies(size_t left, Source at) {
   for (; running_->in_flight.size() > left; running_->in_flight.pop_front()) {
     for (const Copy& copy : running_->in_flight.front()) {

@@ -11,7 +11,7 @@
 namespace vitrine::cuda::emulated {
 
 // Model of how a tensor instruction rounds the sum of its products and its addend to fp32. NVIDIA does not document the
-// rounding. Therefore kernels must be accurate under every model, and kernels that must agree bit by bit must do so
+// rounding. Therefore kernels must be accurate under every model, and kernels that must give the same bits must do so
 // under every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
 enum class RoundingModel {
   kNearest,  // exact sum, rounded to nearest

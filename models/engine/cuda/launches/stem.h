@@ -17,7 +17,7 @@ namespace vitrine::cuda {
 // A layer of a stem. The sizes of its result for each image (`places`) are uploaded with a batch.
 struct StemLayer {
   program::Convolve convolve;
-  MapRows* places = nullptr;  // one more than BatchLimits::images
+  MapRows* places = nullptr;  // one entry more than BatchLimits::images
   int64_t most_places = 0;
 };
 

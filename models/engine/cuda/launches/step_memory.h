@@ -19,7 +19,7 @@ namespace vitrine::cuda {
 // Memory that is uploaded with a batch.
 struct BatchMemory {
   int* counts = nullptr;        // number of images, of cells and of tiles
-  ImageRows* images = nullptr;  // one more than BatchLimits::images
+  ImageRows* images = nullptr;  // one entry more than BatchLimits::images
   GridTile* tiles = nullptr;    // at most one per cell
   float* pixels = nullptr;
 };

@@ -42,7 +42,7 @@ struct Source {
   std::string name;      // model name to serve it under
   std::string pull;      // "hf:ORG/NAME@REVISION"; empty for a folder
   fs::path folder;       // absolute; empty for a hub's model
-  std::string in_words;  // as on the command line, without the name
+  std::string in_words;  // the model as on the command line, without its name
 
   // Returns the name of the source's repository in the cache.
   std::string Repository() const { return absl::StrCat("source-", ShortDigest(absl::StrCat(pull, folder.string()))); }

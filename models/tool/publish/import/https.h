@@ -17,7 +17,7 @@ namespace vitrine {
 
 struct FetchReply {
   int status = 0;                                   // status of the last response, e.g. 200
-  std::map<std::string, std::string> headers = {};  // headers of that response; names in lower case
+  std::map<std::string, std::string> headers = {};  // headers of the last response; names in lower case
   std::string body = {};                            // empty if the request has a sink
 
   std::string Header(const std::string& name) const;  // empty if missing

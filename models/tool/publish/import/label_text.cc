@@ -186,7 +186,7 @@ bool AreCounts(const std::vector<Numbered>& all) {
          *numbers.rbegin() - *numbers.begin() == static_cast<int64_t>(all.size()) - 1;
 }
 
-// Removes the numbers before the labels if every line has one, unless they may be a part of the labels.
+// Removes the numbers before the labels if every line has a number and the numbers cannot be a part of the labels.
 absl::Status TakeNumbers(Lines& lines, LabelText& read) {
   const std::vector<Numbered> all = SplitNumbers(lines);
   if (all.empty()) return absl::OkStatus();

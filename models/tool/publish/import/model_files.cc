@@ -37,7 +37,7 @@ absl::Status AddFile(const fs::path& path, std::vector<ModelFile>& files) {
   return absl::OkStatus();
 }
 
-constexpr char kQuick[] = "_quickgelu";  // in timm's names of models with QuickGELU
+constexpr char kQuick[] = "_quickgelu";  // part of timm's names of models with QuickGELU
 
 // Removes timm's tag, which identifies weights, not the model.
 std::string WithoutTag(const std::string& arch) {

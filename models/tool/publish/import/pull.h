@@ -26,7 +26,7 @@ struct PullRequest {
   std::string base = kPullFrom;      // base URL; with http://, only --sha256 makes the digest trustworthy
   std::filesystem::path cache = {};  // download folder
   // Called before the weights are downloaded, with the model's JSON files and the origin of the weights (including the
-  // licence). Its error ends the pull.
+  // licence). An error of `accept` ends the pull.
   std::function<absl::Status(const std::vector<ModelFile>&, const v1::Origin&)> accept = {};
 };
 
@@ -52,10 +52,10 @@ std::string FaultOfDigest(const std::string& text);
 std::filesystem::path PullCache();
 
 // Requests the revision's commit, its config.json, preprocessor_config.json, model card and model.safetensors; if
-// model.safetensors is missing, the shards in its index. Shows a progress bar on stderr and resumes earlier downloads.
-// The message of an error says what to do. UNAVAILABLE: no network, or HF_HUB_OFFLINE=1; NOT_FOUND: no such model,
-// revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch; FAILED_PRECONDITION: neither hub nor
-// `sha256` states a digest. Returns errors of `accept`.
+// model.safetensors is missing, requests the shards that the model's index names. Shows a progress bar on stderr and
+// resumes earlier downloads. The message of an error says what to do. UNAVAILABLE: no network, or HF_HUB_OFFLINE=1;
+// NOT_FOUND: no such model, revision or file; PERMISSION_DENIED: login required; DATA_LOSS: digest mismatch;
+// FAILED_PRECONDITION: neither hub nor `sha256` states a digest. Returns errors of `accept`.
 absl::StatusOr<Pulled> Pull(const PullRequest& request);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@ namespace vitrine {
 using AwsProfile = std::map<std::string, std::string>;
 
 // Reads a profile. The paths are $AWS_SHARED_CREDENTIALS_FILE and $AWS_CONFIG_FILE if set. Returns an empty profile if
-// it does not exist.
+// the files do not have the profile.
 AwsProfile ReadAwsProfile(const std::string& name, const Surroundings& surroundings);
 // Returns $AWS_PROFILE if set, otherwise "default".
 std::string AwsProfileName(const Surroundings& surroundings);

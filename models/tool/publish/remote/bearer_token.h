@@ -24,14 +24,14 @@ absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const 
 // Returns the string member `name` of a JSON object; empty if it is missing.
 std::string JsonField(const std::string& json, const char* name);
 
-// Returns a token for Google Cloud Storage, in the order of Google's own programs: from the file of
-// $GOOGLE_APPLICATION_CREDENTIALS; otherwise from the file of `gcloud auth application-default login` (a service
-// account or a user); without a file, from the metadata server of Compute Engine and GKE. FAILED_PRECONDITION if there
-// is none.
+// Returns a token for Google Cloud Storage from the first of these sources: the file of
+// $GOOGLE_APPLICATION_CREDENTIALS, if it is set; the file of `gcloud auth application-default login`, if it exists; the
+// metadata server of Compute Engine and GKE. Google's own programs use the same order. A file has a service account or
+// a user. FAILED_PRECONDITION if there is no token.
 absl::StatusOr<BearerToken> FindGoogleToken(const Surroundings& surroundings);
 
 // Returns a token for Azure's storage: workload identity ($AZURE_FEDERATED_TOKEN_FILE, $AZURE_CLIENT_ID,
-// $AZURE_TENANT_ID), otherwise the managed identity of the machine. FAILED_PRECONDITION if there is none.
+// $AZURE_TENANT_ID), otherwise the managed identity of the machine. FAILED_PRECONDITION if there is no identity.
 absl::StatusOr<BearerToken> FindAzureToken(const Surroundings& surroundings);
 
 }  // namespace vitrine

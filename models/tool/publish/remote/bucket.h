@@ -15,7 +15,7 @@ namespace vitrine {
 struct BucketOptions {
   std::string base = {};    // URL of the bucket, without a slash at its end
   std::string prefix = {};  // prefix of every key: empty, or ends with a slash; not encoded
-  // Adds credentials to a request, whose body has this SHA-256.
+  // Adds credentials to a request. `payload_sha256` is the digest of the request's body.
   std::function<absl::Status(FetchRequest& request, const std::string& payload_sha256)> authorize = nullptr;
   std::function<void()> forget = [] {};  // makes `authorize` fetch new credentials
   // Headers of a PUT that must not replace an object.

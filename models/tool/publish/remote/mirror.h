@@ -36,10 +36,10 @@ struct DamagedVersions {
   bool only_known = false;          // true: the last refresh had no errors except those already in `found`
 };
 
-// Fetches every version that is missing in `folder`, or has a missing file or a file of another size there; newest
-// versions first. Moves a complete version into place by a rename. So even after a kill, every version in the folder is
-// complete, and the next call continues each download. Versions never change, so a complete version is not compared
-// with the source. If the source has no version, prints a warning.
+// Fetches every version that is missing or incomplete in `folder`, the newest versions first. A version is incomplete
+// if a file is missing or has another size. Moves a complete version into place by a rename. Even after a kill, every
+// new version in the folder is therefore complete, and the next call continues each download. Versions never change, so
+// a complete version is not compared with the source. If the source has no version, prints a warning.
 //
 // With `remove`, removes the versions that the source lacks. It does so after all other versions were fetched, or
 // earlier if a new version needs the space (most_bytes). If a version could not be fetched, removes versions of a model
@@ -60,10 +60,10 @@ absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, Damag
 // prints errors instead of returning them. The error of a damaged version is printed once.
 absl::Status PullCommand(const PullOptions& options);
 
-// Returns the wait before the next refresh. It is the interval, doubled for each failure in a row up to two minutes.
-// Before the first copy, the interval is ignored, because a server may wait for the copy: the waits are then 1, 2, 4,
-// ... seconds up to two minutes. `chance`, a random number from 0 to 1, changes the result by up to a tenth, so that
-// many servers do not call at once.
+// Returns the wait before the next refresh. The wait is the interval, doubled for each failure in a row, up to two
+// minutes. Before the first copy, the interval is ignored, because a server may wait for the copy: the waits are then
+// 1, 2, 4, ... seconds up to two minutes. `chance`, a random number from 0 to 1, changes the result by up to a tenth,
+// so that many servers do not call at once.
 absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures, double chance);
 
 }  // namespace vitrine

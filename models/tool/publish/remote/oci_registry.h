@@ -14,7 +14,7 @@ namespace vitrine {
 // `host` its name in ~/.docker/config.json, from which a user and password are taken if there are any.
 //
 // A registry lets a push replace a tag, so PutManifest first checks that the tag is free. If two pushes run at the same
-// moment, the later one wins, unless the registry makes tags immutable.
+// moment, the later push replaces the earlier push, unless the registry makes tags immutable.
 std::unique_ptr<RemoteStore> OpenOciRegistry(std::string base, std::string host, const std::string& name,
                                              Surroundings surroundings);
 

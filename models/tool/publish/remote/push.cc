@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Returns true if the store has the manifest; ALREADY_EXISTS if it has another one.
+// Returns true if the store has the manifest; ALREADY_EXISTS if it has another manifest.
 absl::StatusOr<bool> IsThere(RemoteStore& store, const VersionId& id, const std::string& text) {
   const absl::StatusOr<std::string> there = store.ReadManifest(id);
   if (absl::IsNotFound(there.status())) return false;

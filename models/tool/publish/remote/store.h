@@ -43,7 +43,7 @@ class RemoteStore {
 std::string FaultOfRemote(const std::string& text);
 
 // Opens the repository at `address` without a request. `endpoint` is the URL of a service with the same protocol, such
-// as MinIO; empty: the provider's. INVALID_ARGUMENT: see FaultOfRemote.
+// as MinIO; empty: the provider's URL. INVALID_ARGUMENT: see FaultOfRemote.
 absl::StatusOr<std::unique_ptr<RemoteStore>> OpenRemote(const std::string& address, const std::string& endpoint,
                                                         const Surroundings& surroundings);
 

@@ -11,8 +11,8 @@
 
 namespace vitrine::cuda {
 
-// Copies pixels. A warp writes the same 128 columns of many cells, so that a lane computes only once where its four
-// numbers are in a patch.
+// Copies pixels. A warp writes the same 128 columns of many cells, so that a lane computes the place of its four
+// numbers in a patch only once.
 VITRINE_KERNEL(vitrine_fast_patchify, PatchifyArguments) {
   const Images images(arguments.batch);
   const int channels = arguments.channels, patch = arguments.patch;
