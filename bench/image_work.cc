@@ -22,7 +22,7 @@ int64_t TokensOf(const Model& model, const at::Tensor& image) {
   return (grid.ok() ? grid->cells() : 0) + model.prefix_tokens();
 }
 
-// Makes batches as the scheduler does for a long queue: an image that does not fit closes the batch.
+// Makes batches as the scheduler does for a long queue: an image that does not fit ends the batch.
 std::vector<ImageBatch> CutIntoBatches(const Model& model, const std::vector<at::Tensor>& images) {
   const BatchOptions budget;
   std::vector<ImageBatch> batches;

@@ -62,7 +62,7 @@ def in_eights(sizes):
 
 
 def of_one_size(sizes):
-    """Returns batches of up to eight waiting images. All have the size of the image that waits longest."""
+    """Returns batches of up to eight waiting images. All images of a batch have the size of the image that waits longest."""
     waiting, batches = list(range(len(sizes))), []
     while waiting:
         batch = [i for i in waiting[:WINDOW] if sizes[i] == sizes[waiting[0]]][:EIGHT]

@@ -141,7 +141,7 @@ def closed_loop(setup, server, pictures):
 
 
 def alone(setup, repository, pictures, precision):
-    """Returns {"decode", "model"}: teams of one worker on one core, and of one worker on each core."""
+    """Returns {"decode", "model"}: a team of one worker on one core, and a team of one worker on each core."""
     ours = [setup.program("bench_worker")]
     rest = ["--repository", repository, "--model", NAME]
     commands = {"decode": [*ours, "decode", *rest, "--pictures", pictures],
@@ -162,7 +162,8 @@ def timed(setup, teams):
 
 
 def limit(decode, model):
-    """Returns the images/s of a core that decodes and runs the model, from the images/s of cores that do only one of both."""
+    """Returns the images/s of a core that decodes and runs the model, from the images/s of a core that only decodes and of a
+    core that only runs the model."""
     return 1 / (1 / decode + 1 / model)
 
 

@@ -14,8 +14,8 @@ READY_SECONDS = 30
 class Server:
     """Context manager: vitrine-server on some cores. It is ready when the context is entered.
 
-    `flags`: flags in addition to those for addresses; `listen`: a fixed address; `program`: another binary of the server;
-    `environment`: replaces this process's environment.
+    `flags`: additional flags, without the flags for addresses; `listen`: a fixed address; `program`: another binary of the
+    server; `environment`: replaces this process's environment.
     """
 
     def __init__(self, setup, repository, cores, flags=(), listen="127.0.0.1:0", program=None, environment=None):

@@ -19,7 +19,7 @@ OPSET = 20  # the first opset with GELU
 
 
 def export(model, batch, path):
-    warnings.simplefilter("ignore")  # traces are only used for the requested shape
+    warnings.simplefilter("ignore")  # warnings about other shapes: a trace is used only for the requested shape
     with torch.inference_mode():
         torch.onnx.export(model, (batch,), path, opset_version=OPSET, dynamo=False, input_names=["images"])
 

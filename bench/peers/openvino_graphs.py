@@ -22,7 +22,7 @@ NAME = f"OpenVINO {openvino.__version__.split('-')[0]}"
 
 def convert(model, example, shape=None):
     """Converts a model for inputs of `shape`, in which -1 means any size; without a shape, uses the shape of the example."""
-    warnings.simplefilter("ignore", torch.jit.TracerWarning)  # traces are only used for the requested shape
+    warnings.simplefilter("ignore", torch.jit.TracerWarning)  # a trace is used only for the requested shape
     with torch.inference_mode():
         return openvino.convert_model(model, example_input=example, input=list(shape or example.shape))
 

@@ -98,7 +98,7 @@ class Queue:
         self.idle.append(lane)
         self._feed()
         for (_, answer), row in zip(batch, logits):
-            if not answer.done():  # the client may have left
+            if not answer.done():  # the client may have cancelled the call
                 answer.set_result((row, len(batch)))
 
 

@@ -36,7 +36,7 @@ def crop_box(size):
 
 def make_input(jpeg, reduced, out):
     picture = Image.open(io.BytesIO(jpeg))
-    if reduced:  # to at least twice the resized size, like DecodeDivisor of our code
+    if reduced:  # decodes at twice the resized size or more, like DecodeDivisor of our code
         picture.draft(None, [2 * SIDE * side // min(picture.size) for side in picture.size])
     resized = picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR, crop_box(picture.size)).convert("RGB")
     for plane, factor, target in zip(resized.split(), FACTOR, out):

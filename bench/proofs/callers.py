@@ -30,7 +30,7 @@ class Ledger:
         self.first_loss = self.first_loss or other.first_loss
 
     def heard(self):
-        """Returns the number of requests that a server has accepted for certain, because it sent a reply of its own."""
+        """Returns the number of requests that a server has certainly accepted, because the server itself replied."""
         return self.answered + self.draining
 
     def sent(self):

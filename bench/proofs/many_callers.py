@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a thousand callers with one: the cost of having another caller on every connection.
+"""Compares a thousand callers with one caller: the cost of having another caller on every connection.
 
 With three calls on each connection, the transport does less work if the calls of a connection are answered together. One
 call on each connection shows only the cost of scheduling.

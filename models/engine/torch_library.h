@@ -18,9 +18,9 @@ namespace vitrine {
 // Functions of libvitrine_torch.so, which contains LibTorch (about a gigabyte). Programs load the library only to run
 // the LibTorch reference of a model.
 struct TorchLibrary {
-  // Makes the LibTorch reference of a model on the CPU. `weights` as in MakeCpuBackend, but the backend does not copy
-  // them, so they must outlive it. Returns the errors of ModelDescription::Make, and RESOURCE_EXHAUSTED or INTERNAL of
-  // LibTorch.
+  // Makes the LibTorch reference of a model on the CPU. `weights` is as in MakeCpuBackend, but the backend does not
+  // copy the weights, so `weights` must outlive the backend. Returns the errors of ModelDescription::Make, and
+  // RESOURCE_EXHAUSTED or INTERNAL of LibTorch.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(const v1::ModelConfig& config,
                                                                  std::span<const float* const> weights);
   // Returns initial weights for training, in program order, or an error of ModelDescription::Make.

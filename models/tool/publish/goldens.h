@@ -17,8 +17,8 @@ namespace vitrine {
 // that `forward` computes from the weights as stored.
 absl::StatusOr<Safetensors> PatternGoldens(const ModelDescription& model, const Forward& forward);
 
-// Adds the tolerances of logits in fp32 and bf16 for each device. They allow for other summation orders, for other
-// kernels, and for the rounding of bf16 to 8 bits of mantissa in every layer.
+// Adds the tolerances of logits in fp32 and bf16 for each device. The tolerances allow for other summation orders, for
+// other kernels, and for the rounding of bf16 to 8 bits of mantissa in every layer.
 void SetTolerances(v1::Manifest& manifest);
 
 // Replaces the tolerances for `precision` ("bf16" or "int8") on every device, for goldens recorded in that precision.

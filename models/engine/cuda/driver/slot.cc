@@ -189,7 +189,8 @@ absl::Status Slot::Wait() {
   RETURN_IF_ERROR(card_.Check(call.cuEventRecord(event_, stream_), "cuEventRecord"));
   const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(options_.limit);
   for (int polls = 0;; ++polls) {
-    // Reads the clock before the event: a process that is stopped between both reads must not count as late.
+    // Reads the clock before the event: if the process is stopped between the two reads, work that has ended must not
+    // count as late.
     const bool is_late = polls >= kPollsWithoutSleep && Clock::now() > end;
     const Result result = call.cuEventQuery(event_);
     if (result == kSuccess) break;

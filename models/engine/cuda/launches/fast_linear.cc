@@ -11,7 +11,7 @@
 namespace vitrine::cuda {
 namespace {
 
-constexpr int kInputsInStep = 16;  // divides the inputs, so that each output's weights are aligned to 16 bytes
+constexpr int kInputsInStep = 16;  // divides `inputs`; each output's weights are then aligned to 16 bytes
 
 int RowBytes(int columns, Precision precision) {
   return columns * (precision == Precision::kInt8 ? 1 : 2);

@@ -67,7 +67,7 @@ bool ReceiveAll(int socket, char* to, size_t bytes) {
   return true;
 }
 
-// Returns the preprocessing (with a fixed resolution) as members of timm's configuration; no members for null.
+// Returns the preprocessing (with a fixed resolution) as members of timm's configuration; no members if it is null.
 Json ConfigOf(const v1::Preprocessing* preprocessing) {
   if (preprocessing == nullptr) return Json::object();
   const v1::FixedResolution& fixed = preprocessing->fixed();

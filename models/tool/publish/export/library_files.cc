@@ -136,7 +136,7 @@ std::string NetworkOf(v1::ModelConfig config) {
     v1::VitConfig& vit = *config.mutable_vit();
     vit.clear_norm_epsilon();
     vit.clear_position_resize();
-    if (vit.layer_scale() > 0) vit.set_layer_scale(1);  // only the initial value differs, not the network
+    if (vit.layer_scale() > 0) vit.set_layer_scale(1);  // the initial value does not change the network
   } else {
     config.mutable_xcit()->clear_layer_scale();
     config.mutable_xcit()->clear_embedding();

@@ -15,8 +15,8 @@ namespace vitrine {
 
 // Sets --from and --arch, if they are not set, from the first file that describes an architecture: `architecture` in a
 // config.json of timm; `model_type` and the sizes in a config.json of transformers; the sizes and quick_gelu in an
-// open_clip_config.json. FAILED_PRECONDITION: no file describes one, or the model is not supported; the message names
-// the file and says what to do. DATA_LOSS: a file is not JSON.
+// open_clip_config.json. FAILED_PRECONDITION: no file describes an architecture, or the model is not supported; the
+// message names the file and says what to do. DATA_LOSS: a file is not JSON.
 absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions& options);
 
 inline constexpr char kOpenClipModel[] = "model_cfg";  // member that only OpenCLIP's files have

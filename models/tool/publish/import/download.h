@@ -28,8 +28,8 @@ struct Download {
 //
 // UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after both errors, a later call continues
 // the download. NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or
-// too many bytes, or the wrong range. ABORTED: another process is downloading the file. Other errors from the file
-// system.
+// too many bytes, or the wrong range. ABORTED: another process is downloading the file. All other errors are errors of
+// the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

@@ -208,7 +208,7 @@ absl::Status TakeNumbers(Lines& lines, LabelText& read) {
   return absl::OkStatus();
 }
 
-// Removes the quotes around the labels, with a comma after them, if every line has them.
+// If every line has quotes around its label, removes the quotes, and a comma after them.
 void TakeQuotes(Lines& lines, LabelText& read) {
   const auto stripped = [](absl::string_view line) {
     absl::ConsumeSuffix(&line, ",");

@@ -155,8 +155,8 @@ class Hub {
   const std::map<std::string, std::string> login_;
 };
 
-// Parses "\"<digest>\"" from the headers. The ETag is a SHA-256 only for files in large file storage; otherwise returns
-// "".
+// Returns the digest in the ETag, which has the form "\"<digest>\"". The ETag is a SHA-256 only for files in large file
+// storage; for other files, returns "".
 std::string DigestIn(const FetchReply& head) {
   for (const char* name : {"x-linked-etag", "etag"}) {
     absl::string_view tag = head.headers.contains(name) ? head.headers.at(name) : absl::string_view();

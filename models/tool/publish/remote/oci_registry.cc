@@ -164,7 +164,7 @@ class OciRegistry : public RemoteStore {
     return surroundings_.ask(request);
   }
 
-  // Returns the Authorization header for a challenge; empty if a login is needed and there is none.
+  // Returns the Authorization header for a challenge; empty if a login is required but missing.
   absl::StatusOr<std::string> Answer(const std::string& challenge) const {
     const std::string login = Login();
     const std::string realm = ParameterOf(challenge, "realm");

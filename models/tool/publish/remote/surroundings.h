@@ -34,8 +34,8 @@ class Renewed {
   using Fetch = std::function<absl::StatusOr<Credential>()>;
   Renewed(Fetch fetch, std::function<absl::Time()> now) : fetch_(std::move(fetch)), now_(std::move(now)) {}
 
-  // Returns the credential. Fetches a new one in the last quarter of its life, at most five minutes before it expires.
-  // If the fetch fails, returns the present credential while it is valid.
+  // Returns the credential. Fetches a new credential in the last quarter of the present credential's life, at most five
+  // minutes before its end. If the fetch fails, returns the present credential while it is valid.
   absl::StatusOr<Credential> Get() {
     const absl::Time now = now_();
     if (now < renew_) return *current_;
