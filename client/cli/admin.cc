@@ -74,7 +74,7 @@ struct Words {
   Format format = Format::kTable;
   std::string admin;  // address of the Admin service
   ModelChoice choice;
-  bool whole = false;  // unload --all
+  bool whole = false;  // true: `unload` has the flag --all
   bool clear = false;
   std::string reason;
   std::string label;
@@ -90,7 +90,8 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Throws CLI::ValidationError if a label is given, or if a version is given but not `wanted`, or `wanted` but missing.
+// Throws CLI::ValidationError if the command line has a label, if it has a version and `wanted` is false, or if it has
+// no version and `wanted` is true.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");

@@ -46,7 +46,7 @@ With --find-max the gates apply to the highest rate that meets the goal, and rat
 Exit code: 0 if the measurement succeeded and every gate was met, 1 if not (no server, no answer, no rate that meets
 the goal, an unfinished search, a missed gate), 2 for a wrong command line, 130 after Ctrl-C.)";
 
-constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // leaves room for a request's other fields
+constexpr int64_t kMostBytes = kMaxRequestBytes - 4096;  // 4096 bytes remain for the other fields
 
 void AddRequests(CLI::App& app, BenchCommand& command) {
   app.add_option("IMAGE", command.request.images,

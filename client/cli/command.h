@@ -10,13 +10,14 @@
 
 namespace vitrine {
 
-// A command of `vitrine`: the subcommand with its flags, and its action after parsing. `run` returns an exit code of
-// common/command_line/command_line.h.
+// A command of `vitrine`: the subcommand with its flags, and its action after parsing. `run` returns an exit code that
+// common/command_line/command_line.h defines.
 struct ClientCommand {
   const CLI::App* app = nullptr;
   std::function<int()> run = {};
 };
 
+// Add the commands. The comment on a function names the file that defines it.
 ClientCommand AddClassify(CLI::App& app);  // classify.cc
 ClientCommand AddEmbed(CLI::App& app);     // embed.cc
 ClientCommand AddModels(CLI::App& app);    // models.cc

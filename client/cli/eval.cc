@@ -193,7 +193,7 @@ ClientCommand AddEval(CLI::App& app) {
   AddRequireOption(*eval, flags->command.gates, EvalGateMeasures(), kRequireHelp);
   AddRequestOptions(*eval, flags->command.client, flags->command.resolution, flags->command.priority);
   eval->get_option("--priority")->default_str("low");
-  // Accepts a single number as a square, like --resolutions.
+  // Accepts a single number N as NxN, as --resolutions does.
   eval->get_option("--resolution")
       ->transform(CLI::Validator(
           [](std::string& text) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// vitrine: the client of a vitrine-server. This file lists the commands. Each command's flags are in the file of its
-// name in this folder; its implementation is elsewhere in client/.
+// vitrine: the client of a vitrine-server. This file lists the commands. The file NAME.cc of this folder has the flags
+// of the command NAME. The other folders of client/ implement the commands.
 #include <cstdlib>
 #include <vector>
 

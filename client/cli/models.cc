@@ -50,7 +50,7 @@ ClientCommand AddModels(CLI::App& app) {
   AddFormatOption(*models, command->format);
   models->require_subcommand(0, 1);
   models->footer(kModelsExamples);
-  // Flags after a subcommand belong to `vitrine models`.
+  // Flags that follow a subcommand are parsed as flags of `vitrine models`.
   const auto add = [&](const std::string& name, const std::string& does, const std::string& example) {
     CLI::App* word = models->add_subcommand(name, does);
     word->fallthrough();

@@ -250,7 +250,7 @@ absl::string_view TlsRemedy(absl::string_view message) {
 }
 
 // Makes each line of a message printable, because a server's message may have control characters. Keeps the line
-// breaks, for example in the layout of a data set that was not found.
+// breaks, because some messages have several lines.
 std::string PrintableLines(absl::string_view message) {
   return absl::StrJoin(absl::StrSplit(message, '\n'), "\n",
                        [](std::string* text, absl::string_view line) { absl::StrAppend(text, Printable(line)); });
