@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
 // Returns the model's entry for this kind; nullptr if the model lacks the kind or its server does not report layers.
 const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKind kind);
 
-// Returns true if the model's attention has both signs (X-ViT whose mixer is neither SOFTMAX nor XCA).
+// Returns true if the model's attention has positive and negative values: X-ViT whose mixer is neither SOFTMAX nor XCA.
 bool HasSignedAttention(const v1::ModelConfig& config);
 
 // If query.cell is set, sets the query of each QUERY_ROW entry of `request` to that patch's index in the grid of this

@@ -62,8 +62,8 @@ class Embedding {
 
   bool one_array() const { return absl::EndsWith(command_.output, kArrayEnding); }
 
-  // FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run would overwrite; or the
-  // array's path is a folder.
+  // Checks the output path. FAILED_PRECONDITION: the folder has vectors of an earlier run, or a file that this run
+  // would overwrite; or the array's path is a folder.
   absl::Status CheckOutput() const {
     if (std::error_code unknown; one_array() && std::filesystem::is_directory(command_.output, unknown)) {
       return absl::FailedPreconditionError(

@@ -34,8 +34,8 @@ std::string Example(const GateMeasure& measure) {
   return "";
 }
 
-// Parses a finite bound of at least 0. A percentage is parsed as "78e-2", because 78 / 100 need not be the double
-// nearest to 0.78.
+// Parses a finite bound of at least 0. The percentage 0.07 is parsed as "0.07e-2", because 0.07 / 100 is not the double
+// nearest to 0.0007.
 bool ParseBound(absl::string_view digits, const char* exponent, double& bound) {
   const bool plain = digits.find_first_not_of("0123456789.") == absl::string_view::npos;
   return (plain || *exponent == '\0') && absl::SimpleAtod(absl::StrCat(digits, exponent), &bound) &&

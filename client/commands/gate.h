@@ -33,7 +33,7 @@ struct Gate {
   std::string demand = {};  // operator and bound as given: ">=78%"
   GateUnit unit = GateUnit::kNumber;
   bool is_least = true;    // true: lower bound; false: upper bound
-  bool is_strict = false;  // true: the bound itself does not pass
+  bool is_strict = false;  // true: a value equal to the bound fails
   double bound = 0;        // in the measure's unit
 };
 

@@ -19,8 +19,8 @@ namespace vitrine {
 absl::Status RunAdminChange(const ClientOptions& options, const AdminChange& change, Format format, std::ostream& out,
                             std::ostream& errors);
 
-// Runs `vitrine admin serving`. Writes how every model, or `model`, is served and why, as text or as a ServingStatus
-// message on a JSON line.
+// Runs `vitrine admin serving`. Writes how `model` is served and why (empty: every model), as text or as a
+// ServingStatus message on a JSON line.
 absl::Status RunServing(const ClientOptions& options, const std::string& model, Format format, std::ostream& out);
 
 // Describes how one model is served in a few lines of text.

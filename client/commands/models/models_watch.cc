@@ -50,12 +50,12 @@ void ReportMissing(const ModelChoice& choice, const v1::ListModelsResponse& list
          << std::endl;
 }
 
-// Prints each version that differs from what was last printed of it.
+// Prints a version only if it has changed since it was last printed.
 class Teller {
  public:
   Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
 
-  // Prints the event if its version differs from what was last printed. Returns false if the watch must end.
+  // Prints the event if its version has changed since it was last printed. Returns false if the watch must end.
   bool Tell(const v1::ModelEvent& event) {
     const v1::ModelVersion& version = event.version();
     if (!IsChosen(command_.model, version)) return true;
