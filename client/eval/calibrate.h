@@ -35,9 +35,9 @@ struct FittedCalibration {
 };
 
 // Fits the temperature (temperature.h) and then the threshold. An answer is sure if its top probability is at least the
-// threshold. Uses the lowest multiple of 0.001 for which at least the share `sure_accuracy` of the sure answers is
-// right. FAILED_PRECONDITION: fewer than 100 answered images, or an answer without logits (EvalCommand::keep_logits);
-// the message states the remedy. Pure.
+// threshold. The threshold is the lowest multiple of 0.001 at which at least the share `sure_accuracy` of the sure
+// answers is right. FAILED_PRECONDITION: fewer than 100 answered images, or an answer without logits
+// (EvalCommand::keep_logits); the message states the remedy. Pure.
 absl::StatusOr<FittedCalibration> Calibrate(const Evaluation& evaluation, double sure_accuracy);
 
 // Returns OK if a run with `top_k` requests the logits of all classes, and if all answers in `evaluation` have logits.

@@ -6,7 +6,8 @@
 
 namespace vitrine {
 
-// Cause of an error that an image still has after the retries of client/lib/retry.h; it determines the next step.
+// Cause of an error that remains after the retries of client/lib/retry.h. It determines whether the image is sent
+// again.
 enum class Fate {
   kRefused,   // the image itself is rejected; a retry would be rejected again
   kLater,     // the server is overloaded or too slow now

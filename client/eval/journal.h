@@ -24,7 +24,7 @@ inline constexpr char kJournalFile[] = "journal";
 struct JournalContents {
   bool begun = false;  // false: the first line is missing or incomplete, and the members below are empty
   Evaluation evaluation = {};
-  size_t valid_bytes = 0;  // up to the end of the last complete line; an incomplete line may follow
+  size_t valid_bytes = 0;  // length up to the end of the last complete line; an incomplete line may follow
 };
 
 // Parses a journal, which may end with an incomplete line. If an image has several lines, the last one is used.
@@ -76,7 +76,7 @@ class Journal {
 
   absl::Status BeginSession(const EvaluationSession& session);
   // Appends a line. When this returns, the line is in the file, so a crash of this process loses no results. Sync
-  // flushes the file to disk. The first Append more than 10 seconds after the last flush also flushes it.
+  // flushes the file to disk. Append also flushes the file if the last flush was more than 10 seconds ago.
   absl::Status Append(const Prediction& prediction);
   absl::Status AppendLine(std::string_view line);
   absl::Status Sync();

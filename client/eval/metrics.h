@@ -46,7 +46,8 @@ struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;
   int64_t top1_correct = 0, top5_correct = 0;
-  // Scores that use the probabilities of all classes; nullopt if there is no answer, or if an answer lacks some.
+  // Scores that use the probabilities of all classes; nullopt if there is no answer, or if an answer lacks some
+  // probabilities.
   std::optional<MeanScore> nll = {}, brier = {};
   // Means over the classes with images.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;

@@ -24,7 +24,7 @@ struct Guess {
   float probability = 0;
 };
 
-// Summary of the probabilities of all classes, because only the best guesses are kept.
+// Summary of the probabilities of all classes. Prediction::guesses has only the best classes.
 struct Likelihood {
   float right = 0;    // probability of the right class
   float squares = 0;  // sum of the squares of all probabilities
@@ -38,7 +38,7 @@ struct Stages {
 
 // Result of one image of an evaluation: a line of the journal and of predictions.csv.
 struct Prediction {
-  int64_t index = 0;       // index in the whole data set, also in a shard
+  int64_t index = 0;       // index in the whole data set, not in a shard of it
   std::string name = {};   // Dataset::name, escaped by EscapedBytes (common/data/file_names.h)
   int32_t data_label = 0;  // class of the data set
   int32_t label = -1;      // true class in the model; -1: kUnlabelled

@@ -23,7 +23,7 @@ namespace vitrine {
 struct StudyPlan {
   EvalCommand command = {};              // settings of every cell, except model, resolution and out
   std::vector<ModelChoice> models = {};  // at least one
-  std::vector<std::optional<v1::ResolutionWish>> resolutions = {};  // at least one; nullopt: size by the model's policy
+  std::vector<std::optional<v1::ResolutionWish>> resolutions = {};  // at least one; nullopt: the model's policy
 };
 
 // One model at one size.

@@ -47,9 +47,9 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                                         const ReportOptions& requested = {}, const EvalCommand* command = nullptr);
 
-// Returns a shell command that repeats the evaluation in `folder` and its report, in another folder beside it. If
-// `command` is null, options that an Evaluation does not store have their default values, and a required label map is
-// written as "FILE". The text may contain the name of a token file, but never a token.
+// Returns a shell command that repeats the evaluation in `folder` and its report. The command writes into another
+// folder, beside `folder`. If `command` is null, options that an Evaluation does not store have their default values,
+// and a required label map is written as "FILE". The text may contain the name of a token file, but never a token.
 std::string CommandOf(const Evaluation& evaluation, const std::string& folder, const EvalCommand* command = nullptr,
                       const ReportOptions& requested = {});
 

@@ -15,7 +15,7 @@ struct MergeOptions {
   std::vector<std::string> folders = {};  // --out folders of shards, at least one
   std::string out = {};                   // another folder, without an evaluation
   bool allow_missing = false;             // true: shards, or images of shards, may be missing
-  std::vector<Gate> gates = {};           // only checked: a gate on a measure that the model cannot have is an error
+  std::vector<Gate> gates = {};           // not evaluated; a gate on a measure that the model cannot have is an error
 };
 
 // Returns the evaluation that one run over the whole data set would have made. Writes its journal to `out` atomically.

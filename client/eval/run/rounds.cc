@@ -106,7 +106,7 @@ bool ImageRounds::SendsNoMore() {
   return Stopping() || !away_.ok() || !silent_.ok();
 }
 
-// Does not count the result if the run was stopped, because then the result may not have been stored.
+// Counts the result, except after a stop: the result may then not have been stored.
 void ImageRounds::CountResult(int64_t index) {
   trouble_.erase(index);
   if (!stopped_.ok()) return;

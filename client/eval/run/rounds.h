@@ -93,7 +93,7 @@ class ImageRounds {
     absl::Time second = absl::InfiniteFuture();  // time when `refusals` became 2
   };
 
-  // rounds.cc: the rounds, the end.
+  // Defined in rounds.cc: start and end of the rounds.
   void AskRound();
   void SortOutLost(bool cautious, std::vector<int64_t> rest);
   std::optional<absl::StatusOr<v1::ClassifyRequest>> NextRequest(ReadAhead& reader, const std::vector<int64_t>& order);
@@ -101,7 +101,7 @@ class ImageRounds {
   bool SendsNoMore();
   void CountResult(int64_t index);
 
-  // rounds_answers.cc: outcome of each image.
+  // Defined in rounds_answers.cc: outcome of each image.
   void Deliver(TracedResult traced);
   void TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer);
   void TakeError(const SentImage& image, const absl::Status& status);
@@ -111,7 +111,7 @@ class ImageRounds {
   void TakeReadError(int64_t index, const absl::Status& status);
   bool DataIsThere() const;
 
-  // rounds_server.cc: reconnection between rounds.
+  // Defined in rounds_server.cc: reconnection between rounds.
   void AwaitServer();
   absl::Status NotBack() const;
   absl::Status Reconnect(absl::Duration most);

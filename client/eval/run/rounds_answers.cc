@@ -11,7 +11,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kMostDoubtful = 3;  // maximum attempts of an image if the server answers INTERNAL or similar
-constexpr int kMostStrikes = 3;   // so many losses of the server, with only the same image in flight, refuse the image
+constexpr int kMostStrikes = 3;   // losses of the server, with only one image in flight, until this image is refused
 constexpr int kMostReads = 3;     // attempts to read a missing image
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
