@@ -21,7 +21,7 @@ namespace vitrine {
 // Returns RESOURCE_EXHAUSTED if the request is larger than options.max_request_bytes.
 absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOptions& options);
 
-// Decides which requests a run of Client::ClassifyTraced sends, retries and gives up. Has no I/O and no clock; used by
+// Rules by which a run of Client::ClassifyTraced sends, retries and gives up requests. Has no I/O and no clock; used by
 // one thread. The Python client follows the same rules (vitrine/_pipeline.py), and tests/client/lib/stream_events.json
 // tests both.
 //
@@ -51,7 +51,8 @@ class RequestWindow {
   // Removes and returns the first request if it is finished.
   std::optional<TracedResult> PopFinished();
 
-  // Returns the time at which the caller must act if no event comes earlier. Requires a call of Due with this `now`.
+  // Returns the time at which the caller must act if no event comes earlier. Requires that Due was called with the same
+  // `now`.
   absl::Time NextTimer(absl::Time now) const;
   // Returns true if every taken request was delivered.
   bool empty() const { return entries_.empty(); }

@@ -18,8 +18,8 @@ struct Proxy {
 // Returns the HTTP proxy for `host` (without brackets); nullopt: none. The proxy comes from the first of $grpc_proxy,
 // $https_proxy and $http_proxy that is set. If that variable is empty, there is no proxy. The URL may lack the scheme,
 // as with curl. The list of hosts without a proxy is the first of $no_grpc_proxy, $no_proxy and $NO_PROXY that is set.
-// INVALID_ARGUMENT: the variable does not name a proxy, or names a proxy that is not an HTTP proxy; gRPC would connect
-// without it. The message names the variable.
+// INVALID_ARGUMENT: the variable does not name an HTTP proxy; gRPC itself would then connect without a proxy. The
+// message names the variable.
 absl::StatusOr<std::optional<Proxy>> ProxyOf(const std::string& host);
 
 // Returns true if a no_proxy list contains `host`, by curl's rules. Entries are separated by commas or spaces. An entry
