@@ -87,7 +87,7 @@ absl::StatusOr<VersionPlace> FindVersion(const std::string& repository, const st
   if (model.empty()) return absl::InvalidArgumentError("no model was named; give a path, or NAME or NAME@VERSION");
   std::error_code error;
   fs::path path = fs::absolute(model, error).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "folder/"
+  if (!path.has_filename()) path = path.parent_path();  // the path ends with a slash
   if (std::optional<VersionPlace> found = VersionFolder(path); found.has_value()) return *found;
   const bool is_path = model.find('/') != std::string::npos;
   const char* const known = std::getenv("VITRINE_REPOSITORY");
@@ -152,7 +152,8 @@ std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<Lo
     plans.push_back(PlanRequest({.message = std::move(image.request), .input = image.bytes}, model_));
   }
   const absl::Time arrival = SteadyClock().Now();
-  // Made before the loop, which must not throw, because other threads may already answer images of this call.
+  // Created before the loop, because its creation may throw. The loop must not throw, because other threads may already
+  // answer images of this call.
   const absl::Status no_memory = absl::ResourceExhaustedError("memory ran out; use fewer or smaller images per call");
   for (size_t i = 0; i < plans.size(); ++i) {
     absl::StatusOr<InferenceRequest>& plan = plans[i];

@@ -278,7 +278,7 @@ int vitrine_engine_load(const char* repository, const char* model, const Vitrine
 }
 
 void vitrine_engine_free(VitrineEngineModel* model) {
-  if (model == nullptr || model->model->IsForked()) return;  // a child has no threads to join
+  if (model == nullptr || model->model->IsForked()) return;  // a forked process has no threads to join
   delete model;
 }
 

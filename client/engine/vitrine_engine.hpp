@@ -32,7 +32,8 @@ inline VitrineEngineImage File(std::string_view bytes) {
   return {bytes.data(), bytes.size(), 0, 0, 0, VITRINE_ENGINE_FILE};
 }
 
-// Answers of one call. Except size and ok, each function throws Error if the image failed. For one thread at a time.
+// Answers of one call. Except size and ok, each function throws Error if the image failed. Only one thread at a time
+// may use an object.
 class Answers {
  public:
   explicit Answers(VitrineEngineAnswers* answers) : answers_(answers, vitrine_engine_answers_free) {}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The CPU engine of Vitrine, a server of vision transformers, for programs without a server.
+"""The CPU engine of Vitrine, a server of vision transformers. Programs use the engine to compute without a server.
 
-`vitrine.load` of the package `vitrine` uses it. `LIBRARY` is the shared library and `INCLUDE` the folder with its headers
-for C and C++; `python3 -m vitrine_engine` prints both.
+`vitrine.load` of the package `vitrine` uses it. `LIBRARY` is the path of the shared library, and `INCLUDE` is the
+folder of its headers for C and C++. `python3 -m vitrine_engine` prints both folders.
 """
 
 from pathlib import Path
