@@ -108,7 +108,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Gives the classes without a model the only model that is ready.
+  // Sets the model of each class that has none to the only model that is ready.
   static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
     std::string only;
     for (RequestClass& one : classes) {
@@ -268,8 +268,8 @@ class Bench {
     }
   }
 
-  // Close to the limit, a rate meets the goal only in some samples. Repeat starts at the search's result and lowers the
-  // rate until most samples meet the goal.
+  // Measures the search's result several times, and lowers the rate until most samples meet the goal. Close to the
+  // limit, a rate meets the goal only in some samples.
   void Repeat() {
     constexpr int kMostSteps = 5;
     double rate = *report_.best;

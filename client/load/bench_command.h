@@ -33,7 +33,7 @@ struct BenchCommand {
   ArrivalProcess process = ArrivalProcess::kPoisson;
 
   LoadSettings load = {};                       // without `arrivals` and `trace`, which RunBench sets
-  std::optional<absl::Duration> duration = {};  // default: no limit with load.max_requests, the whole trace, or 10 s
+  std::optional<absl::Duration> duration = {};  // default: the whole trace; no limit with load.max_requests; else 10 s
   std::optional<absl::Duration> warm_up = {};   // default: 2 s; none for a trace
   int connections = 4;
   Goal goal = {};               // goal of a search; needs bounds or a deadline

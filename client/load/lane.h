@@ -68,7 +68,7 @@ class Lane {
     int64_t due = 0;
     uint64_t number = 0;
     uint32_t request = 0;
-    // Set when the call begins; from then on, the receiver uses the slot instead of the sender.
+    // Set when the call begins. From then on, only the receiver uses the slot.
     std::atomic<bool> under_way = false;
   };
 

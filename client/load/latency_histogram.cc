@@ -23,7 +23,7 @@ uint64_t RankOf(double quantile, uint64_t count) {
 }  // namespace
 
 // Each value below 2^bits has its own bucket. A larger value has `shift` more bits, and keeps only its upper `bits`
-// bits. The first of these is always 1, so each further power of two has half as many buckets.
+// bits. The first of these bits is always 1, so each further power of two has half as many buckets.
 size_t LatencyHistogram::IndexOf(int64_t value) const {
   const auto bits = static_cast<uint64_t>(value);
   const int shift = std::max(0, static_cast<int>(std::bit_width(bits)) - bits_);

@@ -17,11 +17,11 @@ inline double Milliseconds(double nanoseconds) {
 
 // Counts of durations in log-linear buckets, as in HdrHistogram (hdrhistogram.org). Every power of two is divided into
 // equal parts, so that values of any size have a fixed number of significant digits. Recording takes a few
-// instructions, and does not allocate memory for values up to the largest recorded before. Histograms of equal
-// precision can be added.
+// instructions. It allocates memory only for a value larger than all earlier values, and after Compress. Histograms of
+// equal precision can be added.
 //
 // Durations are in nanoseconds, from 0 to about 36 minutes. Longer durations count as 36 minutes, but `max` is exact.
-// One thread at a time.
+// Not thread-safe.
 class LatencyHistogram {
  public:
   enum class Precision {

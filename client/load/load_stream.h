@@ -66,7 +66,7 @@ class LoadStream {
     bool given_up = false;  // true: the caller has an outcome, but the server may still have the request
   };
 
-  // All require mutex_.
+  // The functions below require mutex_.
   void Advance(int64_t now);
   void Open();
   void Write(int64_t now);
