@@ -148,7 +148,7 @@ class ScoreRun final : public RoundsClient {
     now.weights_sha256 = before.settings.weights_sha256;
     now.precision = command_.local.repository.empty() ? before.settings.precision : command_.local.precision;
     const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
-    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the error message has the user's own number
+    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the error names the number as given
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(

@@ -30,7 +30,7 @@ struct ScoreSettings {
   std::string resolution = {};    // "224x224"; empty: the model's policy
   std::string vectors = {};       // kind of the vectors; empty: none are written
   int width = 0;                  // numbers in a vector; 0: no vectors, or not known yet
-  int registers = 0;              // vectors of an image, if `vectors` is "registers"; else 0: one vector
+  int registers = 0;              // vectors per image if `vectors` is "registers"; else 0 (one per image)
 };
 
 // Consecutive images whose rows are in the same files (ChunkFiles).
