@@ -13,7 +13,8 @@ export class VitrineError extends Error {
 // Returns the answer for one image: {predictions: [{label, probability, ...}], attention: [{kind, png, ...}], timings_ms,
 // ...}, described in docs/how-to/http.md. `picture` is a body for fetch: a File, a Blob or bytes. `attention` is a list of
 // kinds, "mean" or "mean:-1:all"; maps of shape grid are PNG in base64.
-// Throws VitrineError if the server rejects the request, and fetch's TypeError without a server or without CORS for the page.
+// Throws VitrineError if the server rejects the request. Throws fetch's TypeError if no server answers, or if CORS does
+// not permit the page.
 export async function classify(server, model, picture, { topK, attention = [], token, signal } = {}) {
   const url = new URL(`/v1/models/${encodeURIComponent(model)}:classify`, server);
   if (topK !== undefined) url.searchParams.set("top_k", topK);

@@ -19,9 +19,10 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 # Messages that the package uses, and those that they import.
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
-# Third-party messages, whose packages the client does not need otherwise.
+# Third-party messages. Copies of them avoid a dependency on their packages.
 FOREIGN = ["retry_details.proto", "health.proto"]
-# Beside the code: at the top of a source distribution, build backends would treat a copy as a second licence.
+# Path of the copied licence in the package. At the top of a source distribution, build backends would treat the copy as
+# a second licence.
 LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps vectors of pictures in PostgreSQL with pgvector, and finds those most like one picture. The vectors come from
-POST /v1/embeddings, by OpenAI's own client.
+"""Keeps vectors of pictures in PostgreSQL with pgvector, and finds the pictures that look most like a given picture.
+OpenAI's own client requests the vectors with POST /v1/embeddings.
 
     pip install openai 'psycopg[binary]'; the database has the extension vector (CREATE EXTENSION vector)
     python3 pgvector_search.py URL MODEL DATABASE add PICTURE...
@@ -23,7 +23,7 @@ ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
 # For vectors of length 1, the inner product is the cosine of their angle. The operator <#> is its negative.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
-MOST, MOST_BYTES = 64, 15 << 20  # images, and their bytes, in a request; the server reads up to 16 MiB
+MOST, MOST_BYTES = 64, 15 << 20  # limits of a request: images, and bytes; the server accepts up to 16 MiB
 
 
 def batches(paths):

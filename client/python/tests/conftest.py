@@ -23,7 +23,8 @@ MODEL = "eit-mini-cifar10"
 
 
 def free_port() -> int:
-    """Returns a free port for a server that will be restarted on it. The kernel itself assigns only higher ports."""
+    """Returns a free port for a server that will be restarted on it. The port is below 32000, because the kernel
+    assigns only higher ports to other programs."""
     for port in random.sample(range(10_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.socket() as one:
             one.bind(("127.0.0.1", port))

@@ -92,7 +92,7 @@ def png_of(
     if colour in (4, 6):
         alpha = full[:, :, -1].astype(np.uint8)
     shown = palette[samples[:, :, 0]] if palette is not None else full[:, :, : 3 if colour in (2, 6) else 1]
-    if (depth, colour) == (16, 4):  # Pillow has no grey mode for it
+    if (depth, colour) == (16, 4):  # Pillow opens it as RGBA, because it has no grey mode for it
         shown = shown.repeat(3, 2)
     shown = over_white(shown[:, :, 0] if shown.shape[2] == 1 else shown, alpha)
     name = "png-%dbit-colour%d%s%s-%dx%d" % ((depth, colour, "-trns" * clear, "-interlaced" * interlaced) + size)

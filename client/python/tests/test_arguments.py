@@ -238,7 +238,7 @@ def test_a_closed_client_reports_that_it_is_closed(server: Server) -> None:
         assert str(caught.value) == said
     with vitrine.Client(server.address) as client, pytest.raises(vitrine.Cancelled, match=said):
         with client._calls.servers.calls() as stubs:
-            client.close()  # by another thread, after the call was permitted
+            client.close()  # as another thread may do between these two lines
             stubs.list(registry_pb2.ListModelsRequest())
 
     async def use() -> None:

@@ -70,7 +70,7 @@ def test_classify_many_yields_results_in_order(local: vitrine.LocalModel, cats: 
     assert [one.ok for one in found[:4]] == [True, False, False, True]
     codes = [one.code for one in found if isinstance(one, vitrine.Refused)]
     assert codes == ["INVALID_ARGUMENT", "UNREADABLE"]
-    with pytest.raises(KeyboardInterrupt):  # at once, as from Client
+    with pytest.raises(KeyboardInterrupt):  # raised at once, as by Client
         next(local.classify_many(broken_after(cats[:3], KeyboardInterrupt())))
     broken = local.classify_many(broken_after(cats[:3], ZeroDivisionError()))
     assert [next(broken).ok for _ in range(3)] == [True] * 3

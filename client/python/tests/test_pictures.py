@@ -53,7 +53,7 @@ def test_images_with_too_many_pixels_are_reduced(
     assert sent(picture).size == expected
     corner = np.asarray(sent(picture))[-1, -1]
     assert abs(int(corner[0]) - 255) < 4 and abs(int(corner[1]) - 255) < 4
-    if size[1] > 1000:  # else no grid fits the aspect ratio
+    if size[1] > 1000:  # for smaller sizes, no grid of the model fits the aspect ratio
         with pytest.warns(vitrine.PictureWarning):
             assert client.classify(content, MODEL).grid.image_width == expected[0]
 

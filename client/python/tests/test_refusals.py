@@ -92,7 +92,7 @@ def test_a_too_short_deadline_is_exceeded(client: vitrine.Client, cat: Path) -> 
 
 
 def test_a_deadline_includes_model_lookups() -> None:
-    """The server never answers, and the client's own deadline is longer than that of each call."""
+    """The server never answers. The deadline of each call is shorter than the client's own deadline."""
     every = vitrine.Attention("mean", layers="all")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = "127.0.0.1:%d" % silent.getsockname()[1]

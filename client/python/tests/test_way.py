@@ -25,7 +25,7 @@ DIGIT = ROOT / "samples/digits/digit-7.png"
 
 
 class Names:
-    """A resolver that replaces the system's: addresses by name."""
+    """A replacement of the system's resolver, with the addresses of each name."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.places: Dict[str, str] = {}

@@ -211,7 +211,7 @@ class Stubs:
 
 
 class TimeLeft:
-    """A deadline that starts with the construction. ValueError: it is not positive."""
+    """A deadline, counted from the construction of this object. ValueError: it is not positive."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = _arguments.deadline(seconds)

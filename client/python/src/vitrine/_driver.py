@@ -66,10 +66,10 @@ class Reader:
         self._thread.start()
 
     def wait(self, seconds: float) -> None:
-        """Returns at once, without waiting: the thread ends with its call."""
+        """Returns at once, without waiting, because the thread ends when its call ends."""
 
     def cancel(self) -> None:
-        """Does nothing: the thread ends with its call."""
+        """Does nothing, because the thread ends when its call ends."""
 
 
 class Taker:
@@ -79,4 +79,4 @@ class Taker:
         take()
 
     def cancel(self) -> None:
-        """Does nothing: `take` has returned."""
+        """Does nothing, because `take` has returned."""

@@ -121,7 +121,8 @@ class Engine:
 
 
 def _fill(image: _Image, picture: Picture) -> Any:
-    """Points `image` to the bytes of `picture`. Returns the owner of the bytes, which must live until they are read."""
+    """Points `image` to the bytes of `picture`. Returns the owner of the bytes. The caller must keep the owner until
+    the bytes are read."""
     if picture.encoded is not None:
         owner = c_char_p(picture.encoded)
         image.data, image.size, image.input = ctypes.cast(owner, c_void_p), len(picture.encoded), _FILE

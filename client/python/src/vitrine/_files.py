@@ -12,7 +12,7 @@ from vitrine._names import unescaped
 from vitrine.errors import InvalidArgument
 
 _LONGER_THAN_PATHS = 1024
-_URL = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]+:/")  # pathlib.Path removes the second slash
+_URL = re.compile(r"data:|[A-Za-z][A-Za-z0-9+.-]+:/")  # one slash, because pathlib.Path removes the second
 
 
 def read_path(path: str) -> bytes:
@@ -20,7 +20,7 @@ def read_path(path: str) -> bytes:
     try:
         return _content(path)
     except OSError as error:
-        named = unescaped(path)  # `path` may be escaped, from a list by `vitrine`
+        named = unescaped(path)  # `path` may be from a list that `vitrine` wrote
         if named != path and os.path.exists(named):
             return _content(named)
         if _is_missing(error) and is_url(path):

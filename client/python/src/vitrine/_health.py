@@ -15,9 +15,10 @@ Response: Any = _descriptors.message("vitrine.details.HealthResponse")
 
 _SERVING = 1
 # Pauses between requests in seconds. The first pause doubles until it reaches the last one. A server answers thousands
-# of requests per second.
+# of such requests per second, so short pauses cost it little.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
-# Errors that may pass while the server starts. All others are errors of the client, or of a server that is not Vitrine.
+# Errors that may end while the server starts. All other errors have their cause in the client, or in a server that is
+# not Vitrine.
 _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors.ResourceExhausted, errors.Cancelled)
 
 
@@ -44,7 +45,7 @@ class Readiness:
         return bool(response.status == _SERVING)
 
     def failed(self, error: errors.VitrineError, rpc: grpc.RpcError) -> bool:
-        """Returns False: not ready. Raises errors that waiting does not resolve."""
+        """Returns False if `error` means "not ready". Raises errors that waiting does not resolve."""
         if not isinstance(error, _PASSING) or isinstance(error, errors.HandshakeFailed):
             raise error from rpc
         # The last request may be cut off by the deadline; an earlier state is more informative.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ensures that all features of a call for many images are from one version. Other features are not comparable."""
+"""Ensures that all features of a call for many images are from one version. Features of different versions are not
+comparable."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class PictureWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Picture:
-    """An image as it is sent, a file in memory or pixels. `path` is kept for drawing."""
+    """An image in the form that is sent: a file in memory, or pixels. `path` is kept for drawing."""
 
     name: str  # a path, or the type of the image
     encoded: Optional[bytes] = None  # a JPEG, PNG or WebP file
@@ -295,8 +295,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image first: only then does Pillow rotate a TIFF itself, and read
-    the end of a PNG."""
+    """Returns the rotation in the metadata. Loads the image first, because only loading makes Pillow rotate a TIFF
+    itself and read the end of a PNG."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)
@@ -346,7 +346,7 @@ def _key(image: Image.Image) -> Any:
     """Returns the transparency key: a grey value, colour or palette index, or the palette's alphas; None without one.
 
     Pillow keeps a file's key when it converts, resizes or copies the image. After a conversion, opaque pixels may have
-    the key's colour too. A value or colour therefore counts only in the object that Image.open returned.
+    the key's colour too. So a value or colour is used only for the object that Image.open returned.
     """
     if image.mode != "P" and not isinstance(image, ImageFile.ImageFile):
         return None
@@ -360,7 +360,7 @@ def _has_alphas(palette_image: Image.Image) -> bool:
 
 
 def _without_key(image: Image.Image) -> Image.Image:
-    """Returns the image without a key of another mode, which Pillow may fail to convert."""
+    """Returns the image without a key of another mode. With such a key, Pillow may fail to convert the image."""
     if "transparency" not in image.info:
         return image
     copy = image.copy()

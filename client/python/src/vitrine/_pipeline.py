@@ -149,7 +149,7 @@ class Pipeline:
         self._heard = True
         self._lost_streams = self._silent_streams = 0
         if entry.state is not _State.SENT:
-            return  # too late: its deadline has passed
+            return  # too late: the request's deadline has passed
         kind = answer.WhichOneof("result")
         if kind == "response":
             answer.response.request_id = ""  # removes the id, which only the stream uses
@@ -188,8 +188,8 @@ class Pipeline:
                 entry.alone = True  # one of these requests ended the stream, so each is sent alone
 
     def expire(self, now: float) -> bool:
-        """Finishes requests whose deadline has passed. Returns True if the server works only on such requests. Then the
-        driver must cancel the stream."""
+        """Finishes requests whose deadline has passed. Returns True if the deadlines of all requests at the server have
+        passed. Then the driver must cancel the stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))

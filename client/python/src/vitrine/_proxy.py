@@ -14,7 +14,7 @@ _Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address, None]
 
 
 class Proxy(NamedTuple):
-    url: str  # http://..., as gRPC takes it
+    url: str  # http://..., the only form that gRPC accepts
     name: str  # for messages, "10.0.0.1:3128 of $http_proxy"
 
 

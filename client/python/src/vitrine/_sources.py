@@ -48,7 +48,7 @@ def pictures(images: Any) -> Any:
         raise _one("one PIL.Image")
     if hasattr(images, "read"):
         raise _one("one file")
-    numbers = isinstance(images, np.ndarray) and images.dtype.kind not in "OU"  # else paths or images
+    numbers = isinstance(images, np.ndarray) and images.dtype.kind not in "OU"  # else the items are paths or images
     if numbers and (images.ndim < 3 or (images.ndim == 3 and images.shape[2] in (1, 3))):
         raise _one("one array of %s" % "x".join(map(str, images.shape)))
     if not hasattr(images, "__iter__") and not hasattr(images, "__aiter__"):

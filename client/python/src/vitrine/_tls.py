@@ -25,7 +25,7 @@ class Tls:
 
 
 class Cause(NamedTuple):
-    """Cause of a failed connection, as the end of a sentence. `lasting`: another attempt would fail alike."""
+    """Cause of a failed connection, as the end of a sentence. `lasting`: another attempt would fail in the same way."""
 
     sentence: str
     lasting: bool = False

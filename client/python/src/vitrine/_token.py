@@ -61,8 +61,8 @@ class BearerToken:
 
 
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
-    """Returns the given token, otherwise the one in $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN; None: there
-    is no token, or `token` is empty."""
+    """Returns the given token, otherwise the token in the file $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN. None:
+    there is no token, or `token` is empty."""
     if token is not None and not isinstance(token, str):
         raise TypeError("token is of type %s, must be a string" % type(token).__name__)
     _arguments.file("token_file", path)
@@ -84,7 +84,7 @@ def _read(path: Union[str, "os.PathLike[str]"]) -> str:
     where = "the token in %s" % os.fspath(path)
     if len(content) > _LONGEST:
         raise ValueError("%s has more than %d bytes" % (where, _LONGEST))
-    return _checked(content.decode("latin-1"), where)  # non-ASCII characters are rejected there
+    return _checked(content.decode("latin-1"), where)  # _checked rejects non-ASCII characters
 
 
 def _checked(text: str, where: str) -> str:

@@ -78,7 +78,7 @@ class AdminClient:
         Without a version: loads those versions of an unloaded model that the policy selects. Here, in `unload` and in
         `rollback`, `model` may also be NAME@VERSION.
 
-        Raises, as every change:
+        Raises, like every change:
             TypeError, InvalidArgument: an argument is invalid. NotFound: there is no such model or version.
             FailedPrecondition: the model would be without a version, or a version was rejected; the message gives the
             reason. Unavailable: no server answers, the server is shutting down, loading takes too long, or the server

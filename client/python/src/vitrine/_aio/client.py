@@ -195,7 +195,8 @@ class Client:
                 broke during a whole deadline, or no answer came during three deadlines in a row. Every image taken from
                 `images` was returned, as Refused if it was not answered. No more images were taken.
             Any exception of `images`, after the results of all images before it.
-            At the first step, not at the call: errors of the arguments other than the images, as in `classify`.
+            The errors of `classify` for all arguments except the images. They are raised at the first step, not at the
+            call.
         """
         model, version, version_label = _arguments.model_version(model, version, version_label)
         requested = Ask(
@@ -282,8 +283,8 @@ class Client:
     ) -> AsyncGenerator[Embedded, None]:
         """Computes features of any number of images. The generator yields an Embedding or Refused for each, in order.
 
-        Arguments are as in embed, all else as in classify_many. If all results are ok, numpy.stack makes a
-        matrix of them.
+        The arguments are those of embed. Everything else is as in classify_many. If all results are ok, numpy.stack
+        makes a matrix of them.
         """
         source = pictures(images)
         model, version, version_label = _arguments.model_version(model, version, version_label)
