@@ -40,7 +40,7 @@ struct CalibrateFlags {
 };
 // Adds --calibrate and --sure-accuracy. `flags` must outlive the parsing.
 void AddCalibrateFlags(CLI::App& eval, CalibrateFlags& flags);
-// Fits the calibration and writes calibration.json into the folder. Errors are those of Calibrate and ReplaceFile.
+// Fits the calibration and writes calibration.json into the folder. Returns the errors of Calibrate and ReplaceFile.
 absl::StatusOr<FittedCalibration> FitAndWrite(const Evaluation& evaluation, const CalibrateFlags& flags,
                                               const std::string& folder);
 

@@ -35,7 +35,7 @@ struct Indices {
 // Options of the attention maps of one command.
 struct AttentionOptions {
   std::string folder = {};                    // folder of the drawings; empty: no attention
-  std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind that lies on the image's grid
+  std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind on the image's grid
   Indices layers = {};                        // empty: all layers for `sheet` or DISTANCE, else the last layer
   Indices heads = {};                         // empty: all heads for `sheet` or DISTANCE, else their mean
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
@@ -48,7 +48,7 @@ struct AttentionOptions {
 // Returns the attention requests for `model`, with layers and heads counted from 0. A request for a rollout has no
 // layers and heads. Returns no requests if options.folder is empty. INVALID_ARGUMENT: the model lacks a kind, layer or
 // head, or an option applies to none of the kinds. PERMISSION_DENIED: the options need the model's entry in the
-// Registry, which this client may not read. Other errors are those of CheckLoaded.
+// Registry, which this client may not read. Also returns the errors of CheckLoaded.
 absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const AttentionOptions& options,
                                                                   const v1::ModelVersion& model);
 

@@ -148,7 +148,7 @@ class Embedding {
     return (std::filesystem::path(command_.output) / name).string();
   }
 
-  // Rejects vectors whose version or weights differ from those of the first answer.
+  // Rejects vectors whose version or weights differ from the version and weights of the first answer.
   absl::Status CheckVersion(const v1::ServedBy& by) {
     if (taken_ == 0) first_ = by;
     if (by.version() == first_.version() && by.weights_sha256() == first_.weights_sha256()) return absl::OkStatus();

@@ -34,7 +34,7 @@ absl::Status CheckEmbedOutput(const std::string& output);
 
 // Returns `requested`, or if it is unspecified, the model's first kind of vector. INVALID_ARGUMENT: the model does not
 // have the kind; the message lists its kinds. PERMISSION_DENIED: `requested` is unspecified, and this client may not
-// look up the model. Other errors are those of CheckLoaded.
+// look up the model. Also returns the errors of CheckLoaded.
 absl::StatusOr<v1::FeatureKind> ChooseFeatureKind(v1::FeatureKind requested, const v1::ModelVersion& model);
 
 // Requests the features of every image from one version (by default `stable`) and writes them. An image fails if it

@@ -84,7 +84,8 @@ class ImageRun {
            const Handlers& handlers, std::ostream& errors)
       : paths_(paths), options_(options), request_(request), handlers_(handlers), errors_(errors) {}
 
-  // Returns the number of failed images, including those not sent because the server was lost or the run ended.
+  // Returns the number of failed images, including images that were not sent because the server was lost or the run
+  // ended.
   int Run(Client& client);
   // Returns true if a handler ended the run.
   bool ended() const { return !ended_.ok(); }

@@ -38,7 +38,8 @@ struct LocalImage {
 // registry and no admission. Thread-safe.
 class LocalModel {
  public:
-  // Loads a version; errors are those of ModelLoader. `threads` 0: one per core that this process may use.
+  // Loads a version. Returns the errors of ModelLoader. `threads` is the number of worker threads; 0: one per core that
+  // this process may use.
   static absl::StatusOr<std::unique_ptr<LocalModel>> Load(const VersionPlace& place, int threads, Precision precision);
   ~LocalModel();  // no Run may be in progress
 

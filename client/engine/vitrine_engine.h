@@ -71,8 +71,8 @@ typedef enum VitrineEngineInput {
   VITRINE_ENGINE_NORMALIZED = 3 /* input of the model, [channels, height, width], never resized */
 } VitrineEngineInput;
 
-/* An image. Its bytes are read during the call only. Limits are those of the server: 16 megapixels, and
- * 8192 pixels on a side. */
+/* An image. Its bytes are read during the call only. It may have up to 16 megapixels and 8192 pixels on a side, as on
+ * the server. */
 typedef struct VitrineEngineImage {
   const void* data;
   size_t size; /* in bytes; for arrays it must match the shape */

@@ -55,7 +55,8 @@ absl::StatusOr<std::vector<LabelledLogits>> AnswersOf(const Evaluation& evaluati
                                                     answers.size(), " were answered; give more images"));
 }
 
-// Returns the top prediction of each image. Of equal logits, the lowest class index counts, as in the server's answers.
+// Returns the top prediction of each image. If logits are equal, the class with the lowest index is the top prediction,
+// as in the server's answers.
 std::vector<TopAnswer> TopAnswers(const std::vector<LabelledLogits>& images, double temperature) {
   std::vector<TopAnswer> tops;
   for (const LabelledLogits& image : images) {

@@ -46,7 +46,7 @@ class JournalReader {
   const std::unique_ptr<State> state_;
 };
 
-// Reads a whole file. Errors are those of ParseJournal, prefixed by the path. NOT_FOUND: the file does not exist.
+// Reads a whole file. Returns the errors of ParseJournal, prefixed by the path. NOT_FOUND: the file does not exist.
 absl::StatusOr<JournalContents> ReadJournal(const std::string& path);
 
 // Return the lines of a journal.

@@ -16,10 +16,10 @@ using AdminChange =
     std::variant<v1::LoadModelRequest, v1::UnloadModelRequest, v1::RollbackModelRequest, v1::SetVersionPolicyRequest,
                  v1::SetTrafficRequest, v1::SetLabelRequest, v1::ClearLabelRequest, v1::ResetServingRequest>;
 
-// A connection to the Admin service of a server. `options.address` is the address of vitrine-server --admin. Code and
-// message of errors are those of the contract (proto/vitrine/v1/admin.proto). A call is retried only if its token was
-// rejected and the token file now has another token. If the connection breaks during a change, GetServing shows whether
-// the change was made. Thread-safe; every call blocks, at most for options.deadline.
+// A connection to the Admin service of a server. `options.address` is the address of vitrine-server --admin. The
+// contract (proto/vitrine/v1/admin.proto) defines the codes and messages of errors. A call is retried only if its token
+// was rejected and the token file now has another token. If the connection breaks during a change, GetServing shows
+// whether the change was made. Thread-safe; every call blocks, at most for options.deadline.
 class AdminClient {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.

@@ -21,7 +21,7 @@ namespace vitrine {
 
 // TLS options of a client. Files are PEM; Connect reads them.
 struct TlsOptions {
-  // CA certificates that sign the server's certificate; empty: those of the system.
+  // CA certificates that sign the server's certificate; empty: the CA certificates of the system.
   std::string ca_file = {};
   // The client's certificate with its intermediates, and its key. Set both or none.
   std::string certificate_file = {};
@@ -85,9 +85,9 @@ using TracedSink = std::function<void(TracedResult result)>;
 
 class InFlightLimit;
 
-// A connection to the server or servers of ClientOptions::address. Code and message of errors are those of the contract
-// (proto/vitrine/v1/classifier.proto). If a server rejects a request temporarily, the request is retried according to
-// `retry`, within the deadline. Thread-safe; every call blocks.
+// A connection to the server or servers of ClientOptions::address. The contract (proto/vitrine/v1/classifier.proto)
+// defines the codes and messages of errors. If a server rejects a request temporarily, the request is retried according
+// to `retry`, within the deadline. Thread-safe; every call blocks.
 class Client {
  public:
   // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.

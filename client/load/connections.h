@@ -12,8 +12,8 @@ namespace vitrine {
 
 using LoadConnections = std::vector<std::shared_ptr<Servers>>;
 
-// Opens `count` separate connections to one server and waits until all are connected. Errors are those of Servers::Open
-// and WaitUntilConnected (client/lib/channel.h).
+// Opens `count` separate connections to one server and waits until all are connected. Returns the errors of
+// Servers::Open and WaitUntilConnected (client/lib/channel.h).
 absl::StatusOr<LoadConnections> OpenConnections(const ClientOptions& options, int count);
 
 }  // namespace vitrine

@@ -107,7 +107,7 @@ class LoadRecord {
   uint64_t not_sent() const { return not_sent_; }
   uint64_t unanswered() const { return unanswered_; }
   const std::map<int, ErrorCount>& errors() const { return errors_; }  // per code
-  // reason for each of the first kMostRefused rejected requests, including those of the warm-up
+  // reason for each of the first kMostRefused rejected requests, including requests of the warm-up
   const std::map<uint32_t, std::string>& refused() const { return refused_; }
 
   // Rates during the interval.

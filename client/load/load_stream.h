@@ -88,7 +88,7 @@ class LoadStream {
   bool started_ = false, writing_ = false, ending_ = false, finished_ = false, cancelled_ = false, unreadable_ = false;
   bool carried_ = false;              // true: a request was sent on this stream
   uint64_t next_id_ = 0;              // never reused, so that an answer cannot reach another caller
-  std::map<uint64_t, Waiting> sent_;  // requests without an answer, including those given up
+  std::map<uint64_t, Waiting> sent_;  // requests without an answer, including expired requests
   std::deque<Waiting> unsent_;
 };
 

@@ -30,7 +30,7 @@ class ChunkWriter {
   // Returns the chunk of the images before the first image without a row.
   ScoreChunk chunk() const;
   // Writes the files of chunk(), which must have an image. Each file is replaced atomically. Returns the chunk with the
-  // sizes of its files. Errors are those of FileError.
+  // sizes of its files. Returns the errors of FileError.
   absl::StatusOr<ScoreChunk> Write(const std::string& folder) const;
 
  private:

@@ -33,8 +33,8 @@ struct LocalChoice {
 // Checks the flags without reading files. INVALID_ARGUMENT: the repository is empty or a URL, or `choice` has a label.
 absl::Status CheckLocalChoice(const LocalChoice& local, const ModelChoice& choice);
 
-// Loads the version. Errors are those of CheckLocalChoice, FindVersion and LocalModel::Load. INVALID_ARGUMENT: unknown
-// precision.
+// Loads the version. Returns the errors of CheckLocalChoice, FindVersion and LocalModel::Load. INVALID_ARGUMENT:
+// unknown precision.
 absl::StatusOr<std::unique_ptr<LocalModel>> LoadLocally(const LocalChoice& local, const ModelChoice& choice);
 
 // Computes images with a model in this process. While the engine computes some batches, the next images are read.

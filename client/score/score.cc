@@ -139,8 +139,8 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Continues `before` if its settings are those of the command. Values that the command does not give are taken from
-  // `before`.
+  // Continues `before` if its settings equal the settings of the command. Values that the command does not give are
+  // taken from `before`.
   absl::Status Continue(ScoreIndex before) {
     ScoreSettings now = index_.settings;
     now.model = command_.model.name.empty() ? before.settings.model : command_.model.name;

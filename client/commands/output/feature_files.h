@@ -23,7 +23,7 @@ enum class NpyType { kFloat32, kInt32 };
 // Not thread-safe.
 class NpyFile {
  public:
-  // Errors of writing are those of FileError. After the first failed write, every call returns that write's error.
+  // A failed write returns an error of FileError. After the first failed write, every call returns this error.
   static absl::StatusOr<std::unique_ptr<NpyFile>> Create(const std::string& path, std::vector<int64_t> row_shape,
                                                          NpyType type = NpyType::kFloat32);
   ~NpyFile();  // removes an unfinished file

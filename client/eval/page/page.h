@@ -41,9 +41,9 @@ std::vector<const Prediction*> SurestMistakes(const Evaluation& evaluation, size
 
 // Writes report.html and its charts, figures/*.svg, into an --out folder, and attention_distance.json if requested.
 // Each file is replaced atomically. Returns the reason why requested attention distances are missing; otherwise "".
-// Other missing data is not an error: the page names it. Replaces model and resolution of `source` by those of the
-// evaluation. `command` is the command of the evaluation; null if unknown. CANCELLED: `source.stop` became true during
-// the call; the page is written with the data so far.
+// Other missing data is not an error: the page names it. Replaces `source.model` and `source.resolution` by the model
+// and resolution of the evaluation. `command` is the command of the evaluation; null if unknown. CANCELLED:
+// `source.stop` became true during the call; the page is written with the data so far.
 absl::StatusOr<std::string> WriteReport(const std::string& folder, const Evaluation& evaluation, ImageSource source,
                                         const ReportOptions& requested = {}, const EvalCommand* command = nullptr);
 

@@ -23,7 +23,7 @@ struct PreparedRun {
 
 // Opens the data set, connects, chooses the version of the model, and maps the labels to classes. Lists labels without
 // a class on `display`. Retries the connection until the connect timeout. Waits up to command.patience for a model that
-// is loading or a server that restarts. Stops waiting once `*stop` is true. Errors are those of RunEvaluation.
+// is loading or a server that restarts. Stops waiting once `*stop` is true. Returns the errors of RunEvaluation.
 absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDisplay& display,
                                        const std::atomic<bool>* stop = nullptr);
 

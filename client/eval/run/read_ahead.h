@@ -31,7 +31,7 @@ class ReadAhead {
   // Stops without reading the remaining images.
   ~ReadAhead();
 
-  // Returns the next image in the order of `indices`, or the reason why it cannot be sent. Errors are those of
+  // Returns the next image in the order of `indices`, or the reason why it cannot be sent. Returns the errors of
   // ImageSet::encoded, and INVALID_ARGUMENT if the image is not a JPEG, PNG or WebP that servers accept
   // (common/imaging/header.h). Call once per index.
   absl::StatusOr<std::string> Next();

@@ -17,7 +17,7 @@ namespace vitrine {
 // Connects and returns the chosen version, with its labels, once it is ready. Retries the connection until the connect
 // timeout, unless TLS fails for a lasting cause (IsLasting in client/lib/channel.h). Waits up to `patience` for a
 // loading model or a restarting server. Prints the cause of each wait on `display`. Stops waiting once `*stop` is true.
-// Errors are those of Client::Connect and ChooseModel. FAILED_PRECONDITION: the version is not ready. CANCELLED:
+// Returns the errors of Client::Connect and ChooseModel. FAILED_PRECONDITION: the version is not ready. CANCELLED:
 // stopped.
 absl::StatusOr<std::pair<std::unique_ptr<Client>, v1::ModelVersion>> AwaitModel(
     const ClientOptions& options, const ModelChoice& choice, absl::Duration patience, ProgressDisplay& display,

@@ -15,7 +15,7 @@ namespace vitrine {
 std::string LoadJson(const LoadReport& report, int indent);
 
 // Writes load.json, load.html, and, for each point, the percentiles and the counts per second, to the folder. A missing
-// folder is created. Errors are those of WriteFile and MakeFolder.
+// folder is created. Returns the errors of WriteFile and MakeFolder.
 absl::Status WriteLoadFiles(const LoadReport& report, const std::string& folder);
 
 // Prints the measured points and the gates as text.

@@ -75,7 +75,7 @@ class LocalModel:
     def classify(
         self, image: ImageSource, model: Optional[str] = None, version: Optional[int] = None, **options: Any
     ) -> Result:
-        """Classifies one image. Errors are those of `Client.classify`, except those of a connection."""
+        """Classifies one image. Raises the errors of `Client.classify`, except errors of a connection."""
         request = self._template(model, version, options)
         picture = load_picture(image)
         (answer,) = self._engine.run(request, [picture])
