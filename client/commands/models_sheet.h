@@ -19,7 +19,7 @@ struct ModelsSheet {
     std::string path = {};
     std::optional<Image> image = {};   // upright, as sent or smaller; nullopt: unreadable
     std::optional<Size> sent_as = {};  // size after reduction; nullopt: sent without reduction
-    // one per model, with at most one attention map each
+    // one answer per model, with at most one attention map
     std::vector<absl::StatusOr<v1::ClassifyResponse>> answers = {};
   };
   struct Model {

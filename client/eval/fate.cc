@@ -8,7 +8,7 @@ namespace vitrine {
 Fate FateOf(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
-    // The model is not loaded: after a restart, or because another version has replaced it.
+    // The version is not loaded. The server may have restarted, or another version may have replaced this version.
     case absl::StatusCode::kNotFound:
       return Fate::kAway;
     case absl::StatusCode::kResourceExhausted:

@@ -33,9 +33,9 @@ class Servers {
 
   // Resolves the names again if the address is a list of hosts, at most once per second. May take seconds.
   void Look();
-  // Must be called after each call, with its `status` and the token `sent` with it. Calls Look if the status is
-  // UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by UNAVAILABLE (which is
-  // retried) if the token file now has another token.
+  // Must be called after each call. `status` is the status of the call, and `sent` is the token that the call sent.
+  // Calls Look if the status is UNAVAILABLE or DEADLINE_EXCEEDED. Returns the status, but replaces UNAUTHENTICATED by
+  // UNAVAILABLE (which is retried) if the token file now has another token.
   absl::Status Follow(absl::Status status, const std::string& sent);
   // Returns the token of the next call; empty if there is no token.
   std::string Token();

@@ -17,7 +17,7 @@ from typing import Any, Dict
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-# Messages that the package uses, and those that they import.
+# Files of the messages that the package uses, and the files that they import.
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
 # Third-party messages. Copies of them avoid a dependency on their packages.
 FOREIGN = ["retry_details.proto", "health.proto"]

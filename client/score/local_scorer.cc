@@ -185,7 +185,7 @@ void LocalScorer::Take(const Batch& batch) {
     absl::Status failed = batch.answers[i].status();
     if (failed.ok()) failed = user_.TakeAnswer(image, *batch.answers[i]);
     if (failed.ok()) continue;
-    if (FateOf(failed) != Fate::kRefused) return Stop(failed);  // not caused by the image, which gets no row
+    if (FateOf(failed) != Fate::kRefused) return Stop(failed);  // the image is not the cause, so it gets no row
     user_.TakeFailure(image, Outcome::kRefused, failed);
   }
   if (batch.took < kBatchTime && batch.indices.size() >= most_) most_ = std::min(2 * most_, kMostImages);

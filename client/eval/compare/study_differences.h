@@ -24,7 +24,7 @@ struct StudyDifference {
 size_t FirstMeasured(const Study& study);
 
 // Returns one difference per cell. nullopt: the cell is the first measured cell, or has no answered image in common
-// with it.
+// with the first measured cell.
 std::vector<std::optional<StudyDifference>> DifferencesOf(const Study& study);
 
 // Returns the differences as a table with a row for each difference.

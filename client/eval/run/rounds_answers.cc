@@ -80,7 +80,7 @@ void ImageRounds::TakeError(const SentImage& image, const absl::Status& status) 
       return;
     case Fate::kHopeless:
       return Stop(status);
-    case Fate::kAway:  // not caused by the image
+    case Fate::kAway:  // the image is not the cause
       if (away_.ok()) away_ = status;
       round_.unsent.push_back(image.index);
       return;

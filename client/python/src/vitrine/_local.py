@@ -52,12 +52,12 @@ def load(
 
 
 class LocalModel:
-    """A model in this process. Its methods are those of `Client` for one model. Answers are bit-identical to those of a
-    server on the same kind of CPU.
+    """A model in this process. It has the methods of `Client`, for one model. On the same kind of CPU, a server gives
+    bit-identical answers.
 
-    Keyword arguments are those of `Client.classify`, except `deadline` and `traceparent`. `model` and `version` may be
-    given, but must name this model. Threads may share the object. A process that forks must load its model after the
-    fork.
+    The keyword arguments are the same as in `Client.classify`, without `deadline` and `traceparent`. `model` and
+    `version` may be given, but must name this model. Threads may share the object. A process that forks must load its
+    model after the fork.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -24,7 +24,7 @@ def keep_to(template: classifier_pb2.ClassifyRequest, version: registry_pb2.Mode
 
 
 class OneVersion:
-    """Rejects results whose version differs from that of the first result of a call."""
+    """Rejects a result if its version differs from the version of the first result of the call."""
 
     def __init__(self) -> None:
         self._first: Optional[Tuple[str, int, str]] = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that the input of classify_many and embed_many is many images, not a single one by mistake."""
+"""Checks that the input of classify_many and embed_many is not a single image by mistake."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class AdminClient:
     ) -> ServingChange:
         """Loads a version, even one that was rolled back or unloaded, and keeps it loaded regardless of the policy.
 
-        Without a version: loads those versions of an unloaded model that the policy selects. Here, in `unload` and in
+        Without a version: loads the versions of an unloaded model that the policy selects. Here, in `unload` and in
         `rollback`, `model` may also be NAME@VERSION.
 
         Raises, like every change:

@@ -283,8 +283,8 @@ class Client:
     ) -> AsyncGenerator[Embedded, None]:
         """Computes features of any number of images. The generator yields an Embedding or Refused for each, in order.
 
-        The arguments are those of embed. Everything else is as in classify_many. If all results are ok, numpy.stack
-        makes a matrix of them.
+        The arguments are the same as in embed. Everything else is as in classify_many. If all results are ok,
+        numpy.stack makes a matrix of them.
         """
         source = pictures(images)
         model, version, version_label = _arguments.model_version(model, version, version_label)
@@ -314,7 +314,7 @@ class Client:
         self, name: str, version: Optional[int] = None, *, version_label: Optional[str] = None
     ) -> _models.Model:
         """Returns one version with its class labels. Without `version` and `version_label`, this is the version that
-        serves: `stable`, otherwise the newest that is ready. NotFound: there is no such version."""
+        serves: `stable`, otherwise the newest version that is ready. NotFound: there is no such version."""
         _arguments.text("name", name, optional=False)
         chosen, version, version_label = _arguments.model_version(name, version, version_label)
         request = registry_pb2.GetModelRequest(model=chosen, version=version, version_label=version_label)
