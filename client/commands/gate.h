@@ -53,7 +53,8 @@ bool AllPassed(std::span<const GateResult> gates);
 
 // Describes a missed gate: "the gate top1>=78% is missed: top1 is 76.34 %, and 78 % or more is required".
 std::string MissInWords(const GateResult& result);
-// Returns "76.34 %" or "not known (no image was answered)"; a remark is in parentheses.
+// Returns the measured value, such as "76.34 %", or "not known". A remark follows in parentheses: "(no image was
+// answered)".
 std::string MeasuredText(const GateResult& result);
 // Returns one line per gate for a terminal; empty without gates.
 std::string GatesText(std::span<const GateResult> gates);

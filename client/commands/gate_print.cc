@@ -22,7 +22,7 @@ std::string ValueText(GateUnit unit, double value) {
   return "";
 }
 
-// Returns "78 % or more".
+// Returns the required value as text: "78 % or more".
 std::string DemandText(const Gate& gate) {
   const std::string bound = ValueText(gate.unit, gate.bound);
   if (gate.is_strict) return absl::StrCat(gate.is_least ? "more than " : "less than ", bound);

@@ -102,7 +102,7 @@ std::string NameOf(const std::string& path) {
   return std::filesystem::path(path).filename().string();
 }
 
-// Returns "cat 91.2 %, dog 5.1 %", or "unsure: cat 41.2 %, dog 35.1 %".
+// Returns the predictions as text: "cat 91.2 %, dog 5.1 %" or "unsure: cat 41.2 %, dog 35.1 %".
 std::string Guesses(const v1::ClassifyResponse& answer) {
   std::vector<std::string> guesses;
   for (const v1::Prediction& guess : answer.predictions()) {

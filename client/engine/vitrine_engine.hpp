@@ -13,7 +13,7 @@
 
 namespace vitrine_engine {
 
-// An error of the engine; what() is vitrine_engine_last_error.
+// An error of the engine; what() returns the message of vitrine_engine_last_error.
 class Error : public std::runtime_error {
  public:
   explicit Error(int code) : std::runtime_error(vitrine_engine_last_error()), code_(code) {}

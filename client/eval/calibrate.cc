@@ -104,8 +104,8 @@ void ChooseThreshold(const std::vector<TopAnswer>& tops, FittedCalibration& fitt
   }
 }
 
-// Returns "cifar10 test, shard 1/5, at 32x32". The text is stored in a manifest, which other machines read, so it has
-// no local path.
+// Describes the data: "cifar10 test, shard 1/5, at 32x32". The text is stored in a manifest, which other machines read,
+// so it has no local path.
 std::string DataWords(const Evaluation& evaluation) {
   const EvaluationSettings& s = evaluation.settings;
   const size_t colon = evaluation.data.find(':');

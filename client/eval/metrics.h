@@ -54,7 +54,7 @@ struct EvaluationMetrics {
   std::vector<ClassMetrics> classes = {};  // one for each class of the model
   Confusion confusion = Confusion(0);
   Calibration calibration = Calibration();
-  // "queue", "decode", "compute", "encode", "server", "client"
+  // per stage: "queue", "decode", "compute", "encode", "server", "client"
   std::map<std::string, Percentiles> latency = {};
   double busy_seconds = 0;
   double images_per_second = 0;                   // answered images, divided by busy_seconds

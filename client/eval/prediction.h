@@ -32,7 +32,7 @@ struct Likelihood {
 
 // Durations in seconds: stages reported by the server, and the client's own measurement.
 struct Stages {
-  double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // v1::Timings
+  double queue = 0, decode = 0, compute = 0, encode = 0, server = 0;  // from v1::Timings
   double client = 0;                                                  // from the last send to the answer
 };
 

@@ -160,7 +160,7 @@ std::string WorstClasses(const Evaluation& evaluation, const EvaluationMetrics& 
   return absl::StrCat("lowest F1   ", absl::StrJoin(words, ", "), "\n");
 }
 
-// Returns "78.90 % (78.09 to 79.69)".
+// Formats a share and its interval: "78.90 % (78.09 to 79.69)".
 std::string AccuracyText(double share, int64_t right, int64_t all) {
   const Interval interval = WilsonInterval(right, all);
   return absl::StrFormat("%s (%.2f to %.2f)", PercentText(share), 100 * interval.low, 100 * interval.high);

@@ -21,7 +21,7 @@ namespace vitrine {
 // Arguments of `vitrine bench`.
 struct BenchCommand {
   ClientOptions client = {};          // its deadline applies to classes without a deadline
-  RequestClass request = {};          // defaults of the classes
+  RequestClass request = {};          // default values for the classes of `mix`
   std::vector<std::string> mix = {};  // classes (see ParseMix); empty: only `request`
   WorkloadOptions workload = {};
 

@@ -47,7 +47,7 @@ struct RateSamples {
   // Returns true if `wanted` samples were taken, or if at least half of `wanted` samples missed the goal.
   bool Decides(int wanted) const { return taken >= wanted || 2 * (taken - met) >= wanted; }
   bool MostMet() const { return 2 * met > taken; }
-  // Returns "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".
+  // Describes the samples: "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".
   std::string InWords() const;
 };
 // Returns the samples of the points at that rate, except interrupted points.
@@ -77,7 +77,7 @@ std::string Overload(const LoadSetting& setting, const LoadPoint& point);
 // Returns "unary" or "stream".
 std::string ModeName(LoadMode mode);
 
-// Returns "3.1 %": the share of the latency caused by the generator.
+// Returns the share of the latency that the generator causes: "3.1 %".
 std::string SlipShareText(const LoadResult& result);
 
 // Name and quantile of the reported percentiles: p50 p90 p95 p99 p99.9 p99.99.

@@ -56,7 +56,7 @@ absl::Status CheckCoverage(const std::vector<Part>& parts) {
     if (first < last) faults.push_back(absl::StrCat("images ", first, " to ", last - 1, " are in no part"));
   };
   int64_t next = 0;
-  const Part* before = nullptr;  // the last part with images
+  const Part* before = nullptr;  // the previous part that has images
   for (const Part& part : parts) {
     const auto [first, last] = part.images;
     if (first == last) continue;  // empty shard: the source has fewer images than shards

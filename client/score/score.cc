@@ -48,7 +48,7 @@ int64_t RowsInMemory(const ScoreSettings& settings) {
   return kMost / (kRow + kPrediction * settings.top_k + int64_t{4} * Numbers(settings));
 }
 
-// Scores by requests to servers.
+// Scorer that sends the images to servers.
 class ServerScorer final : public Scorer {
  public:
   ServerScorer(ImageRounds::Options options, const ImageSet& data, const v1::ModelVersion& model,

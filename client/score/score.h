@@ -45,7 +45,7 @@ struct ScoreCommand {
 
 struct ScoreResult {
   ScoreIndex index = {};
-  // OK, or why rows are missing: lost server, `stop`, full disk. The same command continues the run.
+  // OK, or the reason why rows are missing: lost server, `stop`, full disk. The same command continues the run.
   absl::Status stopped = {};
 };
 

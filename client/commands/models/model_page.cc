@@ -111,7 +111,7 @@ void AddProvenance(const v1::Provenance& from, Lines& lines) {
   lines.Add("sources", from.source_revision());
 }
 
-// Returns "1,576 tokens, 64 images, 33,554,432 pixels at most; maximum wait: 2ms".
+// Describes the limits: "1,576 tokens, 64 images, 33,554,432 pixels at most; maximum wait: 2ms".
 std::string BatchesOf(const v1::BatchLimits& limits) {
   return absl::StrCat(
       WithCommas(limits.max_batch_tokens()), " tokens, ", WithCommas(limits.max_batch_images()),

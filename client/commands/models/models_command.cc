@@ -32,7 +32,8 @@ std::string Accuracy(const v1::Provenance& provenance) {
   return "";
 }
 
-// Returns "class, mean, patches of 250" or "projection of 512, class, mean, patches of 768".
+// Returns the kinds of features with their widths: "class, mean, patches of 250" or "projection of 512, class, mean,
+// patches of 768".
 std::string Features(const v1::ModelVersion& version) {
   std::vector<std::string> kinds;
   for (const int number : version.feature_kinds()) {
@@ -43,7 +44,8 @@ std::string Features(const v1::ModelVersion& version) {
   return kinds.empty() ? "" : absl::StrCat(absl::StrJoin(kinds, ", "), " of ", version.feature_width());
 }
 
-// Returns "canary, 5 % of the requests"; empty for a version that is only `stable` and gets all requests.
+// Returns labels and traffic of a version: "canary, 5 % of the requests". Empty for a version that is only `stable` and
+// gets all requests.
 std::string Serves(const v1::ModelVersion& version) {
   const bool alone = version.version_labels_size() == 1 && version.version_labels(0) == "stable";
   if (alone && version.traffic_percent() == 100) return "";

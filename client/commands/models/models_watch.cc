@@ -115,7 +115,7 @@ absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::os
   ASSIGN_OR_RETURN(const std::unique_ptr<Client> client, Client::Connect(options));
   Teller teller(command, out);
   absl::BitGen random;
-  bool lost = false;  // connection lost and reported
+  bool lost = false;  // true: the loss of the connection was reported
   bool first = true;
   absl::Duration wait = kFirstWait;
   while (true) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kSampledSizes = 64;  // maximum sizes per GetModel request
 
-// Returns "160x224"; with `short_form`, "224" for a square; "" for nullopt.
+// Returns the resolution as "160x224", or as "224" for a square if `short_form` is true. Returns "" for nullopt.
 std::string ResolutionText(const std::optional<v1::ResolutionWish>& requested, bool short_form) {
   if (!requested) return "";
   if (short_form && requested->height() == requested->width()) return absl::StrCat(requested->height());

@@ -40,7 +40,7 @@ class RunProgress {
   void DrawWaiting(const std::string& why, absl::Time now);
   void Line(const std::string& text);
 
-  // Returns "4,210 of 10,000  42 %  812 images/s  7s left  top-1 78.90 %  32 in flight  2 refused".
+  // Returns the progress line: "4,210 of 10,000  42 %  812 images/s  7s left  top-1 78.90 %  32 in flight  2 refused".
   std::string Text(int in_flight, absl::Time now);
 
  private:

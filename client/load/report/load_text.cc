@@ -36,7 +36,7 @@ std::string Percent(uint64_t part, uint64_t whole) {
   return absl::StrFormat("%.2f %%", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-// Returns "p50 1.20  p90 ...  max 9.10 ms".
+// Formats percentiles: "p50 1.20  p90 ...  max 9.10 ms".
 std::string PercentilesInWords(const LatencyHistogram& histogram) {
   if (histogram.count() == 0) return "none";
   std::string text;
@@ -102,7 +102,7 @@ std::string ServerText(const LoadRecord& record) {
   return text;
 }
 
-// Returns "3 RESOURCE_EXHAUSTED, 2 not sent".
+// Describes the failures of a class: "3 RESOURCE_EXHAUSTED, 2 not sent".
 std::string FailuresOf(const LoadRecord::ClassCount& one) {
   std::vector<std::string> parts;
   for (const auto& [code, count] : one.failed) parts.push_back(absl::StrCat(count, " ", GrpcCodeName(code)));

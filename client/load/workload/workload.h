@@ -47,7 +47,7 @@ struct Trace {
     std::string image = {};  // a file; empty: a generated image
   };
   std::vector<RequestClass> classes = {};  // requests that differ only in their image share a class
-  std::vector<Request> requests = {};      // all different
+  std::vector<Request> requests = {};      // without duplicates
   std::vector<Arrival> arrivals = {};      // `request` is an index into `requests`; at least one
 };
 

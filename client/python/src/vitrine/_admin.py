@@ -144,7 +144,8 @@ class AdminStubs:
 
 
 def address_of(address: Optional[str]) -> str:
-    """Returns the address. ValueError: none is given. There is no default, because the listener is off by default."""
+    """Returns the address. ValueError: no address is given. There is no default address, because the listener is off by
+    default."""
     found = address or os.environ.get("VITRINE_ADMIN")
     if not found:
         raise ValueError("the Admin address is missing; give it or set $VITRINE_ADMIN (vitrine-server --admin)")

@@ -152,7 +152,7 @@ def _is_taken(content: bytes, image: Image.Image) -> bool:
 def _of_image(image: Image.Image, name: str) -> Picture:
     if image.width < 1 or image.height < 1:
         raise InvalidArgument("%s has no pixels" % name)
-    if image.mode == "F":  # the range of floats is unknown; an array is checked
+    if image.mode == "F":  # _of_array checks the range of the floats
         return _of_array(np.asarray(_turned(image, _turn(image))))
     if not _fits(image.size):
         return _shrunk(image, name, 0)

@@ -107,7 +107,7 @@ def _read(source: Optional[Pem]) -> Optional[bytes]:
 def _check_certificate(pem: bytes, name: str) -> None:
     try:  # text around certificates may be in any encoding
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=pem.decode("ascii", "ignore"))
-    except (ssl.SSLError, ValueError) as error:  # ValueError: it is empty
+    except (ssl.SSLError, ValueError) as error:  # ValueError: `pem` is empty
         form = "%s holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)"
         raise ValueError(form % name) from error
 

@@ -121,7 +121,7 @@ class Unavailable(VitrineError, ConnectionError):
 
 class HandshakeFailed(Unavailable):
     """The TLS handshake failed for a reason that another attempt would not change, such as a certificate that is not
-    trusted. Not retried."""
+    trusted. The client does not retry it."""
 
 
 _CLASSES: Dict[str, Type[VitrineError]] = {
