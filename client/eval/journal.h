@@ -86,7 +86,7 @@ class Journal {
 
   std::string path_;
   int file_ = -1;
-  int64_t size_ = 0;  // bytes of complete lines
+  int64_t size_ = 0;  // length of the complete lines
   absl::Time synced_ = absl::InfinitePast();
 };
 

@@ -31,7 +31,7 @@ struct EvaluationLedger {
 struct ClassMetrics {
   int64_t images = 0;                        // answered images of this class
   int64_t predictions = 0;                   // answers whose best guess is this class
-  double precision = 0, recall = 0, f1 = 0;  // 0 where undefined
+  double precision = 0, recall = 0, f1 = 0;  // 0 if undefined
 };
 
 // Percentiles in seconds by nearest rank: p90 is the smallest value v such that at least 90 % of

@@ -82,8 +82,8 @@ class LoadRecord {
   // Records that the server rejected the image of a request as unreadable. `request` is its index in the workload.
   // Keeps the first kMostRefused images.
   void Refused(uint32_t request, const std::string& message);
-  // Records a call that ended with an error (`code` is gRPC's) or with an invalid answer (`code` is kWithoutPredictions
-  // or kUnreadable).
+  // Records a call that ended with an error (`code` is a gRPC status code) or with an invalid answer (`code` is
+  // kWithoutPredictions or kUnreadable).
   void Failed(uint32_t request_class, int64_t due, int64_t now, int code, const std::string& message);
   // Records that the run ended before the call ended.
   void Unanswered(uint32_t request_class, int64_t due);

@@ -92,7 +92,8 @@ class ScoreRun final : public RoundsClient {
       return Annotated(before.status(), "--restart discards the scores, another --out keeps them");
     }
     RETURN_IF_ERROR(ChooseVersion());
-    if (command_.restart) RETURN_IF_ERROR(DiscardScores(command_.out));  // only now: a failed start keeps the scores
+    if (command_.restart)
+      RETURN_IF_ERROR(DiscardScores(command_.out));  // here, so that a failed start keeps the scores
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Writes the index before the first chunk, so that a run that continues requests the same version.
     RETURN_IF_ERROR(ListChunks());

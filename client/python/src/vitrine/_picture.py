@@ -166,7 +166,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
         found = "the array has shape %s, must be height x width x 3 (RGB), or x 1, or height x width" % shape
         raise InvalidArgument(found + _other_layout(array.shape))
     if pixels.dtype.kind == "f":
-        with np.errstate(over="ignore"):  # infinity is rejected
+        with np.errstate(over="ignore"):  # a value that overflows becomes infinity, which is rejected
             pixels = pixels.astype(np.float32)
         _check_floats(pixels)
     elif pixels.dtype.newbyteorder("=") == np.uint16:

@@ -106,7 +106,7 @@ class Servers:
             self._replace(target)
 
     def _replace(self, target: str) -> None:
-        """Opens another channel for the calls from now on."""
+        """Opens another channel for all later calls."""
         with self._lock:
             if self._closed:
                 return

@@ -195,8 +195,7 @@ class Client:
                 broke during a whole deadline, or no answer came during three deadlines in a row. Every image taken from
                 `images` was returned, as Refused if it was not answered. No more images were taken.
             Any exception of `images`, after the results of all images before it.
-            The errors of `classify` for all arguments except the images. They are raised at the first step, not at the
-            call.
+            At the first step, not at the call: the errors of `classify` for all arguments except the images.
         """
         model, version, version_label = _arguments.model_version(model, version, version_label)
         requested = Ask(
