@@ -29,7 +29,8 @@ struct EmbedCommand {
   Format format = Format::kTable;
 };
 
-// INVALID_ARGUMENT: the output would be a folder, but its name has the ending of a file format, such as x.csv.
+// Returns INVALID_ARGUMENT if the output would be a folder, but its name has the ending of a file format, such as
+// x.csv.
 absl::Status CheckEmbedOutput(const std::string& output);
 
 // Returns `requested`, or if it is unspecified, the model's first kind of vector. INVALID_ARGUMENT: the model does not

@@ -74,7 +74,7 @@ class Answers {
 // A loaded version. Thread-safe.
 class Model {
  public:
-  // Loads a version with vitrine_engine_load, whose `repository` is NULL. Throws Error.
+  // Loads a version by vitrine_engine_load, with NULL as `repository`. Throws Error.
   explicit Model(const std::string& model, const VitrineEngineOptions* options = nullptr)
       : model_(nullptr, vitrine_engine_free) {
     VitrineEngineModel* loaded = nullptr;

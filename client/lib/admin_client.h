@@ -22,7 +22,7 @@ using AdminChange =
 // whether the change was made. Thread-safe; every call blocks, at most for options.deadline.
 class AdminClient {
  public:
-  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.
+  // Connects. INVALID_ARGUMENT: an option is invalid. UNAVAILABLE: no server answers at the address.
   static absl::StatusOr<std::unique_ptr<AdminClient>> Connect(const ClientOptions& options);
   ~AdminClient();
 

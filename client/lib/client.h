@@ -90,7 +90,7 @@ class InFlightLimit;
 // to `retry`, within the deadline. Thread-safe; every call blocks.
 class Client {
  public:
-  // INVALID_ARGUMENT: bad options. UNAVAILABLE: no server answers at the address.
+  // Connects. INVALID_ARGUMENT: an option is invalid. UNAVAILABLE: no server answers at the address.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const ClientOptions& options);
   ~Client();
 

@@ -12,7 +12,7 @@ namespace vitrine {
 // Parsed form of ClientOptions::address.
 struct ServerAddress {
   std::string uri = {};                 // gRPC target; empty if `hosts` has several entries
-  std::vector<std::string> hosts = {};  // several host:port, in order; otherwise empty
+  std::vector<std::string> hosts = {};  // entries of a list of host:port; otherwise empty
   std::string host = {};                // the only host, without brackets; empty for several hosts or a socket
   bool balanced = false;                // true: requests are distributed over all resolved addresses
   bool local = false;                   // true: traffic stays on this machine (loopback or a Unix socket)

@@ -23,8 +23,8 @@ class BearerToken {
   // Interval at which the file is read again.
   static constexpr absl::Duration kReread = absl::Minutes(1);
 
-  // INVALID_ARGUMENT: the token is empty, or contains characters that a header must not have. FromFile also returns the
-  // errors of ReadSmallFile.
+  // Create a token. INVALID_ARGUMENT: the token is empty, or contains characters that a header must not have. FromFile
+  // also returns the errors of ReadSmallFile.
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromText(const std::string& token);
   static absl::StatusOr<std::shared_ptr<BearerToken>> FromFile(const std::string& path);
 

@@ -18,7 +18,8 @@ class LoadClock {
   virtual void SleepUntil(int64_t time) const = 0;
 };
 
-// CLOCK_MONOTONIC, counted from construction. A thread that sleeps with it gets the kernel's smallest timer slack.
+// Clock that counts CLOCK_MONOTONIC from its construction. A thread that calls SleepUntil gets the kernel's smallest
+// timer slack.
 class SteadyLoadClock final : public LoadClock {
  public:
   SteadyLoadClock();

@@ -14,7 +14,7 @@ from vitrine._connection import Settings, Stubs, open_channel
 
 # Codes of calls that possibly no server answered.
 _LOST = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
-# Seconds between two resolutions.
+# Minimum seconds between two resolutions of names.
 _PERIOD = 1.0
 _IS_CLOSED = "this client is closed; create another one"
 
