@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests docs/research/claims/ against itself, and script/claims on data with known answers."""
+"""Tests that the files in docs/research/claims/ agree with each other, and tests script/claims on data with known results."""
 import atexit
 import functools
 import hashlib
@@ -34,7 +34,7 @@ def run(*arguments):
 
 @functools.lru_cache
 def without_results():
-    """Returns a copy of the claims before any experiment has run, so that new results do not change what tests see."""
+    """Returns the folder of a copy of the claims without any results of experiments, so that new results do not affect the tests."""
     scratch = tempfile.mkdtemp()
     atexit.register(shutil.rmtree, scratch)
     folder = pathlib.Path(scratch) / "claims"
@@ -58,7 +58,7 @@ def undecided(claim):
 
 
 class Copy(unittest.TestCase):
-    """A test with a copy of the claims before any experiment has run."""
+    """Base class of tests that have their own copy of the claims, without any results of experiments."""
 
     def setUp(self):
         scratch = tempfile.TemporaryDirectory()
@@ -88,7 +88,7 @@ class Copy(unittest.TestCase):
 class Claims(unittest.TestCase):
     def test_audit_finds_no_contradiction(self):
         ran = run("audit")
-        # An archive and a shallow clone have no history to look at.
+        # A source archive and a shallow clone lack the git history that the audit needs.
         if not (ROOT / ".git").exists() or history.git(ROOT, "rev-parse", "--is-shallow-repository") == "true\n":
             self.assertEqual(ran.stderr, f"script/claims: {history.MISSING}\n")
             return

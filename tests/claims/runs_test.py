@@ -22,7 +22,8 @@ CPU = "AMD EPYC, family 25, model 1"
 
 
 def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
-    """Makes the folder of a run like a sweep does. `row` has the scores; it is None if the run has no result."""
+    """Writes the folder of a run in the same format as a sweep. `row` has the scores; it is None if the run has no
+    result."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "experiment.textproto").write_text(
         f'# data: d1\n# flags: {flags}\n# program: {program}\n# threads: 1\nname: "r"\nepochs: {epochs}\nseed: 1\n')
@@ -146,7 +147,8 @@ class Take(Sweeps):
 
 
 class Rerun(Sweeps):
-    """The runs of the setting with the seeds 1, 2 and 3 have the scores 0.501, 0.502 and 0.503."""
+    """Tests `script/claims rerun` on a sweep whose runs with the seeds 1, 2 and 3 have the scores 0.501, 0.502 and
+    0.503."""
 
     def setUp(self):
         super().setUp()
@@ -162,7 +164,7 @@ class Rerun(Sweeps):
         return ran.returncode, ran.stdout + ran.stderr
 
     def recorded(self):
-        """Returns the score that `--pick x` draws."""
+        """Returns the recorded score of the run that `rerun --pick x` selects."""
         return float(re.search(r"test/accuracy (\S+),", self.rerun({}, "--dry-run")[1])[1])
 
     def assert_rerun(self, said, status, pattern):

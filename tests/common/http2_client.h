@@ -110,7 +110,7 @@ class Http2Client {
     while (!done() && !is_gone && std::chrono::steady_clock::now() < end) Step(50);
     return done();
   }
-  // Reads and writes like Until, until the response has ended.
+  // Reads and writes until the response has ended, with the limits of Until.
   const Response& Await(int32_t id) {
     Until([&] { return responses[id].is_ended || responses[id].is_closed; });
     return responses[id];

@@ -356,7 +356,8 @@ TEST(Http2Server, ATrustedProxyHeaderGivesTheClientAddress) {
 TEST(Http2Server, ATruncatedProxyHeaderClosesTheConnectionAtOnce) {
   Closings closings;
   const auto server = Serve({.listen = "", .trusted_proxies = {"127.0.0.0/8"}, .observer = &closings}, PathItself);
-  Http2Client client(server->address(), std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\x08\0", 16));  // announces 2 KiB
+  // Sends a PROXY header that announces 2 KiB, and disconnects without sending these bytes.
+  Http2Client client(server->address(), std::string("\r\n\r\n\0\r\nQUIT\n\x21\x11\x08\0", 16));
   client.Break();
   EXPECT_TRUE(closings.Await("client"));
 }

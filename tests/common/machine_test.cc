@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the parsing of constructed trees of /proc and /sys/fs/cgroup, like those of kernels and container runtimes.
+// Tests the code that reads /proc and /sys/fs/cgroup, on constructed trees in the form that kernels and container
+// runtimes make.
 #include "common/machine/machine.h"
 
 #include <gmock/gmock.h>
@@ -61,8 +62,8 @@ TEST_F(ControlGroupTest, Version2UsesTheLowestLimitOfTheGroupAndItsParents) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// Simulates `docker run --cpus 0.5 --memory 256m` with control groups of version 2, in which a container sees its own
-// group as the root.
+// Simulates `docker run --cpus 0.5 --memory 256m` with control groups of version 2. Inside the container, its own group
+// is the root of the control groups.
 TEST_F(ControlGroupTest, InANamespaceTheMountPointIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");

@@ -196,7 +196,7 @@ def _(c):
     return Answered()
 
 
-# "a" is 00011, "1" is 00001.
+# In HPACK's Huffman code, "a" is 00011 and "1" is 00001.
 for _name, _coded in [("padded with more than seven bits", b"\x1f\xff"), ("padded with zeros", b"\x18"), ("padded with other bits than ones", b"\x1d"),
                       ("with the end-of-string symbol", b"\x1f\xff\xff\xff\xff"), ("of the end-of-string symbol alone", b"\xff\xff\xff\xff"), ("of one byte of padding", b"\xff")]:
     @case("7541 5.2", f"a Huffman string {_name}")

@@ -150,8 +150,8 @@ def _(c):
     c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 3)))
     c.request()
     c.wait(lambda: sum(c.stream(1).frames) == 3)
-    c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 1)))  # now -2
-    c.window_update(1, 2)  # now 0
+    c.send_frame(SETTINGS, 0, 0, settings((INITIAL_WINDOW_SIZE, 1)))  # the window of stream 1 is now -2
+    c.window_update(1, 2)  # the window of stream 1 is now 0
     c.ping(b"no more?")
     if sum(c.stream(1).frames) != 3:
         return Holds(False, "nothing comes at a window of 0")

@@ -149,7 +149,7 @@ class Runbooks(unittest.TestCase):
                 self.assertIn("```", text, "a runbook has something to type")
 
     def test_every_runbook_has_kubernetes_instructions(self):
-        """Under Kubernetes there is no --admin, and every port must be forwarded."""
+        """Under Kubernetes, the manifests enable no Admin service, and every port must be forwarded."""
         for path in RUNBOOKS:
             with self.subTest(path.name):
                 text = path.read_text()

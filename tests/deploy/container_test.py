@@ -76,7 +76,7 @@ class ServerImage(Image):
         self.assertIn("the configuration is valid", said.stdout + said.stderr)
 
     def test_drivers_are_mounted_in_the_loaders_folder(self) -> None:
-        """If this file exists, NVIDIA's container toolkit mounts the driver into Debian's folder of libraries."""
+        """NVIDIA's container toolkit mounts the driver into Debian's folder of libraries if the image has /etc/debian_version."""
         self.assertTrue(self.inside("etc/debian_version").read_text())
 
     def test_has_no_nvidia_library_and_names_the_compiler(self) -> None:
@@ -119,7 +119,7 @@ class ClientImage(Image):
 
     def test_size_is_limited(self) -> None:
         size = sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink())
-        self.assertLess(size, 45.5e6)  # 7 MB of it are the engine of score --repository
+        self.assertLess(size, 45.5e6)  # the engine for `vitrine score --repository` takes 7 MB of this
 
     def test_bill_of_materials_names_every_file(self) -> None:
         found = examine("files", self.root)
@@ -146,7 +146,7 @@ class ClientImage(Image):
 
 
 class Tarball(Image):
-    """The folder of programs that script/package puts into the tarball, moved elsewhere."""
+    """The folder of programs that script/package puts into the tarball, after a move to another path."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -263,7 +263,7 @@ class Dockerfile(unittest.TestCase):
                     self.assertIn(f"org.opencontainers.image.{label}=", image)
 
     def test_volume_folders_belong_to_the_user(self) -> None:
-        """A new volume gets the owner of the image's folder. WORKDIR alone makes a folder that with some builders belongs to root."""
+        """A new volume gets the owner of the image's folder. With some builders, a folder that only WORKDIR creates belongs to root."""
         made = re.search(r"/state/\{([\w,]+)\}", (SOURCE / "deploy/container/assemble-all").read_text())[1].split(",")
         self.assertEqual(set(made), {"models"} | set(re.findall(r"(?m)^WORKDIR /(\w+)", self.text)) - {"src"})
 

@@ -39,7 +39,7 @@ def load_dashboards():
 
 
 def panels(dashboard):
-    """Returns the panels that have queries; rows have none."""
+    """Returns the panels that have queries. Rows are panels without queries."""
     return [panel for panel in dashboard["panels"] if panel["type"] != "row"]
 
 

@@ -55,7 +55,7 @@ class SceneError(Exception):
 
 
 def wait_for(what, seconds, ask):
-    """Returns the first true result of `ask`; raises SceneError after `seconds` without one."""
+    """Returns the first true result of `ask`. Raises SceneError if there is no true result within `seconds`."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         answer = ask()
@@ -171,7 +171,7 @@ class Scene:
         wait_for("the server to be ready", 60, is_ready)
 
     def _start_trainer(self):
-        """Starts a training that lasts longer than the scene on any machine, because its metrics disappear when it ends."""
+        """Starts a training that lasts longer than the scene on any machine, because the metrics of a training disappear when it ends."""
         process = self._start("trainer", self.programs / "vitrine-train", "run", "task-sort", "--work",
                               self.folder / "work", "--metrics", "127.0.0.1:0", "--threads", "1",
                               "--loader-threads", "1", "--set", "epochs=1000", "--set", "evaluate_every_steps=20",

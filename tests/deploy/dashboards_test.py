@@ -90,7 +90,8 @@ class Dashboards(unittest.TestCase):
                         self.assertTrue(metric in known or queries.family(metric) in known, metric)
 
     def test_shared_metrics_select_the_job(self):
-        """Series of others may occur several times for an instance (Kubernetes' kubelet), which a join refuses."""
+        """Other jobs, such as the kubelet, may export several series of a shared metric per instance. A PromQL join
+        rejects such series."""
         for _, panel, where in self.each_panel():
             for target in panel["targets"]:
                 for metric, matchers in queries.selectors(target["expr"]):

@@ -155,7 +155,7 @@ class ProxyCase:
     def test_grpc_is_proxied(self):
         said = self.classify()
         self.assertEqual(said.returncode, 0, said.stderr)
-        # Many pictures go over ClassifyStream.
+        # The client sends several images over ClassifyStream.
         said = subprocess.run([BIN / "vitrine", "classify", *sorted(PICTURE.parent.glob("*.jpg")), "--server", self.proxy, "--tls-ca",
                                self.folder / "tls.crt", "--model", MODEL], capture_output=True, text=True, timeout=60)
         self.assertEqual(said.returncode, 0, said.stderr)

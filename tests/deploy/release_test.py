@@ -122,7 +122,7 @@ class Bill(Case):
         self.assertIn({"name": "vitrine:debian-depends", "value": "libc6 (>= 2.36)"}, parts[server]["properties"])
 
     def test_names_the_package_that_provides_a_virtual_one(self) -> None:
-        deb(self.folder, "vitrine-server", "Depends: awk, nowhere-to-be-had | awk\n")  # every Debian has mawk or gawk
+        deb(self.folder, "vitrine-server", "Depends: awk, nowhere-to-be-had | awk\n")  # Debian's mawk or gawk provides awk
         needs = next(one["dependsOn"] for one in self.make()["dependencies"] if one["ref"].startswith("vitrine-server"))
         self.assertRegex(" ".join(needs), r"^pkg:deb/debian/(mawk|gawk|original-awk)@\S+$")
 
@@ -199,7 +199,7 @@ class Images(Case):
 
 
 class Release(Case):
-    """The whole of script/release, with a package script that packs nothing."""
+    """Tests the whole of script/release, with a fake package script that only copies finished packages."""
 
     def setUp(self) -> None:
         super().setUp()

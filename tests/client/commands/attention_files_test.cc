@@ -16,7 +16,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// A request for kinds of attention, and its answer.
+// A request for attention maps and its answer.
 struct Exchange {
   v1::ClassifyRequest request;
   v1::ClassifyResponse answer;

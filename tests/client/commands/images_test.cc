@@ -132,7 +132,7 @@ TEST(DistinctStems, AreUnique) {
 }
 
 TEST(DistinctStems, AreComputedQuicklyForManyEqualNames) {
-  constexpr size_t kMany = 40000;  // would take half an hour if each stem tried all suffixes from -2
+  constexpr size_t kMany = 40000;  // a search that starts at suffix -2 for each name would take half an hour
   const absl::Time start = absl::Now();
   const std::vector<std::string> stems = DistinctStems(std::vector<std::string>(kMany, "frame.png"));
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));

@@ -49,7 +49,7 @@ class EngineTest : public ::testing::Test {
 };
 ScratchFolder* EngineTest::folder_ = nullptr;
 
-// Returns the part of an answer that must not depend on its batch.
+// Returns the part of an image's answer that must not depend on the other images of its batch.
 std::string Lasting(const Answers& answers, size_t image) {
   v1::ClassifyResponse answer;
   EXPECT_TRUE(answer.ParseFromString(std::string(answers.Message(image))));
@@ -229,7 +229,7 @@ TEST_F(EngineTest, AForkedChildMustLoadAgain) {
   vitrine_engine_free(model);
 }
 
-#ifndef VITRINE_SANITIZED  // sanitizers need more address space than any limit leaves
+#ifndef VITRINE_SANITIZED  // sanitizers need more address space than this test's limit
 TEST_F(EngineTest, AFailedThreadStartIsAnError) {
   const pid_t child = fork();
   if (child == 0) {

@@ -24,8 +24,8 @@ const std::string kVitrine = VITRINE_BIN "/vitrine ";
 class EvalCommandLine : public testing::Test {
  protected:
   EvalCommandLine() {
-    // These labels are not those of the model, so the command needs a label map. The folder's name needs quotes in a
-    // shell.
+    // The names of these folders differ from the model's labels, so the command needs a label map. They contain spaces,
+    // so a shell needs quotes around them.
     for (int digit = 0; digit < 10; ++digit) {
       const std::string name = absl::StrCat("digit-", digit, ".png");
       const std::filesystem::path from = std::filesystem::path(VITRINE_SOURCE "/samples/digits") / name;

@@ -20,7 +20,8 @@
 
 namespace vitrine {
 
-// Runs evaluations of an image folder against a real gRPC server, whose answers the test defines.
+// Constants and functions for evaluations of an image folder with a real gRPC server. The test defines the server's
+// answers.
 
 inline constexpr int kClasses = 10;
 inline const std::string kDigest(64, 'd');

@@ -33,7 +33,7 @@ std::string TextOf(const Evaluation& e) {
 }
 
 void ExpectSame(const Prediction& a, const Prediction& b) {
-  // The line must contain every field.
+  // The line of an image must contain every field, so equal lines mean equal fields.
   EXPECT_EQ(ImageLine(a), ImageLine(b));
   ASSERT_EQ(a.guesses.size(), b.guesses.size());
   for (size_t i = 0; i < a.guesses.size(); ++i) EXPECT_EQ(a.guesses[i].probability, b.guesses[i].probability);
@@ -102,7 +102,7 @@ TEST(Journal, TheLastLineOfAnImageCounts) {
 
 class JournalFile : public ::testing::Test {
  protected:
-  // Writes the sample like a run does.
+  // Writes the sample's journal with the calls that a run makes.
   void WriteSample() {
     Evaluation begun = Empty();
     auto journal = Journal::Open(out_, false, begun);

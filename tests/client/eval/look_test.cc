@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the images, attention maps and distances of a page if some of them are unavailable.
+// Tests an evaluation page for which some images, attention maps or distances are unavailable.
 #include "client/eval/page/look.h"
 
 #include <gmock/gmock.h>

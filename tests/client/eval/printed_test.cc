@@ -160,7 +160,7 @@ TEST(Printed, StudyEqualsTheStoredFiles) {
     if (i > 0) cell.macs = 1e6 * i;
     if (i > 0) cell.tokens = 17.5 * i;
   }
-  // Adds two complete cells. The second is more accurate and costs more.
+  // Adds two complete cells. The second cell is more accurate and costs more.
   for (const int i : {0, 1}) {
     StudyCell cell = study.cells[1];
     cell.version = 7 + i;

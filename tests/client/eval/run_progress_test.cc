@@ -46,7 +46,8 @@ TEST(RunProgress, WithoutImagesTheRunIsComplete) {
   EXPECT_EQ(out.str(), "0 of 0  100 %  1 in flight\n");
 }
 
-// Counts `asked` more images at each `second` and draws the progress. Returns the last line.
+// For each pair (second, asked) of `marks`, counts `asked` more images and draws the progress at this second. Returns
+// the last line.
 std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});

@@ -162,7 +162,7 @@ TEST_F(Evaluating, WrongArgumentsAreRefusedBeforeTheFirstImage) {
   EXPECT_THAT(said_.str(), HasSubstr("no server answers at 127.0.0.1:1; trying for 1s"));
   command = Command(server, "out");
   command.client.tls.emplace();
-  command.client.connect_timeout = absl::Minutes(10);  // a fault of TLS ends the attempts
+  command.client.connect_timeout = absl::Minutes(10);  // long, because a TLS error must end the attempts at once
   EXPECT_THAT(std::string(Run(command).status().message()), HasSubstr("it does not speak TLS"));
   EXPECT_EQ(asked, 0);
 }

@@ -100,7 +100,7 @@ TEST_F(Evaluating, AnImageWithAServerErrorIsSentThreeTimesDespiteShortPatience) 
   const std::string cursed = ImageFile(1, 4);
   std::atomic<int> asked = 0;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
-    absl::SleepFor(absl::Milliseconds(2));  // one round of all images takes longer than the patience
+    absl::SleepFor(absl::Milliseconds(2));  // sending each image once takes longer than command.patience
     if (request.image() != cursed) return Answer(request);
     ++asked;
     return StreamErrorTo(request, grpc::StatusCode::INTERNAL, "the batch was lost");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the client's calls that change or read the serving state, and what the commands print, with a fake Admin
-// service.
+// Tests the client's calls that read or change the serving state, and the output of the admin commands. A fake Admin
+// service answers the calls.
 #include "client/lib/admin_client.h"
 
 #include <grpcpp/grpcpp.h>

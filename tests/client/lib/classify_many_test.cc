@@ -56,8 +56,8 @@ grpc::Status Echo(StreamOfServer* stream, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// Answers in random order, and holds back up to four requests. A request is answered once 13 newer requests have come,
-// or earlier.
+// Answers in random order, and holds back up to four requests. A request is answered at the latest after 13 newer
+// requests have arrived.
 grpc::Status Shuffle(StreamOfServer* stream, std::atomic<int>* overtaken) {
   std::mt19937 random(3);
   std::map<int, v1::ClassifyRequest> held;

@@ -8,8 +8,8 @@
 namespace vitrine {
 namespace {
 
-// A simulated server that computes up to `places` requests at a time. Each takes the time `latency`. Further requests
-// wait, so they do not increase the rate.
+// A simulated server that computes up to `places` requests at a time. Each request takes the time `latency`. Further
+// requests wait, so they do not increase the rate.
 class MadeServer {
  public:
   MadeServer(int places, absl::Duration latency) : places_(places), latency_(latency) {}

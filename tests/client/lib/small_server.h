@@ -31,8 +31,8 @@ class SmallServer {
     std::optional<bool> serving = {};
   };
 
-  // Starts the server. Without credentials it does not use TLS. `listen` is host:port (port 0 means any free port) or
-  // unix:PATH.
+  // Starts the server. Without `credentials`, the server does not use TLS. `listen` is host:port (port 0 means any free
+  // port) or unix:PATH.
   explicit SmallServer(Methods methods, int max_message_bytes = 64 << 20,
                        std::shared_ptr<grpc::ServerCredentials> credentials = nullptr,
                        const std::string& listen = "127.0.0.1:0");

@@ -68,7 +68,7 @@ TEST(RunBench, ASearchWithALateGeneratorHasAResult) {
   const Outcome met = BenchHeldUp(command);
   ASSERT_TRUE(met.measured.ok()) << met.measured.status();
   EXPECT_EQ(*met.measured, BenchOutcome::kMeasured);
-  // On a busy machine, the last of the 50 answers a second may come after the end.
+  // On a busy machine, the last of the 50 answers of a second may arrive after the measurement.
   EXPECT_GT(json::parse(met.out)["best_per_second"], 0) << met.out;
 
   command.goal.bounds = {{0.99, absl::Milliseconds(15)}};
@@ -203,7 +203,7 @@ TEST(ValidateBench, RefusesInvalidCombinations) {
   EXPECT_THAT(std::string(ValidateBench(command).message()), HasSubstr("no such process"));
 }
 
-// Settings at a limit are valid, and settings beyond it are not.
+// Settings at a limit are valid. Settings beyond a limit are invalid.
 TEST(ValidateBench, AcceptsSettingsAtTheirLimits) {
   BenchCommand command;
   command.connections = command.load.threads = command.load.concurrency = 3;

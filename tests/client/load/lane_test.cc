@@ -94,7 +94,8 @@ TEST(Lanes, InAClosedLoopTheyKeepTheirSumOfRequestsInFlight) {
   EXPECT_EQ(record.unanswered(), 4u);
 }
 
-// Answers after more than the gap between requests, so that the answers do not determine the end of the load.
+// Answers after 60 ms. This is longer than the gap between two requests, so the answers do not determine the end of the
+// load.
 grpc::Status AnswerLate(const v1::ClassifyRequest&, grpc::ServerContext*) {
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   return grpc::Status::OK;
@@ -114,7 +115,8 @@ TEST(Lanes, ANumberOfRequestsIsMeasuredForTheSameNumberOfGaps) {
       EXPECT_EQ(server.seen()["m"], 10 + settings.max_requests)
           << "the server must also get the requests of the warm-up";
       EXPECT_EQ(record.interval().from, 100 * kMs);
-      // The gap of a thread. The last thread may start up to one gap later than the first.
+      // `gap` is the time between two requests of one thread. The last thread may start up to one gap later than the
+      // first.
       const int64_t gap = 10 * threads * kMs;
       EXPECT_GE(record.interval().to, 100 * kMs + requests / threads * gap);
       EXPECT_LE(record.interval().to, 100 * kMs + (requests / threads + threads - 1) * gap);

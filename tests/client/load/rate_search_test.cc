@@ -193,8 +193,8 @@ TEST(JudgeStability, DistinguishesSteadyLoadFromDriftAndBursts) {
             Verdict::kNotStable);
 }
 
-// Returns the reason why a load is not stable. The load has five windows of two seconds. In one window, the latency and
-// the number of answers per second are those of the arguments.
+// Returns the reason why a load is not stable. The load has five windows of two seconds. In one window, the latency is
+// `latency` and the server answers `answered` requests per second.
 std::string WhyNotStable(int64_t latency, int answered, int rate = 300) {
   const auto differs = [](int second) { return second == 4 || second == 5; };
   return JudgeStability(EvenLoad(

@@ -29,7 +29,7 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 
 constexpr int kImages = 20;
-constexpr size_t kInFlight = 3;  // batches whose images are finished after a stop
+constexpr size_t kInFlight = 3;  // maximum number of batches whose images are finished after a stop
 
 std::string Png(int side) {
   Image image{.width = side, .height = side, .channels = 1, .pixels = {}};
@@ -37,8 +37,8 @@ std::string Png(int side) {
   return *EncodePng(image);
 }
 
-// A set of images that all have the same file. After FailAt, the first reads of an image fail, and later reads of the
-// image succeed.
+// A set of images that all have the same content. After FailAt, the first reads of an image fail, and later reads of
+// the image succeed.
 class MadeImages final : public ImageSet {
  public:
   explicit MadeImages(std::string file, int64_t size = kImages) : file_(std::move(file)), size_(size) {}

@@ -135,7 +135,7 @@ TEST_F(Scoring, AnUnlistedChunkIsScoredAgain) {
   Asked asked;
   SmallServer server(Methods(asked.Counting(PlainAnswer)));
   ScoreIndex index = RunWell(Command(server, "out"));
-  index.chunks.resize(2);  // as after a kill between the third chunk and its entry in the index
+  index.chunks.resize(2);  // like a kill before the third chunk was added to the index
   ASSERT_TRUE(WriteScoreIndex(folder_.Path("out"), index).ok());
   folder_.Write("out/chunk-0000000016.jsonl", "{\"index\":16}\n");
   folder_.Write("out/chunk-0000000024.classes.npy.new", "torn");
@@ -153,7 +153,7 @@ TEST_F(Scoring, AContinuedRunKeepsItsVersion) {
   const v1::ModelVersion old = Described();
   v1::ModelVersion replacement = Described(std::string(64, 'e'));
   replacement.set_version(4);
-  SmallServer::Methods methods = Methods(asked.Counting(PlainAnswer), replacement);  // the newest is listed first
+  SmallServer::Methods methods = Methods(asked.Counting(PlainAnswer), replacement);  // the newest version comes first
   *methods.models.add_versions() = old;
   {
     SmallServer first(Methods(PlainAnswer));
@@ -248,13 +248,13 @@ TEST_F(Scoring, NoRowsAreWrittenIfAllImagesAreMissing) {
 
 TEST_F(Scoring, MissingImagesHaveRowsOnceAnotherIsReadable) {
   std::string list;
-  for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // before any image that can be read
+  for (int i = 0; i < 20; ++i) absl::StrAppend(&list, "missing-", i, ".png\n");  // listed before all readable images
   folder_.Write("data/list.txt", absl::StrCat(list, "100.png\n101.png\n"));
   SmallServer server(Methods(PlainAnswer));
   ScoreCommand command = Command(server, "out");
   command.source = folder_.Path("data/list.txt");
   EXPECT_EQ(CountScores(RunWell(command)).unreadable, 20);
-  // After a kill, only missing images have no result yet.
+  // Simulates a kill after all readable images were scored, so that only the missing images have no result.
   folder_.Write("data/end.txt",
                 absl::StrCat("100.png\n101.png\n102.png\n103.png\n104.png\n105.png\n106.png\n107.png\n", list));
   command.source = folder_.Path("data/end.txt");
@@ -347,7 +347,7 @@ TEST_F(Scoring, RegistersAreSeveralVectorsPerImage) {
     feature.set_values(values.data(), 24);
     return answer;
   };
-  for (const bool is_described : {true, false}) {  // a server may not say the width
+  for (const bool is_described : {true, false}) {  // false: the server does not report the width
     model.clear_feature_kinds();
     model.add_feature_kinds(v1::REGISTER_TOKENS);
     model.set_feature_width(is_described ? 3 : 0);

@@ -15,7 +15,7 @@
 
 namespace vitrine {
 
-// Scorings of an image folder against a real gRPC server. The test defines the answers.
+// Base class of tests that score an image folder with a real gRPC server. The test defines the answers.
 class Scoring : public ::testing::Test {
  protected:
   static constexpr int kImages = 30;
@@ -40,7 +40,7 @@ class Scoring : public ::testing::Test {
     ProgressDisplay display(said_, {});
     return RunScore(command, display, stop);
   }
-  // Runs to the end and expects no error.
+  // Runs the command to its end and expects no error.
   ScoreIndex RunWell(const ScoreCommand& command) {
     const auto result = Run(command);
     EXPECT_TRUE(result.ok()) << result.status();

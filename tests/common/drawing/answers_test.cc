@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests calibration and confusion, which a report computes from the answers of a classifier.
+// Tests the calibration and the confusion matrix, which a report computes from the answers of a classifier.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

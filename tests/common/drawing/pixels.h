@@ -42,7 +42,7 @@ inline int Brightness(const Rgb& colour) {
   return std::accumulate(colour.begin(), colour.end(), 0);
 }
 
-// Decodes a drawing. Without a drawing, fails the test and returns an empty image.
+// Decodes a drawing. If `png` is an error or is not an image, fails the test and returns an empty image.
 inline Image Seen(const absl::StatusOr<std::string>& png) {
   EXPECT_TRUE(png.ok()) << png.status();
   if (!png.ok()) return {};

@@ -61,8 +61,8 @@ TEST(DrawSheet, HasAColourBar) {
   const Image sequential = Seen(DrawSheet(figure));
   figure.range->diverging = true;
   const Image diverging = Seen(DrawSheet(figure));
-  // The colour bar is 120 pixels wide and stands between its low and its high number, with gaps. Its middle is at y =
-  // 69.
+  // The colour bar is 120 pixels wide, between its low and its high number, with a gap on each side. Its middle is at y
+  // = 69.
   const int low = 24 + TextWidth("0", 10), signed_low = 24 + TextWidth("-0.125", 10);
   EXPECT_LT(Brightness(At(sequential, low + 2, 69)), 60);
   EXPECT_GT(Brightness(At(sequential, low + 117, 69)), 600);

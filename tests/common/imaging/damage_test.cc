@@ -37,7 +37,8 @@ std::vector<File> Files() {
   };
 }
 
-// Decodes the file from memory that ends with the file, so that AddressSanitizer detects reads beyond its end.
+// Decodes a copy of the file in a buffer of exactly the file's size, so that AddressSanitizer detects reads beyond the
+// end.
 absl::StatusOr<Image> DecodeExactly(std::string_view bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());

@@ -43,8 +43,8 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Returns models with different inputs: smaller or larger than the images below; cropped along either axis; stretched;
-// or of a size that depends on the image.
+// Returns models whose inputs are smaller than the images below, larger, cropped along either axis, or stretched. Also
+// returns a model whose input size depends on the image.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
@@ -69,7 +69,7 @@ std::vector<v1::Preprocessing> Models() {
 }
 
 void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const Geometry& geometry) {
-  // Uses memory that ends with the file, so that AddressSanitizer detects reads beyond its end.
+  // Copies the file to a buffer of exactly its size, so that AddressSanitizer detects reads beyond the end.
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   const auto input = DecodeInput({copy.get(), bytes.size()}, model, geometry);
@@ -78,7 +78,7 @@ void ExpectTheSame(std::string_view bytes, const v1::Preprocessing& model, const
   if (!image.ok()) return;
   const std::vector<float> expected = Preprocess(*image, model, geometry);
   ASSERT_EQ(input->size(), expected.size());
-  // Uses memcmp, because 0 == -0.
+  // Compares bytes, because a comparison of floats would treat 0 and -0 as equal.
   ASSERT_EQ(std::memcmp(input->data(), expected.data(), expected.size() * sizeof(float)), 0);
 }
 
@@ -116,7 +116,7 @@ TEST(DecodeInput, GivesTheSameForEveryCrop) {
         const v1::Preprocessing model =
             Fixed(Model(3, v1::BILINEAR, decode), side, side, v1::FixedResolution::CENTER_CROP);
         Geometry geometry = *PlanGeometry(model, {71, 83});
-        // Crops at every corner of the scaled image.
+        // Tries crops from the top left to the bottom right of the scaled image.
         geometry.input = {4, 4};
         for (geometry.top = 0; geometry.top + 4 <= geometry.scaled.height; geometry.top += 3) {
           for (geometry.left = 0; geometry.left + 4 <= geometry.scaled.width; geometry.left += 2) {

@@ -80,7 +80,7 @@ TEST(ReadHeader, NeedsOnlyTheStartOfTheFile) {
       << "the orientation is after the pixels, so the start has the stored width";
 }
 
-// Text chunks and XMP can state the orientation, like in Pillow.
+// Like Pillow, ReadHeader also reads the orientation from text chunks and XMP.
 TEST(ReadHeader, UsesTheOrientationOfTextAndXmpIfExifHasNone) {
   const std::string xmp = "<rdf:Description tiff:Orientation=\"6\"/>";
   const std::string in_text = "XML:com.adobe.xmp" + std::string(5, '\0') + xmp;

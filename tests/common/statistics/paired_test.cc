@@ -54,7 +54,7 @@ TEST(TestPaired, AgreesWithScipy) {
 }
 
 TEST(TestPaired, EqualDifferencesCountByTheirSignsOnly) {
-  // The three differences are equal except for rounding, so they have no deviation that a t test could use.
+  // The three differences are equal except for rounding errors, so a t test cannot use their standard deviation.
   const PairedTest three = TestPaired(Differences{{0.81 - 0.8, 0.82 - 0.81, 0.83 - 0.82}}).front();
   EXPECT_EQ(three.difference.deviation, 0);
   EXPECT_EQ(three.p, 0.25);

@@ -25,7 +25,7 @@ def help_of(command: tuple[str, ...]) -> str:
 
 
 def flags_of(command: tuple[str, ...]) -> set[str]:
-    """Returns the flags that have their own line in the help, without those in examples."""
+    """Returns the flags that have their own line in the help. Ignores flags in examples."""
     return set(re.findall(r"^ +(?:-\w,)?(--[a-z0-9][a-z0-9-]*)", help_of(command), re.M))
 
 

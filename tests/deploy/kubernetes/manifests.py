@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of deploy/kubernetes, rendered by the first kubectl in PATH, and those of the Helm chart."""
+"""The manifests of deploy/kubernetes, rendered by the first kubectl in PATH, and the manifests of the Helm chart."""
 import functools
 import pathlib
 import re
@@ -96,7 +96,8 @@ def pods(folder: Optional[str] = None) -> Iterator[Pod]:
 
 
 def arguments(container: Document) -> list[str]:
-    """Returns command and arguments. The manifests name the program, although it is the entry point of the images."""
+    """Returns the command and its arguments. The manifests state the command, although each image starts it by
+    default."""
     return [*container.get("command", []), *container.get("args", [])]
 
 
@@ -133,7 +134,8 @@ def seconds(text: str) -> float:
 
 
 def selects(selector: Document, labels: dict[str, str]) -> bool:
-    """Returns True if a selector (matchLabels, matchExpressions) matches the labels. An empty one matches all."""
+    """Returns True if a selector (matchLabels, matchExpressions) matches the labels. An empty selector matches all
+    labels."""
     if any(labels.get(key) != value for key, value in selector.get("matchLabels", {}).items()):
         return False
     for row in selector.get("matchExpressions", []):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which values the Helm chart refuses, and that it renders the same objects as the kustomizations. Other tests check its
-pods and objects."""
+"""Tests which values the Helm chart refuses, and that it renders the same objects as the kustomizations. Other tests check the chart's pods
+and objects."""
 import json
 import os
 import pathlib
@@ -35,7 +35,7 @@ def by_identity(documents):
 
 
 class Examples(unittest.TestCase):
-    """A release "vitrine" in the namespace "vitrine" equals the overlay's objects in each field."""
+    """The objects of a release "vitrine" in the namespace "vitrine" equal the overlay's objects in each field."""
 
     def check(self, overlay, documents):
         kustomized = {name: one for name, one in by_identity(manifests.documents(f"overlays/{overlay}")).items()
@@ -128,7 +128,7 @@ class Values(unittest.TestCase):
         self.assertEqual(chart.refusal(f"--values={chart.EXAMPLES / 'no-prometheus.yaml'}", "--kube-version=1.30.0"), "")
 
     def test_names_are_rendered_as_strings(self):
-        """Names that YAML would read as numbers or truth values, and names that no Service may have."""
+        """Tests names that YAML would read as numbers or truth values, and names that no Service may have."""
         values = ("--set-string=identity.tlsSecret=123,identity.tokensSecret=1e3,identity.clientCaSecret=0x1,models.claim=4,models.image=,"
                   "ingress.className=5,ingress.tlsSecret=6,image.tag=7")
         documents = chart.template(IMAGE, values, "--set=ingress.enabled=true,hosts={a.example}",
@@ -141,7 +141,7 @@ class Values(unittest.TestCase):
             self.assertIn(f"the release is called {name}", chart.refusal(IMAGE, release=name))
 
     def test_numbers_on_the_command_line_are_accepted(self):
-        """Helm gives the numbers in --set another type than the numbers in values.yaml."""
+        """Helm parses numbers in --set as another type than numbers in values.yaml."""
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
 
     def test_args_cannot_repeat_flags_of_the_chart(self):
@@ -191,8 +191,8 @@ class Values(unittest.TestCase):
 
 class Traffic(unittest.TestCase):
     def test_canary_routes_divide_the_traffic(self):
-        """The weights add up to 100 %. The second Service is that of the other release. Each Service selects only the pods of
-        its own release."""
+        """The weights add up to 100 %. The second Service belongs to the other release. Each Service selects only the pods of its own
+        release."""
         for kind in ("HTTPRoute", "GRPCRoute"):
             backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
             self.assertEqual(sum(one["weight"] for one in backends), 100)
@@ -259,8 +259,8 @@ class ScaleToZero(unittest.TestCase):
 
 class Notes(unittest.TestCase):
     def notes(self, example, *arguments):
-        """Returns the text that `helm install` prints. `helm template` does not print it, so a copy of the chart has it in an
-        object."""
+        """Returns the text that `helm install` prints. `helm template` does not print it, so this function renders a copy of the chart that
+        has the text in an object."""
         with tempfile.TemporaryDirectory() as folder:
             copy = pathlib.Path(folder, "vitrine")
             shutil.copytree(chart.CHART, copy)

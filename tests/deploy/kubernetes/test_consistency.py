@@ -261,6 +261,6 @@ class Secrets(unittest.TestCase):
             self.assertEqual([manifests.identity(one) for one in documents if one["kind"] == "Secret"], [], folder)
         for file in manifests.FOLDER.rglob("*"):
             if file.is_file():
-                # Digests of images are not digests of tokens.
+                # Removes the digests of images, because they look like the digests of tokens.
                 text = re.sub(r'digest: "sha256:[0-9a-f]{64}"', "", file.read_text())
                 self.assertNotRegex(text, r"secretGenerator|BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)|stringData|sha256:[0-9a-f]{64}", file)

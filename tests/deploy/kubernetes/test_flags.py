@@ -31,7 +31,7 @@ def from_compose():
         for name, service in yaml.safe_load(file.read_text()).get("services", {}).items():
             build = service.get("build")
             target = build.get("target", "server") if isinstance(build, dict) else None
-            if name.startswith("server"):  # the name decides, because `build` may be in another compose file
+            if name.startswith("server"):  # uses the name, because `build` may be in another compose file
                 target = "server"
             for key in ("entrypoint", "command"):
                 value = service.get(key, [])

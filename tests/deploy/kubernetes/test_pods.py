@@ -20,7 +20,7 @@ def servers():
 
 
 def effective(pod, container, name):
-    """Returns the container's value, or the pod's if the container has none."""
+    """Returns the container's value, or the pod's value if the container has none."""
     for context in (container.get("securityContext", {}), pod.spec.get("securityContext", {})):
         if name in context:
             return context[name]
@@ -29,7 +29,7 @@ def effective(pod, container, name):
 
 class Pods(unittest.TestCase):
     def test_pods_meet_the_restricted_standard(self):
-        """Pods meet the security standard "restricted", have a read-only root file system and no token of the API."""
+        """Pods meet the security standard "restricted", have a read-only root file system, and have no token for the Kubernetes API."""
         for pod in manifests.pods():
             with self.subTest(pod.where):
                 self.assertIs(pod.spec["automountServiceAccountToken"], False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the manifests' commands here with files and ports of this machine; the test acts as the kubelet."""
+"""Runs the manifests' commands with files and ports of this machine. The test acts as the kubelet."""
 import contextlib
 import hashlib
 import http.client

@@ -11,8 +11,9 @@ import kubernetes_validate
 import custom_resources
 import manifests
 
-# The oldest version with every feature in use (images as volumes of restricted pods); the first version that has these features
-# without a feature gate; and the newest version in the package.
+# The versions of Kubernetes against which objects are checked. 1.33 is the oldest version that has every used feature (images as volumes of
+# restricted pods). 1.35 is the first version that has these features without a feature gate. The third version is the newest one in the
+# package.
 VERSIONS = ("1.33", "1.35", kubernetes_validate.latest_version())
 
 
@@ -30,7 +31,7 @@ def faults(document):
     if own is not None:
         yield from custom_resources.faults(document.get("spec"), own, "spec")
         yield from (f"no field {name}" for name in document if name not in ("apiVersion", "kind", "metadata", "spec"))
-        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}  # for the metadata
+        document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": document["metadata"]}  # keeps only the metadata
     for version in VERSIONS:
         try:
             kubernetes_validate.validate(document, version, strict=True)

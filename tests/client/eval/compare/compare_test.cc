@@ -18,6 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Each comment says whether the first model and the second model are right about the image.
 Evaluation First() {
   return MadeEvaluation({{0, {{0, 0.9f}}},             // right, right
                          {0, {{0, 0.8f}}},             // right, wrong
@@ -53,9 +54,9 @@ TEST(Compare, CountsPairsAndFlips) {
 
 TEST(Compare, UsesTheImagesThatBothAnsweredAndReportsTheOthers) {
   Evaluation first = First(), second = Second();
-  first.predictions.erase(first.predictions.begin());        // only in the second
-  second.predictions.erase(second.predictions.begin() + 5);  // only in the first
-  second.predictions[1].outcome = Outcome::kRefused;         // cat/1.png
+  first.predictions.erase(first.predictions.begin());        // image 0 is only in the second evaluation
+  second.predictions.erase(second.predictions.begin() + 5);  // image 5 is only in the first evaluation
+  second.predictions[1].outcome = Outcome::kRefused;         // the second model has no answer for cat/1.png
   second.predictions[1].guesses.clear();
   const auto comparison = Compare(first, second);
   ASSERT_TRUE(comparison.ok());

@@ -27,8 +27,8 @@ v1::ResolutionWish Resolution(int height, int width) {
   return requested;
 }
 
-// Returns a server with two models. One model has native resolution (4 to 64 cells of 4 pixels), the other a fixed size
-// of 28x28. The server reports one cost for each model.
+// Returns a server with two models. One model has native resolution (4 to 64 cells of 4x4 pixels). The other model has
+// a fixed size of 28x28 pixels. The server reports one cost for each model.
 SmallServer::Methods TwoModels() {
   SmallServer::Methods methods;
   v1::ModelVersion& native = *methods.models.add_versions();
@@ -171,8 +171,8 @@ TEST_F(StudyTest, AnIncompleteCellIsNeitherBestNorOnTheFrontier) {
   EXPECT_EQ(json()[1]["frontier"], false);
 }
 
-// A data set of images with the given widths. Width 0 means that the file cannot be read, and a negative width that the
-// file is not an image.
+// A data set of images with the given widths. Width 0 means that the file cannot be read. A negative width means that
+// the file is not an image.
 class Sized final : public MadeData {
  public:
   Sized(const Evaluation& evaluation, std::vector<int> widths) : MadeData(evaluation), widths_(std::move(widths)) {
