@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// While the object lives, no file that this process writes can grow beyond `bytes`. A write beyond it fails with EFBIG
-// ("File too large"); tests use this in place of a full disk (ENOSPC).
+// During the object's lifetime, no file that this process writes can grow beyond `bytes`. A write beyond this size
+// fails with EFBIG ("File too large"). Tests use this in place of a full disk (ENOSPC).
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) : before_(signal(SIGXFSZ, SIG_IGN)) {

@@ -199,7 +199,7 @@ TEST_F(CudaServer, BatchesTheImagesOfManyCallers) {
   }
   std::string after;
   const auto grown = [&](const std::string& name) { return MetricOf(after, name) - MetricOf(before, name); };
-  // The server may return a scrape that it made a moment ago.
+  // Polls, because the server may return a cached scrape.
   EXPECT_TRUE(Eventually([&] {
     after = Get(*server, "/metrics");
     return grown("vitrine_device_images_total") >= 80;

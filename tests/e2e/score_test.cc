@@ -110,7 +110,7 @@ TEST_F(ScoreProgram, ARunKilledSixTimesHasOneRowPerImage) {
                        folder_.path() / "killed.output");
     const size_t before = times.size();
     ASSERT_TRUE(Eventually([&] { return child.Ended() || ChunkTimes("killed").size() > before; })) << child.Output();
-    absl::SleepFor(absl::Milliseconds(7 * i));  // another moment each time, also while files are written
+    absl::SleepFor(absl::Milliseconds(7 * i));  // each kill comes at a different moment, also while files are written
     ASSERT_FALSE(child.Ended()) << "it ended before it was killed:\n" << child.Output();
     child.Kill();
     for (const auto& [file, time] : times) EXPECT_EQ(ChunkTimes("killed").at(file), time) << "written again: " << file;

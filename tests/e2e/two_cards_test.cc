@@ -111,7 +111,8 @@ class Load {
 TEST_F(TwoGpus, LosingOneUnderLoadLosesNoAnswer) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
-  // This server starts last, because its goldens and probes also count as launches.
+  // The driver loses the card at the 25th launch. This server starts last, because its goldens and probes also count as
+  // launches.
   std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", ",lost=25");
   const std::string bad_address = bad->AwaitReady(absl::Minutes(1));
   ClientOptions options;

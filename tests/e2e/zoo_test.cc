@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Publishes every classification variant of the zoo up to 12 M parameters with random weights, and serves it. Requests
-// predictions, each of its kinds of attention and each of its features over gRPC. Larger variants run the same code at
-// other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M here, and larger ones in
+// predictions, each kind of attention and each feature of the variant over gRPC. Larger variants run the same code at
+// other widths and depths. VITRINE_WHOLE_ZOO adds variants of up to 100 M parameters here, and larger variants in
 // large_models_test.cc.
 #include "models/zoo.h"
 

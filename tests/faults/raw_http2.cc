@@ -17,7 +17,7 @@
 namespace vitrine::testing {
 namespace {
 
-// RFC 9113, section 6.
+// Frame types of RFC 9113, section 6.
 enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
 constexpr int kAck = 1, kEndStream = 1, kEndHeaders = 4;
 constexpr int kInitialWindowSize = 4;  // a setting

@@ -38,7 +38,7 @@ int OpenFiles() {
   return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
 }
 
-// Returns the sorted names of the threads, without those of gRPC's pools, whose sizes change.
+// Returns the sorted names of all threads except the threads of gRPC's pools, because the sizes of these pools change.
 std::vector<std::string> Threads() {
   std::vector<std::string> names;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -81,7 +81,7 @@ std::string Input(int choice, const std::string& first, const std::string& secon
   return input + first;
 }
 
-// Returns a valid data set of each format. The mutator starts from these if libFuzzer has no corpus.
+// Returns a valid data set of each format. If libFuzzer has no corpus, the mutator starts from these data sets.
 const std::vector<std::string>& Seeds() {
   using namespace std::string_literals;
   static const auto& seeds = *new std::vector<std::string>{

@@ -18,7 +18,7 @@ enum Option : uint8_t { kEnds = 16, kSecond = 32, kRepeated = 64, kGzip = 128 };
 constexpr size_t kMostData = size_t{16} << 10;       // bytes of a DATA frame
 constexpr size_t kMostRepeated = size_t{640} << 10;  // enough for the server to measure the bandwidth
 
-// Returns the last `bytes` bytes of a number, highest first.
+// Returns the lowest `bytes` bytes of a number in big-endian order.
 std::string BigEndian(uint64_t number, int bytes) {
   std::string text;
   for (int i = bytes - 1; i >= 0; --i) text.push_back(static_cast<char>(number >> (8 * i)));
@@ -97,7 +97,7 @@ uint32_t FuzzClient::Stream() {
   return chosen < 64 ? chosen : last_stream_ - std::min(last_stream_, 2 * ((chosen - 64U) / 48));
 }
 
-// Returns headers. kSecond: they end in a second frame, with HPACK of the input.
+// Returns headers. In HTTP/2, if `step` has kSecond, they end in a second frame, whose HPACK bytes come from the input.
 std::string FuzzClient::Head(uint8_t step, uint32_t stream, HttpHeaders head) {
   for (int more = step / kRepeated; more > 0; --more) {
     const std::string& name = requests_.names[input_.Byte() % requests_.names.size()];
@@ -112,8 +112,8 @@ std::string FuzzClient::Head(uint8_t step, uint32_t stream, HttpHeaders head) {
          Frame(NGHTTP2_CONTINUATION, NGHTTP2_FLAG_END_HEADERS, stream, input_.Take(input_.Byte()));
 }
 
-// Returns a part of a body. `is_message`: it is a message of gRPC; kSecond: its compressed flag is set. In HTTP/1,
-// kSecond: the part is a chunk.
+// Returns a part of a body. If `is_message` is true, the part is a message of gRPC, and its compressed flag is set if
+// `step` has kSecond. In HTTP/1, a part whose `step` has kSecond is a chunk.
 std::string FuzzClient::Data(uint8_t step, bool is_message) {
   const uint32_t stream = Stream();
   std::string bytes = input_.Take(input_.Byte());

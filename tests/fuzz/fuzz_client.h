@@ -38,7 +38,8 @@ struct FuzzRequests {
   std::vector<std::string> names;  // names of further headers, whose values are in the input
 };
 
-// Makes what a client sends: of HTTP/2, well-formed frames with contents of the input, or of HTTP/1, requests.
+// A simulated client. Over HTTP/2, it sends well-formed frames whose contents come from the input. Over HTTP/1, it
+// sends requests.
 class FuzzClient {
  public:
   // Number of kinds of steps.

@@ -83,7 +83,7 @@ class Connection {
   }
 
  private:
-  // kLast: the client waits until the connection is idle. kGone: it has left.
+  // In phase kLast, the client waits until the connection is idle. In phase kGone, the client has left.
   enum class Phase { kSteps, kLast, kGone };
 
   bool Has(Setting setting) const { return (setting_ & setting) != 0; }

@@ -32,7 +32,7 @@ int FuzzRounds::Wait(int epoll, epoll_event* events, int most, int timeout) {
 
 }  // namespace vitrine
 
-// Takes the place of the C library's function.
+// Replaces the C library's epoll_wait.
 extern "C" int epoll_wait(int epoll, epoll_event* events, int most, int timeout) {
   if (vitrine::current == nullptr) return epoll_pwait(epoll, events, most, timeout, nullptr);
   return vitrine::current->Wait(epoll, events, most, timeout);

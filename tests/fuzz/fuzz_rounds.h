@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// While it exists, an event loop on this thread never waits, and its time, which is Now, moves only between its rounds.
-// So a run does not depend on the speed of the machine. One object per thread.
+// During the object's lifetime, an event loop on this thread never waits. The loop's time is Now(), which advances only
+// between rounds, so a run does not depend on the speed of the machine. Only one object may exist per thread.
 class FuzzRounds {
  public:
   // Period for EventLoop::Run: Run then calls `tick` after every round.
@@ -30,7 +30,7 @@ class FuzzRounds {
   // Returns true if the loop had nothing to do in its last round, and would have waited.
   bool was_idle() const { return was_idle_; }
 
-  // Does the work of epoll_wait.
+  // Does the work of epoll_wait, for the function that replaces it.
   int Wait(int epoll, epoll_event* events, int most, int timeout);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends arbitrary metadata and messages to a gRPC server on a connection of the transport. Its calls must be called as
-// GrpcCall says, and metadata must be written so that it is read unchanged. RunFuzzConnection has the other
-// requirements.
+// Sends arbitrary metadata and messages to a gRPC server on a connection of the transport. The server must call the
+// functions of each call in the order that GrpcCall states, and metadata must be read as it was written.
+// RunFuzzConnection checks the other requirements.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

@@ -34,7 +34,7 @@ struct Sender {
 struct Kept {
   FuzzServer server;
   const std::shared_ptr<int> work = std::make_shared<int>(0);  // each function for a worker has a reference
-  std::vector<Sender> streams;                                 // without a last part
+  std::vector<Sender> streams;                                 // responses whose last part is not sent yet
   Mutex mutex;
   std::vector<std::shared_ptr<HttpReply>> replies ABSL_GUARDED_BY(mutex);
 };

@@ -120,7 +120,7 @@ class Http2Output {
   nghttp2_hd_inflater* inflater_ = nullptr;
   std::string bytes_;  // bytes of an incomplete frame
   bool has_begun_ = false;
-  std::string head_;  // headers of the stream head_of_, which are incomplete
+  std::string head_;  // incomplete headers of the stream head_of_
   uint32_t head_of_ = 0;
   bool head_ends_ = false;
   std::map<uint32_t, Stream> streams_;

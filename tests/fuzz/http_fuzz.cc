@@ -59,7 +59,7 @@ void CheckProxyHeader(absl::string_view received) {
   if (!header.ok()) return Require(absl::IsInvalidArgument(header.status()));
   Require(header->bytes <= std::min(received.size(), vitrine::kMaxProxyHeaderBytes));
   if (header->bytes == 0) return Require(!header->client.has_value());
-  // Bytes after the header do not change it, and a byte fewer is too few.
+  // Bytes after the header must not change the result. Without its last byte, the header must be incomplete.
   const auto alone = vitrine::ReadProxyHeader(received.substr(0, header->bytes));
   Require(alone.ok() && alone->bytes == header->bytes && alone->client.has_value() == header->client.has_value());
   Require(absl::IsUnavailable(vitrine::ReadProxyHeader(received.substr(0, header->bytes - 1)).status()));

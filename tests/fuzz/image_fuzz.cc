@@ -35,7 +35,7 @@ using vitrine::WebpFile;
 // The limits are small, so that a run is quick.
 constexpr vitrine::ImageLimits kLimits = {.max_pixels = 1 << 14, .max_side = 1024, .max_scans = 20};
 
-// Returns an image of every kind. The mutator starts from these if libFuzzer has no corpus.
+// Returns an image of every kind. If libFuzzer has no corpus, the mutator starts from these images.
 const std::vector<std::string>& Seeds() {
   static const auto& seeds = *new std::vector<std::string>{
       JpegFile(SmoothImage(16, 12, 3), {.exif = ExifBlock(6)}),

@@ -37,7 +37,7 @@ def zeros(size):
     return {"body": bytes(size)}
 
 
-# Payload of the compression cases. It replaces zeros, because the server rejects compression ratios above 64.
+# Payload of the compression cases. Payloads of zeros would compress too well, and the server rejects compression ratios above 64.
 MIXED = {"body": b"".join((number << 8).to_bytes(4, "big") for number in range(271828 // 4))}
 
 

@@ -10,7 +10,8 @@
 
 namespace vitrine::testing {
 
-// Returns values in [-1, 1) from an integer hash. They are equal on every machine, unlike those of random generators.
+// Returns values in [-1, 1) from an integer hash. The values are equal on every machine, unlike the values of random
+// generators.
 std::vector<float> HashedValues(size_t count, uint64_t seed);
 
 // Returns hashed values for a weight. They are large enough to affect results: near 1 for scales of norms and running

@@ -39,7 +39,7 @@ def masked(text):
 
 
 def closing(code, opening):
-    """Returns the index of the parenthesis that closes the one at `opening`, or -1 if none does."""
+    """Returns the index of the parenthesis that closes the parenthesis at `opening`, or -1 if there is none."""
     depth = 0
     for index in range(opening, len(code)):
         depth += (code[index] in "([{") - (code[index] in ")]}")
@@ -79,7 +79,7 @@ class Source:
                 inside = max(0, inside + code.count("(") - code.count(")"))
 
     def begins_statement(self, number):
-        """True if the code before this line ends a statement."""
+        """Returns True if the code before this line ends a statement."""
         for code in reversed(self.code[:number]):
             if code.strip():
                 return code.rstrip().endswith((";", "{", "}", ":")) or code.lstrip().startswith("#")

@@ -10,8 +10,8 @@ SAMPLES = 320
 
 
 def sample(tensor):
-    """Returns all values if there are at most SAMPLES. Otherwise returns SAMPLES values from all channels and positions: those
-    at the indices 7919 j modulo the number of values."""
+    """Returns all values if there are at most SAMPLES. Otherwise returns SAMPLES values from all channels and positions: the values at the
+    indices 7919 j modulo the number of values."""
     flat = tensor.reshape(-1)
     if len(flat) <= SAMPLES:
         return flat

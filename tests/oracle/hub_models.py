@@ -27,7 +27,7 @@ NO_WEIGHTS = "is empty; download"  # in the message about missing weights of a m
 
 
 def moves(model, name, value):
-    """Returns True if move() may change the tensor. False for integers, and for a bias that timm adds to a projection."""
+    """Returns True if move() may change the tensor. Returns False for integers, and for a bias that timm adds to a projection."""
     return value.is_floating_point() and not (name == "head.bias" and not model.head.bias.requires_grad)
 
 

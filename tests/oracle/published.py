@@ -10,7 +10,7 @@ import vit
 import xcit
 import xvit
 
-# (pattern of the oracle's name, published name) of the names that differ.
+# Pairs (pattern of the oracle's name, published name) for the names that differ.
 EIT = [
     (r"patches\.conv\.(\w+)", r"patches.\1"),
     (r"(branch|parallel)\.convs\.0\.weight", "convolution.weight"),

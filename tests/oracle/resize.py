@@ -8,7 +8,7 @@ resize(antialias=True). Needs numpy and Pillow:
 import numpy
 from PIL import Image
 
-CASES = [  # (width, height) from, to
+CASES = [  # (width, height) before and after the resize
     ((17, 13), (5, 7)),
     ((13, 17), (31, 4)),
     ((40, 30), (8, 6)),

@@ -8,7 +8,7 @@ import numpy
 from PIL import Image
 from resize import noise
 
-CASES = [  # (width, height) from, to
+CASES = [  # (width, height) before and after the resize
     ((17, 13), (5, 7)),
     ((13, 17), (31, 4)),
     ((32, 32), (224, 224)),

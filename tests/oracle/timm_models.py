@@ -41,8 +41,8 @@ def openclip_shapes(width, depth, patch, tokens, outputs):
 
 
 def from_openclip(arch, key):
-    """Returns (model, rows). The model has hashed weights with OpenCLIP's names, which timm converts; rows as in
-    hash_weights()."""
+    """Returns (model, rows). The model has hashed weights with OpenCLIP's names, which timm converts. The rows have the
+    format of hash_weights()."""
     model = build(arch, num_classes=512, dynamic_img_size=True)
     embed = model.patch_embed
     shapes = openclip_shapes(model.embed_dim, len(model.blocks), embed.patch_size[0], embed.num_patches + 1, 512)

@@ -78,8 +78,8 @@ class PSne(nn.Module):
 
 
 class FSne(nn.Module):
-    """F-SNE's embedding: one network for [x, code]. Each of q, k and v has a code, the same for every token. A block
-    without its own codes uses those of the model."""
+    """F-SNE's embedding: one network for [x, code]. Each of q, k and v has a code, the same for every token. A block without its own codes
+    uses the model's codes."""
 
     def __init__(self, width, hidden, code, own_codes):
         super().__init__()

@@ -34,7 +34,7 @@ DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to
              ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]
 
-# Commands that are not run here, and why.
+# Commands that this test does not run, each with the reason.
 NOT_RUN = [
     (r"^script/(demo|test)\b", "installs, builds and tests everything; .ci/run runs it"),
     (r"^script/get-data\b", "downloads; tests/get_data, from a server of its own"),
@@ -126,7 +126,7 @@ class FirstSteps(unittest.TestCase):
         """Makes the files that a reader must have: data in DIR, weights, and the files of a server with credentials."""
         pictures = sorted((cls.clone / "samples/cifar").iterdir())
         for picture in pictures:
-            for part, copies in (("train", 1), ("test", 9)):  # vitrine-repo quantize needs a hundred of the test split
+            for part, copies in (("train", 1), ("test", 9)):  # vitrine-repo quantize needs a hundred images of the test split
                 label = cls.clone / "DIR" / part / picture.name.split("-")[0]
                 label.mkdir(parents=True, exist_ok=True)
                 for copy in range(copies):

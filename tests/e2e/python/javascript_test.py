@@ -2,7 +2,7 @@
 """Tests the examples for Node and the browser with a real server: javascript_test.py BUILD
 
 Node and Chromium are Debian's. Without Node there is nothing to test (exit code 77); without Chromium the page is not
-tested. The page and the server have the same origin, like behind a proxy, or different ones, like on two web servers.
+tested. The page and the server have the same origin, as behind a proxy, or two origins, as on two web servers.
 """
 
 import base64
@@ -149,7 +149,7 @@ class Examples(unittest.TestCase):
         # The page may also read rejections.
         refused = self.page(front, SOURCE / "README.md", server=f"http://{server.http}")
         self.assertIn("not a JPEG", self.alert(refused))
-        # A page of a third origin may read no answer.
+        # The server does not allow the origin of this page, so the page must not be able to read an answer.
         stranger = self.page(self.front(), HORSE, server=f"http://{server.http}")
         self.assertIn("Failed to fetch", self.alert(stranger))
         self.assertNotIn("<li>", stranger)

@@ -11,7 +11,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr int kBatches = 20;  // fewer, since sanitizers are slow; a sanitizer finds a wrong address in any batch
+constexpr int kBatches = 20;  // fewer batches, because sanitizers are slow and find a wrong address in any batch
 #else
 constexpr int kBatches = 60;  // three of these batches run on teams, of two, three and four threads
 #endif

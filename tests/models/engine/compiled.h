@@ -39,7 +39,7 @@ std::vector<float> Logits(const engine::Engine& engine, const std::vector<at::Te
 
 // Returns the largest difference relative to the largest value of `theirs`; infinite if a value is NaN or infinite.
 double Apart(const std::vector<float>& ours, const std::vector<float>& theirs);
-// allowed difference of engine and reference, relative to the largest value
+// Allowed difference between engine and reference, relative to the largest value.
 inline constexpr double kParityTolerance = 1e-5;
 
 // Copies of weights. A copy is overwritten with NaN when it is released, so that a later read changes the results.

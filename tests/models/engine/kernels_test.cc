@@ -155,7 +155,7 @@ TEST_P(EngineKernels, RowKernelsAgreeWithTheFormulas) {
   }
 }
 
-// Covers inputs from -7 to 7, where GELU bends, in steps of 5e-5. Then covers magnitudes from 1e-30 to 1e6.
+// Covers inputs from -7 to 7, where GELU is curved, in steps of 5e-5. Then covers magnitudes from 1e-30 to 1e6.
 TEST_P(EngineKernels, GeluAgreesWithTheFormulaForAllInputs) {
   std::vector<float> x;
   for (int i = -140'000; i <= 140'000; ++i) x.push_back(static_cast<float>(i) / 20'000);

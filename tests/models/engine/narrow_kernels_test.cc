@@ -270,7 +270,7 @@ TEST_P(NarrowKernelsTest, QuantizedRowsAreWithinTheirTolerance) {
   }
 }
 
-// Covers the GELU of a narrow product in steps of 1e-4 from -6 to 6, where GELU bends, and at a few other inputs.
+// Covers the GELU of a narrow product in steps of 1e-4 from -6 to 6, where GELU is curved, and at a few other inputs.
 TEST_P(NarrowKernelsTest, GeluAgreesWithTheFormulaForAllInputs) {
   constexpr int64_t kOutputs = 32;
   Matrix<float> weight(kOutputs, 1), zero(1, 1), y(1, kOutputs);

@@ -126,8 +126,8 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
   return paths;
 }
 
-// Convolutions of images are narrow even if PrecisionChoice::kept names all other operators, unless one of the
-// convolutions pools.
+// Even if PrecisionChoice::kept names all other operators, the convolutions of images are narrow. If one of them pools,
+// none is narrow.
 TEST_P(NarrowBf16, StemConvolutionsAreNarrowUnlessOnePools) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);

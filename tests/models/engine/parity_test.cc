@@ -19,7 +19,7 @@ namespace vitrine::testing {
 namespace {
 
 #ifdef VITRINE_SANITIZED
-constexpr size_t kEveryWeight = 7;  // only every seventh, because each change builds an engine
+constexpr size_t kEveryWeight = 7;  // changes only every seventh weight tensor, because each change builds an engine
 #else
 constexpr size_t kEveryWeight = 1;
 #endif

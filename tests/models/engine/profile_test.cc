@@ -73,7 +73,7 @@ TEST(Peaks, ArePositiveWithACacheAsFastAsMemory) {
   const CorePeaks peaks = MeasureCorePeaks(*FindInstructions(cpu::SupportedPaths().back()));
   EXPECT_GT(peaks.gflops, 0);
   EXPECT_GT(peaks.memory_gbps, 0);
-  EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // half: other load on the machine may disturb the measurement
+  EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // halved, because other load may disturb the measurement
 }
 
 }  // namespace

@@ -98,8 +98,8 @@ void Split(Weighted& together, Weighted& apart) {
   }
 }
 
-// The last block needs queries only for the class token, but must return the attention of all queries if the program
-// offers that.
+// The last block needs queries only for the class token. If the program offers attention, this block must still return
+// the attention of all queries.
 TEST_P(Programs, AttentionIsEqualForJoinedAndSeparateQueries) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));

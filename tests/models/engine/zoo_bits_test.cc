@@ -17,8 +17,8 @@
 namespace vitrine::testing {
 namespace {
 
-// Reduces the depth to two: all blocks of a kind have the same shapes, so two test as much as two dozen. Keeps the
-// depth of EIT, whose blocks differ in shape.
+// Reduces the depth to two blocks: all blocks of a kind have the same shapes, so further blocks would test nothing new.
+// Keeps the depth of EIT, whose blocks differ in shape.
 v1::ModelConfig Shortened(v1::ModelConfig config) {
   if (config.has_vit()) config.mutable_vit()->set_depth(2);
   if (config.has_kv()) config.mutable_kv()->set_depth(2);

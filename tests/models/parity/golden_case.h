@@ -24,7 +24,7 @@ class GoldenCase {
   // Returns the names of all files, without the suffix, sorted.
   static std::vector<std::string> All();
 
-  // Recorded values by name.
+  // Returns the recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& images() const { return images_; }
 

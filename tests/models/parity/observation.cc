@@ -12,7 +12,7 @@
 namespace vitrine::testing {
 namespace {
 
-// as in tests/oracle/golden.py
+// Maximum number of samples of a tensor, and their distance, as in tests/oracle/golden.py.
 constexpr int64_t kSamples = 320;
 constexpr int64_t kStride = 7919;
 
@@ -22,7 +22,7 @@ at::Tensor Sample(const at::Tensor& tensor) {
   return count <= kSamples ? flat : flat.index_select(0, at::arange(kSamples).mul(kStride).remainder(count));
 }
 
-// "tokens.4.1" is {"tokens", 4, 1}; "final.1" is {"final", TokenTap::kFinal, 1}.
+// The parts of a recorded name: "tokens.4.1" is {"tokens", 4, 1}, and "final.1" is {"final", TokenTap::kFinal, 1}.
 struct RecordedName {
   std::string what;
   int layer = TokenTap::kFinal;

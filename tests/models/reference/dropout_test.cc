@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests dropout in training: of single values, of attention weights, and of residual branches for whole images.
+// Tests the dropout of single values, of attention weights, and of whole residual branches in training.
 #include "models/reference/operators/dropout.h"
 
 #include <ATen/TensorOperators.h>

@@ -23,7 +23,7 @@ void HashWeights(Module& model, uint64_t seed = 1);
 // Returns a model built from a config, with hashed weights.
 std::unique_ptr<Model> MakeHashed(const v1::ModelConfig& config);
 
-// Largest |a - b|.
+// Returns the largest |a - b|.
 double Difference(const at::Tensor& a, const at::Tensor& b);
 
 }  // namespace vitrine::testing

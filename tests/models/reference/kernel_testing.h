@@ -24,7 +24,7 @@ inline std::vector<float> NoiseVector(uint64_t sequence, int64_t count) {
   return values;
 }
 
-// Marks memory where a kernel must not write.
+// Initial value of memory where a kernel must not write.
 inline constexpr float kUntouched = 77;
 
 // A matrix with a gap of `gap` elements after each row. All elements are `fill` at first. A correct kernel neither

@@ -7,8 +7,8 @@
 namespace vitrine::testing {
 
 // Counts multiply-adds of the matrix products and convolutions that LibTorch runs in this thread during its lifetime,
-// from the sizes of their operands. Operators called by a counted one are not counted again. Only one counter may exist
-// at a time.
+// from the sizes of their operands. Operators that a counted operator calls are not counted again. Only one counter may
+// exist at a time.
 class MacCounter {
  public:
   MacCounter();

@@ -47,7 +47,7 @@ class Weights : public Module {
     }
   }
   const at::Tensor& operator[](size_t i) const { return tensors_[i]; }
-  // Returns four tensors as those of a BatchNorm, starting at index `i`.
+  // Returns the four tensors from index `i` on as the tensors of a BatchNorm.
   BatchNormTensors Norm(size_t i) const { return {tensors_[i], tensors_[i + 1], tensors_[i + 2], tensors_[i + 3]}; }
 
  private:

@@ -59,7 +59,7 @@ TEST(CountedRuns, MultiplyAddsOfKvClassifiersEqualTheWorkload) {
   }
 }
 
-// Checks that the counter sees all products: a model with one block less costs exactly one block less.
+// Checks that the counter counts all products: a model with one block less must cost exactly one block less.
 TEST(CountedRuns, TheCounterCountsEveryProductOfABlock) {
   const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;

@@ -29,7 +29,7 @@ inline constexpr VitSizes kSmallVit = {.width = 24, .depth = 2, .patch = 4, .cel
 v1::ModelConfig SmallVit(ForeignSource source);
 Tensors TimmVitWeights(const VitSizes& sizes);
 Tensors HuggingFaceVitWeights(const VitSizes& sizes);
-// Includes the 64-bit "num_batches_tracked" of every BatchNorm.
+// Returns the weights of an XCiT, with the 64-bit "num_batches_tracked" of every BatchNorm.
 Tensors TimmXcitWeights(int64_t width, int64_t depth, int64_t heads, int64_t patch, int64_t classes);
 
 }  // namespace vitrine

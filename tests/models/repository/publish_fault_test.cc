@@ -35,7 +35,7 @@ using testing::HasSubstr;
 constexpr float kOld = 1;
 constexpr float kNew = 2;
 constexpr char kPublished[] = "published";
-// Far more system calls than a publish makes. A loop that reaches this number would never end.
+// Maximum number of system calls, far more than a publish makes. A loop that reaches this number would never end.
 constexpr int kMostCalls = 5000;
 
 const auto kCarryOn = [](const SystemCall&, int64_t) {};

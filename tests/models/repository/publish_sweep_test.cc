@@ -14,7 +14,8 @@
 
 namespace {
 
-// Called between a sweeper's openat and flock.
+// Function that the flock below calls before each attempt to lock without waiting. A publisher makes such attempts when
+// it cleans up.
 std::function<void(int descriptor)> before_lock;
 bool every_lock_succeeds = false;
 

@@ -192,7 +192,7 @@ class FromHub(Test):
         self.hub.commit = "f" * 40
         self.assertEqual(self.repository(self.MODEL), repository)
         self.assertEqual(versions(repository), [f"{self.SERVED}/1", f"{self.SERVED}/2"])
-        self.assertEqual(self.hub.ranges_asked(), [None])  # the weights are the same
+        self.assertEqual(self.hub.ranges_asked(), [None])  # the second import does not download the unchanged weights
         self.refused(self.cache(f"{self.MODEL}@gone"), "no such revision")
 
     def test_an_imported_commit_needs_no_hub(self):

@@ -46,7 +46,7 @@ class ImportProgram : public ::testing::Test {
   }
   void WriteLabels(int count) {
     std::ofstream file(folder_.path() / "labels.txt");
-    // no line feed at the end of the file
+    // Writes no line feed at the end of the file.
     for (int i = 0; i < count; ++i) file << "thing " << i << (i + 1 < count ? "\n" : "");
   }
   std::string Path(const std::string& name) const { return folder_.path() / name; }

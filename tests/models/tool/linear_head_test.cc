@@ -23,15 +23,15 @@ double Margin(const LinearHead& head, double x) {
 TEST(LinearHead, PrototypesSeparateHalfwayBetweenTheMeans) {
   const LinearHead head = FitPrototypes(kLine).value();
   EXPECT_NEAR(Margin(head, 3), 0, 1e-12);
-  // x (1 - 5) - (1 - 25) / 2, times a factor
+  // The margin is x (1 - 5) - (1 - 25) / 2, times a factor.
   EXPECT_NEAR(Margin(head, 0) / Margin(head, 2), 12.0 / 4, 1e-12);
   EXPECT_GT(Margin(head, 0), 0);
   EXPECT_EQ(head.correct, 4);
 }
 
-// Centred features -3, -1, 1, 3 have the sum of squares 20; with alpha 20 the first weight is -4 / 40 and the centred
-// bias 1/2. If the image at 2 is left out of the fit, its first logit is 1/3 + (10/3) / (56/3 + 20) * 4/3 < 1/2, so its
-// class is wrong. The same holds for the image at 4.
+// The centred features -3, -1, 1 and 3 have the sum of squares 20. With alpha 20, the first weight is therefore -4 /
+// 40, and the centred bias is 1/2. If the image at 2 is left out of the fit, its first logit is 1/3 + (10/3) / (56/3 +
+// 20) * 4/3. This is below 1/2, so its class is wrong. The same holds for the image at 4.
 TEST(LinearHead, ProbeAgreesWithRidgeRegression) {
   const LinearHead head = FitProbe(kLine, 20).value();
   EXPECT_NEAR(head.weight[1], -head.weight[0], 1e-12);

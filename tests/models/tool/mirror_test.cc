@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1";
 
-// A source that lists its versions but refuses all files. Returns `own` as the manifest of kv-pos-mnist, unless `own`
-// is empty; otherwise `others`.
+// A source that lists its versions but refuses all files. If `own` is not empty, returns it as the manifest of
+// kv-pos-mnist. Returns `others` as every other manifest.
 class ListedStore : public RemoteStore {
  public:
   ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> others, std::string own)
@@ -188,7 +188,8 @@ TEST_F(Mirror, ADamagedVersionIsNotFetchedAtEachRefresh) {
   EXPECT_FALSE(damaged_.only_known);
 }
 
-// A version that does not fit into the copy gets room when an older one is removed from the source.
+// The source has no kv-pos-mnist/2, but another version of this model. A refresh with `remove` therefore removes
+// kv-pos-mnist/2, which makes room, although the refresh skips n/1. The source has no version of m, so m/1 stays.
 TEST_F(Mirror, ReplacedVersionsAreRemovedDespiteSkippedVersions) {
   CopyVersion();
   folder_.Write("own/kv-pos-mnist/2/manifest.textproto", "");
@@ -206,7 +207,8 @@ TEST_F(Mirror, ReplacedVersionsAreRemovedDespiteSkippedVersions) {
   }
 }
 
-// Without this, a full copy would keep a version that the source no longer has, and lack the version that replaces it.
+// If the copy has no room for a new version, it must first remove a version that the source no longer has. Otherwise a
+// full copy would keep the old version and never get its replacement.
 TEST_F(Mirror, AVersionRemovedFromTheSourceMakesRoom) {
   constexpr int64_t kRoomForOne = 300'000;
   CopyVersion();

@@ -112,7 +112,8 @@ TEST(ModelFiles, ArgumentsOfTheArchitectureAreAccepted) {
             "");
 }
 
-// timm serves OpenAI's weights of CLIP under two names; the tensors do not show that only one gives OpenAI's results.
+// timm has two models for OpenAI's weights of CLIP. Only one of them gives OpenAI's results, and the tensors are the
+// same for both.
 TEST(ModelFiles, QuickGeluWeightsAreReported) {
   const std::string openai = R"({"architecture": "vit_base_patch32_clip_224", "pretrained_cfg": {"tag": "openai",
       "notes": ["natively QuickGELU, use quickgelu model variant for original results"]}})";

@@ -86,7 +86,7 @@ class Drawing:
         return [int(panel.attrib["data-depth"]) for panel in self.panels]
 
     def operators(self) -> list[str]:
-        """Names of all operators, including those in collapsed blocks."""
+        """Returns the names of all operators, including those in collapsed blocks."""
         names = []
         for panel in self.panels:
             prefixes = [block + "." for block in panel.attrib["data-blocks"].split()] or [""]

@@ -113,8 +113,8 @@ TEST_F(RepoRemoval, PruneCountsVersionsLikeServers) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is not counted among the newest"));
   }
-  // A version with the label stable counts as one of the newest. Traffic and labels of the admin state override those
-  // of the serving config.
+  // A version with the label stable counts as one of the newest. Traffic and labels of the admin state override the
+  // traffic and labels of the serving config.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
   for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,
@@ -166,7 +166,7 @@ TEST_F(RepoRemoval, RemoveRefusesVersionsNamedByServers) {
   EXPECT_THAT(Left(), ElementsAre("digits6", "other1")) << "numbers are not given again";
 }
 
-// Some users make such links with `ln -s` instead of copying.
+// Some users make links to versions or models with `ln -s` instead of copying.
 TEST_F(RepoRemoval, LinksAreNamedByListAndVerify) {
   std::filesystem::create_directory_symlink("1", folder_ / "m/other/2");
   std::filesystem::create_directory_symlink("digits", folder_ / "m/alias");

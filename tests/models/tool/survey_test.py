@@ -58,7 +58,7 @@ class Survey(cache_test.Test):
         pieces = []
         self.hub.pause = lambda: pieces.append(time.sleep(0.02))
         self.assertEqual(self.survey(f"hf:{NAME}")[0], (NAME.split("/")[1], True, ""))
-        self.assertLess(len(pieces), 20)  # of 349
+        self.assertLess(len(pieces), 20)  # the whole file has 349 pieces
         self.assertFalse((self.folder / "xdg").exists())
         self.assertFalse(self.survey("hf:someone/absent")[0][1])
         self.environment["HF_HUB_OFFLINE"] = "1"

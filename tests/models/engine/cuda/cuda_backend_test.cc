@@ -251,7 +251,7 @@ class FailingDriverCall : public SmallCudaModel {
     }
     return status;
   }
-  // Runs batches in three threads. Checks that each caller gets the right bits or an error; returns one error.
+  // Runs batches in three threads. Checks that each caller gets the right bits or an error. Returns one of the errors.
   absl::Status RunBatches(const Backend& backend) const {
     absl::Status statuses[3];
     {

@@ -17,7 +17,7 @@ absl::StatusOr<cuda::driver::Driver> OpenFake();
 // Resets the fake driver and opens its device.
 std::unique_ptr<cuda::driver::Card> NewCard(const FakeSettings& settings = {});
 
-// Passed in place of the compiled kernels: the fake driver does not read them.
+// Value to pass in place of the compiled kernels, which the fake driver does not read.
 inline constexpr char kNoImage[] = "no image";
 
 }  // namespace vitrine::testing

@@ -40,7 +40,7 @@ class KernelBatch {
   std::vector<float> Random(cuda::RowsOf rows, int columns, uint64_t seed) const;
   // Returns a matrix of NaN. Each row has `beside` unused numbers on each side. If `narrow`, numbers are bf16.
   cuda::Matrix Empty(cuda::RowsOf rows, int columns, int beside = 0, bool narrow = false);
-  // Returns a matrix like Empty with the values, rounded to bf16 if `narrow`.
+  // Returns a matrix as Empty does, but with these values. If `narrow`, the values are rounded to bf16.
   cuda::Matrix Put(const std::vector<float>& values, cuda::RowsOf rows, int columns, int beside = 0,
                    bool narrow = false);
   // Replaces q, k and v by columns of a bf16 matrix with the rounded values of `qkv`, and makes y bf16.

@@ -108,8 +108,8 @@ const std::string kXvit =
     "24 "
     "depth: 2 class_depth: 2 heads: 3 attention_width: 12 mlp_width: 30 ";
 
-// Token attention comes before the class token is joined. Therefore the maps of token attention have no class row,
-// whichever mixer the model has.
+// Token attention runs before the class token is added. Therefore the maps of token attention have no class row with
+// any mixer.
 TEST(XVit, EveryMixerOffersItsAttentionMaps) {
   const auto ability = [](const std::string& change) {
     return testing::MakeHashed(testing::Config(kXvit + change + " }"))->attention();

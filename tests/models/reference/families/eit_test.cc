@@ -83,7 +83,7 @@ TEST(Eit, ComparisonModelsHaveThePublishedGrids) {
   EXPECT_EQ(stem->attention().Find(v1::CLASS_TOKEN_ROW)->layers, 4) << "one block less than the others";
 }
 
-// The convolution's output size and the grid agree even if sides are not multiples of the cell.
+// The convolution's output size and the grid agree even if the sides are not multiples of the cell size.
 TEST(Eit, OddSidesGiveTheAnnouncedGrid) {
   for (const std::string_view variant : {"cvt-p-mini-cifar10", "vit-c-mini-cifar10"}) {
     const auto model = testing::MakeHashed(FindVariant(variant)->config);

@@ -52,11 +52,12 @@ class EveryFamily : public ::testing::TestWithParam<SmallForm> {
 
   bool native() const { return model_->config().preprocessing().has_native(); }
   int channels() const { return model_->config().preprocessing().channels(); }
-  // Returns an image whose height and width are `rows` and `columns` times those of the form.
+  // Returns an image with `rows` times the form's height and `columns` times its width.
   at::Tensor Sized(int rows, int columns, uint64_t seed) const {
     return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }
-  // Returns a batch in which sizes repeat, change and return; all sizes are equal for models that take only one size.
+  // Returns a batch in which some sizes are repeated, directly or after other sizes. If the model takes only one size,
+  // all sizes are equal.
   ImageBatch Batch() const {
     if (!native()) return {Sized(1, 1, 1), Sized(1, 1, 2), Sized(1, 1, 3)};
     const at::Tensor odd = RandomImage(channels(), GetParam().height + 3, GetParam().width + 5, 6);

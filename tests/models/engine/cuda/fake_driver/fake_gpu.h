@@ -86,8 +86,8 @@ struct StreamOfDriver {
 namespace vitrine::testing {
 
 // The state of the fake driver, which the exported functions use. A worker thread executes the operations of each
-// stream in order, and chooses the next stream at random. Copies read memory only when they are executed, so a caller
-// that changes memory too early changes results.
+// stream in order, and chooses the next stream at random. A copy reads memory only when it is executed, so a caller
+// that changes this memory too early gets other results.
 class FakeGpu : public FakeControl {
  public:
   // Returns the only instance of the process, which is never destroyed.
