@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that may use the wall clock. The second value is the reason why a change of that clock does no harm.
+// Files that may use the wall clock. The second value is the reason why a change of the wall clock does no harm.
 const std::map<std::string, std::string> kMayAsk = {
     {"common/http/connection.cc", "certificates expire at a wall-clock time"},
     {"common/file/process_lock.cc", "reports since when a lock is held"},

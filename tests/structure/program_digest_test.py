@@ -15,7 +15,7 @@ import unittest
 from tree import SOURCE
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else SOURCE / "build"
-# Sources that covered sources include, but that do not influence the result: code for files, texts, counts and progress.
+# Sources without influence on the result, although covered sources include them: code for files, texts, counts and progress.
 HARMLESS = re.compile(r"common/[^/]*|common/(charts|drawing|file)/.*|models/(repository|workload)/.*"
                       r"|trainer/watch/progress_bar\.h")
 

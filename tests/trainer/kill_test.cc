@@ -80,8 +80,8 @@ TEST_F(KilledTraining, LosesNothingAfterTenRandomKills) {
   ASSERT_TRUE(EndsWithin(Start("whole"), 60'000));
   const auto whole = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
 
-  // Each kill comes at a random moment: at the program's start, or up to well into its steps. So some calls make
-  // progress before they are killed.
+  // Each kill comes at a random moment within the first two thirds of a whole run. So some runs are killed at their
+  // start, and others after some steps.
   CounterRandom random(static_cast<uint64_t>(getpid()), 0, 0);
   int kills = 0, ends = 0;
   int64_t most = whole.count();  // ms; reduced if the program is now faster than in its first run

@@ -35,8 +35,8 @@ TEST_F(WorkFolder, ASecondTrainingIsRefusedAndNamesTheFirst) {
   EXPECT_THAT(after.output, Not(HasSubstr("another training runs"))) << "the lock of a killed process is gone";
 }
 
-// evaluate_every 0 measures at the end only, 1 after each of the two epochs. In both cases the curve must contain the
-// last step.
+// With evaluate_every 0, the run measures only at the end. With 1, it measures after each of the two epochs. In both
+// cases the curve must contain the last step.
 TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
   for (const char* every : {"0", "1"}) {
     const std::string work = absl::StrCat(work_, "-", every);

@@ -112,7 +112,7 @@ TEST(Resume, ADamagedOrMissingStateIsReplacedByThePrevious) {
   ASSERT_TRUE(uninterrupted.ok()) << uninterrupted.status();
   for (const bool missing : {false, true}) {
     ScratchFolder parts;
-    StopAfter stop(13);  // then the previous state is from the end of the second epoch
+    StopAfter stop(13);  // after this step, the previous state is from the end of the second epoch
     ASSERT_TRUE(RunIn(parts, SmallRecipe(), stop.options).ok());
     parts.Write("steps.csv", FormatSteps({.blocks = {}, .rows = {{.step = 12}, {.step = 13}, {.step = 14}}}));
     const std::filesystem::path state = StateFile(parts.path()), previous = PreviousStateFile(parts.path());

@@ -122,7 +122,8 @@ const std::map<std::string, std::vector<double>>& Goldens() {
   return goldens;
 }
 
-// Each golden rate holds for `stride` steps. Compares it with the first and the last of these, to a relative 1e-7.
+// Each golden rate holds for `stride` steps. Compares it with the rates of the first and the last of these steps, with
+// a relative tolerance of 1e-7.
 void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::string& golden, int64_t stride) {
   const std::vector<double>& rates = Goldens().at(golden);
   ASSERT_EQ(plan.total_steps, static_cast<int64_t>(rates.size()) * stride);

@@ -285,7 +285,7 @@ TEST_F(AdminServiceTest, SomeVersionAlwaysServesDuringConcurrentChanges) {
       for (int n = 0; n < 40; ++n) {
         const int64_t version = 1 + (n + t) % 3;
         const std::string of = absl::StrCat("model: 'm' version: ", version);
-        // Some of these are refused, depending on the changes of the other threads.
+        // Some of these changes are refused, depending on the changes of the other threads.
         switch ((n * 7 + t) % 5) {
           case 0:
             Load(of).IgnoreError();

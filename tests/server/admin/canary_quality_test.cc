@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. `skill` is the share of right answers; these are the answers for the easiest images.
-// The other answers are wrong in a way that depends on `seed`.
+// Simulated answers of a version. `skill` is the share of images that are answered correctly, which are the easiest
+// images. The answers for all other images are drawn at random from `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
@@ -124,8 +124,8 @@ TEST_F(CanaryQualityTest, BadCanariesAreRolledBackWithinAMinute) {
   EXPECT_THAT(Reason(), HasSubstr("its mean confidence differs"));
 }
 
-// These canaries are as good as the stable version. They have another seed or precision; are slightly slower; were
-// trained slightly longer or shorter; or are slightly more confident.
+// These canaries are as good as the stable version. Some have another seed or precision, and some are slightly slower.
+// The others were trained slightly longer or shorter, or are slightly more confident.
 TEST_F(CanaryQualityTest, HarmlessCanariesKeepServing) {
   Guard();
   const std::vector<Behaviour> harmless = {

@@ -7,7 +7,8 @@
 
 namespace vitrine {
 
-// Waits until the pipe is full, so that the next write blocks. Other threads write it; no thread reads it.
+// Waits until the pipe is full, so that the next write blocks. Requires that other threads write to the pipe, and that
+// no thread reads from it.
 inline void AwaitFullPipe(int writing_end) {
   pollfd pipe = {.fd = writing_end, .events = POLLOUT, .revents = 0};
   while (poll(&pipe, 1, 0) != 0) usleep(1000);

@@ -25,7 +25,8 @@ TEST(Ticker, CallsOnceWithAnInfinitePeriod) {
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
     while (calls < 1) std::this_thread::yield();
-    // Leaves time for a wrong second call. On a slow machine, the test may miss this fault but cannot fail without it.
+    // Leaves time for a wrong second call. On a slow machine, the test may miss such a call, but it cannot fail without
+    // one.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(calls, 1);

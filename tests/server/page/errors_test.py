@@ -138,8 +138,8 @@ class Errors(PageCase):
             slow.sendall((f"POST /v1/models/{EIT}:classify?attention=weights:all:all HTTP/1.1\r\nHost: {server.http}\r\n"
                           f"Content-Length: {len(picture)}\r\n\r\n").encode() + picture)
             self.assertEqual(slow.recv(12), b"HTTP/1.1 200")
-            # Clicks by a script in the page, because the server waits only a short time for a client that does not
-            # read.
+            # A script in the page clicks, because it is quick: the server waits only a short time for a client that
+            # does not read.
             page.evaluate("""() => {
                 const click = setInterval(() => {
                     window.refusal = document.querySelector(".card .trouble")?.textContent;

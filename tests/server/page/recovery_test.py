@@ -90,7 +90,7 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_requests_are_resent_after_a_proxy_error(self):
-        """A proxy answers with its own page. The requests are sent again when the server is there."""
+        """A proxy answers with its own page while the server is away. The page sends its requests again when the server is back."""
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         lost = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
         for path in ("**/v1/models/*:classify*", "**/page/samples/**"):
@@ -162,7 +162,8 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_progress_of_a_large_image(self):
-        """At a few hundred kB/s the upload takes long. The page must show its progress, and no missing answer."""
+        """At a few hundred kB/s the upload takes long. The page must show the progress, and must not report that the server does not
+        answer."""
         picture = io.BytesIO()
         PIL.Image.effect_noise((900, 700), 90).convert("RGB").save(picture, "png")
         page = self.open("#sample=cifar/deer-buck.jpg", height=700)  # as on a laptop, with the tallest sample

@@ -24,8 +24,8 @@ VersionFacts Facts(int64_t version, State state = State::kAbsent, bool on_disk =
   return {.version = version, .state = state, .on_disk = on_disk};
 }
 
-// Follows the steps until there are none left, and returns the ready versions. Every load succeeds, except those in
-// `bad`.
+// Follows the steps until there are none left, and returns the ready versions. Every load succeeds, except the loads of
+// the versions in `bad`.
 std::vector<int64_t> Settle(std::vector<VersionFacts> versions, const ModelPlan& plan,
                             const std::set<int64_t>& bad = {}) {
   for (int step = 0; step < 100; ++step) {
@@ -174,7 +174,7 @@ TEST(VersionPolicy, TheLastReadyVersionStays) {
   EXPECT_THAT(
       Settle({Facts(1, State::kReady), Facts(2, State::kReady)}, Plan("version_policy { specific { versions: 9 } }")),
       ElementsAre(2));
-  // The policy wants neither version. The version that was not rolled back stays.
+  // The policy selects neither version. The version that was not rolled back stays.
   EXPECT_THAT(Settle({Facts(1, State::kReady), Facts(2, State::kReady)},
                      Plan("version_policy { specific { versions: 9 } }", "put_away { version: 2 }")),
               ElementsAre(1));

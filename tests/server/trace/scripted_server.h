@@ -120,7 +120,7 @@ class ScriptedServer {
   CondVar changed_;
   std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
   int closed_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::thread thread_;  // last member: it uses all others
+  std::thread thread_;  // last member, because the thread uses all other members
 };
 
 }  // namespace vitrine::testing

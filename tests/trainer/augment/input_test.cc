@@ -50,7 +50,7 @@ TEST_F(DrawInputTest, DrawsTheRecordedRandomNumbers) {
   EXPECT_EQ(draw(5), (std::vector<int>{6, 3, 154, 157, 1}));
 }
 
-// Every setting changes images, but not the random numbers that are drawn before those of this setting.
+// Every setting changes images, but not the random numbers that are drawn before the random numbers of this setting.
 TEST_F(DrawInputTest, EverySettingKeepsEarlierRandomNumbers) {
   v1::Recipe plain = SmallRecipe();
   const auto changed = [&](const v1::Recipe& recipe) {

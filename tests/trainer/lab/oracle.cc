@@ -38,7 +38,7 @@ class Oracle {
     return Stack("encoder", x, visible, at::Tensor(), at::Tensor());
   }
 
-  // x [n, d]; visible [n, n] is 1 if the row may see the column.
+  // Applies the blocks of one stack to x [n, d]. visible [n, n] is 1 if the row may attend to the column.
   at::Tensor Stack(const std::string& name, at::Tensor x, const at::Tensor& visible, const at::Tensor& source,
                    const at::Tensor& source_visible) const {
     for (int i = 0; i < config_.depth(); ++i) {
@@ -68,7 +68,7 @@ class Oracle {
     at::Tensor y = x.clone();
     for (int64_t t = 0; t < x.size(0); ++t) {
       for (int c = 0; c < d; ++c) {
-        // `k` gives the frequency of channel c; the channel is a sine or a cosine.
+        // `k` gives the frequency of channel c. `sine` is true if the channel is a sine, and false if it is a cosine.
         const bool halves = config_.positions() == SequenceConfig::HALVES;
         const int k = halves ? c % (d / 2) : c / 2;
         const bool sine = halves ? c < d / 2 : c % 2 == 0;
@@ -165,7 +165,7 @@ class Oracle {
   std::map<std::string, at::Tensor> tensors_;
 };
 
-// Returns a mask [rows, columns]: 1 if row i may see column j. If `ids` is undefined, there is no padding.
+// Returns a mask [rows, columns]: 1 if row i may attend to column j. If `ids` is undefined, there is no padding.
 at::Tensor Visible(int64_t rows, int64_t columns, bool causal, const at::Tensor& ids, int64_t padding) {
   at::Tensor visible = at::zeros({rows, columns}, at::kDouble);
   for (int64_t i = 0; i < rows; ++i) {

@@ -57,7 +57,7 @@ TEST(MakeResponse, PredictionsAreSortedAndHaveLabels) {
   const absl::StatusOr<v1::ClassifyResponse> response = MakeResponse(request, Output(request));
   ASSERT_TRUE(response.ok()) << response.status();
   ASSERT_EQ(response->predictions_size(), 7);
-  EXPECT_EQ(response->predictions(0).index(), 4);  // the largest logit is that of (4 * 5) mod 7 = 6
+  EXPECT_EQ(response->predictions(0).index(), 4);  // class 4 has the largest logit, because (4 * 5) mod 7 = 6
   EXPECT_EQ(response->predictions(0).label(), "class-4");
   float sum = 0;
   for (const v1::Prediction& prediction : response->predictions()) sum += prediction.probability();

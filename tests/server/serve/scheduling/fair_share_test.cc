@@ -37,9 +37,10 @@ TEST(WorkAhead, IsAtMostTheGreedyCallersOwnWork) {
 TEST(WorkAhead, IncludesExpectedRequestsOfOthers) {
   // Adds a caller that uses a fifth of the executor, which is 25 ms of work in 125 ms: 100 + 25 = 125.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
-  // Adds two callers that exceed the capacity. Each gets at most as much as this caller.
+  // Adds two callers that exceed the capacity. Each of them gets at most as much time as the caller whose work is
+  // predicted.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
-  // Adds one caller of each kind. The work x satisfies 100 + 100 + x / 5 = x.
+  // Adds one modest and one greedy caller. The work x satisfies 100 + 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
   // Uses two executors, which halve the added work per executor. The work x satisfies 100 + x / 10 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
@@ -63,8 +64,8 @@ TEST(WorkAhead, IncludesExpectedUrgentRequestsOfTheCaller) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // Adds a greedy caller, which doubles the work x: 2 (100 + x / 5) = x. Then, instead, adds a modest caller, which
-  // adds only its own work: 100 + x / 5 + x / 10 = x.
+  // Adds a greedy caller, which doubles the work x: 2 (100 + x / 5) = x. The second line replaces it by a modest
+  // caller, which adds only its own work: 100 + x / 5 + x / 10 = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }

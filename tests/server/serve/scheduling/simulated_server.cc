@@ -140,7 +140,7 @@ void SimulatedServer::End(Executor& executor) {
   for (const auto& request : ended.batch.requests) request->Finish(v1::ClassifyResponse());
 }
 
-// Observes elapsed times, like ExecuteBatch. They include the time that the executor's core spent on receiving
+// Observes elapsed times, like ExecuteBatch. These times include the time that the executor's core spent on receiving
 // requests.
 void SimulatedServer::Observe(const Running& ended) const {
   const double stretched = absl::FDivDuration(Now() - ended.start, ended.compute + ended.rest);

@@ -101,7 +101,8 @@ TEST_F(WaitingQueueTest, FrontIsOneBatchForManyCallers) {
   EXPECT_EQ(left.size(), 600) << "2,400 requests ran: two of each caller, then a third of 400 callers";
 }
 
-// Tests requests that one caller sent together. If they need little time, they run before those of later callers.
+// Tests requests that one caller sent together. If they need little time, they run before the requests of later
+// callers.
 TEST_F(WaitingQueueTest, CallersWithinAMillisecondOfWorkAreOrderedByAge) {
   const auto callers = [&](absl::Duration cost) {
     for (const char* caller : {"a", "a", "a", "b", "b", "b"}) {

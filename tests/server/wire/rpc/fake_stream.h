@@ -96,7 +96,7 @@ class FakeStream final : public HttpStream {
     MutexLock lock(mutex_);
     return has_ended_ && body_.empty() && trailers_.empty();
   }
-  // Returns for each message: true if it is compressed, and its bytes.
+  // Returns for each message a pair: true if the message is compressed, and its bytes.
   std::vector<std::pair<bool, std::string>> Messages() const {
     MutexLock lock(mutex_);
     return MessagesIn(body_);
