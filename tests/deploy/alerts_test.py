@@ -209,7 +209,7 @@ def subcommand(words):
     verbs = {"vitrine": 2, "vitrine-repo": 1, "vitrine-train": 1}.get(words[0], 0)
     found = []
     for word in words[1:1 + verbs]:
-        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # others have no subcommands
+        if not re.fullmatch(r"[a-z]+", word) or (found and found[0] not in ("models", "admin")):  # other commands have no subcommands
             break
         found.append(word)
     return found

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the program `vitrine eval` with vitrine-server. During a run, the program is killed, or the server goes away.
+// Tests the program `vitrine eval` with vitrine-server. During a run, the program is killed, or the server is
+// restarted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends images over HTTP. The answers must equal those over gRPC.
+// Sends images over HTTP. The answers must equal the answers over gRPC.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses arbitrary text as a recipe, and as assignments like those of --set. The text must be rejected with a status,
+// Parses arbitrary text as a recipe, and as assignments in the form of --set. The text must be rejected with a status,
 // or give a recipe that stays equal when it is printed and parsed again. Its model must be built or rejected. The
 // assignments follow the first zero byte, one per line.
 #include <cstdint>

@@ -21,7 +21,8 @@ def read(text):
 
 
 def suites_of(file, table):
-    """Returns the suites of the file, then those of its folder, then those of the folders above it, each suite once."""
+    """Returns the suites of the file, then the suites of its folder, then the suites of the folders above it, each
+    suite once."""
     path = pathlib.PurePosixPath(file)
     suites = []
     for place in [path, *path.parents]:

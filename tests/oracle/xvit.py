@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """X-ViT in plain PyTorch: linear attention with two normalised products instead of a softmax (section 3).
 
-Attention, stem and local layer can also be those of other papers.
+Attention, stem and local layer can also come from other papers.
 """
 import torch
 from torch import nn

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the digest of sources that a training's result stores: the sources that it covers, and the changes that it detects.
 
-The covered sources are those that determine the result of a training.
+A source is covered if it determines the result of a training.
 
 Usage: program_digest_test.py BUILD
 """

@@ -75,7 +75,7 @@ std::vector<fs::path> SourcesBelow(const std::string& folder) {
   return sources;
 }
 
-// Returns the sources of a room without those of rooms inside its folder.
+// Returns the sources of a room, but not the sources of other rooms inside its folder.
 std::vector<fs::path> SourcesOf(const Rooms& table, const std::string& room) {
   std::vector<fs::path> sources = SourcesBelow(table.at(room).folder);
   std::erase_if(sources,

@@ -138,7 +138,8 @@ TEST(Optimizer, DecaysTheSameParametersAsTimm) {
     const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, arch, 1000);
     const std::unique_ptr<Model> model = *MakeModel(config);
     const std::set<std::string> decayed = DecayedBy(Settings(v1::Optimizer::ADAMW), *model);
-    // Marks decayed parameters with ones and others with zeros, because renaming to timm's names keeps the values.
+    // Fills decayed parameters with ones and other parameters with zeros. A parameter keeps its values when it is
+    // renamed to timm's name.
     TensorMap marks;
     for (const NamedTensor& each : model->Parameters()) {
       marks[each.name] = StoredOf(at::full(each.tensor.sizes(), decayed.contains(each.name) ? 1 : 0, at::kFloat));

@@ -71,7 +71,7 @@ TEST_F(PublishedVersion, StoredWeightsReproduceTheGoldens) {
   ASSERT_TRUE(model.ok()) << model.status();
   const absl::Status status = CheckGolden(version_, **model, ForwardOf(**model), ToInput, "cpu", "fp32");
   EXPECT_TRUE(status.ok()) << status;
-  // The stored weights are rounded to bf16, so they differ from the trained ones.
+  // The stored weights are rounded to bf16, so they differ from the trained weights.
   EXPECT_FALSE(at::equal(trained_->Parameters()[0].tensor, (*model)->Parameters()[0].tensor));
   int inputs = 0, images = 0;
   for (const auto& [name, tensor] : version_.golden.tensors) {
@@ -94,7 +94,7 @@ TEST_F(PublishedVersion, ManifestHasTheProvenanceOfTheWeights) {
   ASSERT_EQ(provenance.metrics_size(), 2);
   EXPECT_EQ(provenance.metrics(1).split(), "test 16x8");
   EXPECT_EQ(provenance.metrics(1).images(), 48);
-  // The accuracy must be that of the stored weights.
+  // The published accuracy must be the accuracy of the stored weights.
   const auto model = BuildModel(version_);
   ASSERT_TRUE(model.ok());
   EXPECT_DOUBLE_EQ(Evaluate(**model, kTestSquares, Size{16, 8})->top1(), provenance.metrics(1).value());

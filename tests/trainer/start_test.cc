@@ -22,7 +22,8 @@ using ::testing::HasSubstr;
 
 const ColouredSquares kFewSquares(24, 1);
 
-// A version whose preprocessing differs from the zoo's and from SmallRecipe's, like that of an imported version.
+// A version whose preprocessing differs from the preprocessing of the zoo and of SmallRecipe, as in an imported
+// version.
 class StartVersion : public ::testing::Test {
  protected:
   StartVersion() {

@@ -105,7 +105,7 @@ TEST_F(TrainedParametersTest, UseTheLayerDecayOfTimm) {
   for (const auto& [architecture, rates] : expected) {
     const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, architecture, 1000);
     const std::unique_ptr<Model> model = *MakeModel(config);
-    // Fills each parameter with its multiplier, because renaming to timm's names keeps the values.
+    // Fills each parameter with its multiplier. A parameter keeps its values when it is renamed to timm's name.
     TensorMap marks;
     const auto parameters = *TrainedParameters(settings_, *task_, *model);
     for (const NamedTensor& each : parameters) {

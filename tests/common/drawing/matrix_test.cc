@@ -44,7 +44,7 @@ TEST(DrawMatrix, ValuesOfBothSignsDivergeAroundZero) {
   for (const int channel : cell(2)) EXPECT_NEAR(channel, 246, 1) << "0 must be nearly white";
   EXPECT_GT(cell(0)[2], cell(0)[0] + 100) << "expected blue";
   EXPECT_GT(cell(4)[0], cell(4)[2] + 100) << "expected red";
-  // Opposite values have nearly equal luma, so neither sign looks stronger.
+  // Opposite values have nearly equal luma, so positive and negative values look equally strong.
   const auto luma = [](const Rgb& c) { return 0.299 * c[0] + 0.587 * c[1] + 0.114 * c[2]; };
   EXPECT_NEAR(luma(cell(0)), luma(cell(4)), 10);
   EXPECT_NEAR(luma(cell(1)), luma(cell(3)), 10);

@@ -45,7 +45,7 @@ int ByLibexif(std::string_view tiff) {
   return orientation >= 1 && orientation <= 8 ? orientation : 1;
 }
 
-// Returns a block with many tags, like that of a camera.
+// Returns an EXIF block with many tags, as a camera writes it.
 std::string WrittenByLibexif(int orientation, ExifByteOrder order) {
   ExifData* data = exif_data_new();
   exif_data_set_option(data, EXIF_DATA_OPTION_FOLLOW_SPECIFICATION);

@@ -36,8 +36,8 @@ TEST(PlanarFloats, KeepPlanesAndSeparateInterleavedPixels) {
 TEST(PlanarFloats, AcceptTheEndsOfTheRangeAndNothingBeyond) {
   for (const PixelOrder order : {PixelOrder::kPlanar, PixelOrder::kInterleaved}) {
     for (const int channels : {1, 2, 3}) {
-      // The values fill several SIMD vectors and a part of another one. In each iteration, one element is at or beyond
-      // an end of the range.
+      // The values fill several SIMD vectors and a part of another vector. In each iteration, one element is at or
+      // beyond an end of the range.
       const size_t count = size_t{6} * 11;
       for (size_t i = 0; i < count; ++i) {
         std::vector<float> values(count, 0.5F);

@@ -85,7 +85,7 @@ class Files(unittest.TestCase):
         self.assertEqual(sorted(there - named), [])
 
     def test_overlays_differ_as_documented(self):
-        """Each overlay exists and differs from the others as documented. Pods contain no scripts of ours."""
+        """Each overlay exists and differs from the other overlays as documented. The manifests contain no script."""
         self.assertEqual({folder.name for folder in (manifests.FOLDER / "overlays").iterdir()}, {"cpu", "gpu", "gpu-mig", "dev", "one-node"})
         self.assertEqual(list(manifests.FOLDER.rglob("*.sh")), [])
         for overlay in ("cpu", "gpu", "gpu-mig", "dev", "one-node"):

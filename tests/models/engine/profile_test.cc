@@ -20,7 +20,8 @@ std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
   return views;
 }
 
-// Every step is listed with its name. In total, the steps have the multiply-adds of the workload, or fewer (see below).
+// Every step must have a name. The steps together must have as many multiply-adds as the workload, or fewer (see
+// below).
 TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);

@@ -94,8 +94,8 @@ TEST_F(WrittenProgram, GeluAfterACodedLayerIsComputed) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// The rates are those of torch.linspace(0, rate, blocks) in timm: the first block drops nothing, and the last
-// block drops at the full rate.
+// As in timm, the rates equal torch.linspace(0, rate, blocks): the first block drops nothing, and the last block drops
+// at the full rate.
 TEST_F(WrittenProgram, DropPathIncreasesWithDepth) {
   program::Builder b(3);
   program::Value x = Tokens(b);

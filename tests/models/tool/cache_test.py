@@ -41,7 +41,7 @@ class Test(unittest.TestCase):
             self.environment.pop(name, None)
 
     def model(self, name, config=None):
-        """Returns a folder like those that timm's save_for_hf(safe_serialization=True) makes."""
+        """Returns a folder in the form that timm's save_for_hf(safe_serialization=True) writes."""
         folder = self.folder / name
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(WEIGHTS)

@@ -93,7 +93,7 @@ TEST(LinearHead, PrototypesEqualNearestCentroid) {
   const LinearHead head = FitPrototypes(kRecorded.features).value();
   const std::vector<double>& means = kRecorded.centroids;
   const auto width = static_cast<size_t>(kRecorded.features.width);
-  std::vector<double> weight, bias;  // minus those of the last class, because a constant may be added to all logits
+  std::vector<double> weight, bias;  // minus the values of the last class, because logits may have a common offset
   const auto relative = [&](const std::vector<double>& of, size_t i, size_t row) {
     return of[i] - of[of.size() - row + i % row];
   };

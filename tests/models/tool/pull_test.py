@@ -26,8 +26,7 @@ NAME = "someone/vit_tiny_patch16_224.augreg_in21k_ft_in1k"
 
 
 def vit_tiny(classes=1000):
-    """Returns a file of timm's vit_tiny_patch16_224 with small random numbers. The scales of norms are 1, like those of trained
-    norms."""
+    """Returns a file of timm's vit_tiny_patch16_224 with small random numbers. The scales of norms are 1, as in trained norms."""
     width = 192
     shapes = {"cls_token": [1, 1, width], "pos_embed": [1, 197, width], "patch_embed.proj.weight": [width, 3, 16, 16],
               "patch_embed.proj.bias": [width], "norm.weight": [width], "norm.bias": [width],

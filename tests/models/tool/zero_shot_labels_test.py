@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which labels class_vectors.py reads, without torch: they must be those of `vitrine-repo import --labels`."""
+"""Tests which labels class_vectors.py reads, without torch. They must equal the labels that `vitrine-repo import
+--labels` reads."""
 import pathlib
 import runpy
 import sys

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// A datagram socket like that of systemd, at a path or at the abstract address "@NAME".
+// A datagram socket in the form of systemd's socket, at a path or at the abstract address "@NAME".
 class Listener {
  public:
   explicit Listener(const std::string& name) : socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {

@@ -58,7 +58,7 @@ TEST_F(VersionTableTest, RequestsAreRoutedDuringAChange) {
   EXPECT_EQ(Routed({}), 2);
 }
 
-// Tests versions whose classes differ from those of the serving version.
+// Tests versions whose classes differ from the classes of the serving version.
 TEST_F(VersionTableTest, AVersionWithOtherClassesNeedsTheStableLabelToServe) {
   const auto add = [&](int64_t version, const std::vector<std::string>& labels) {
     auto model = std::make_shared<LoadedModel>();

@@ -54,8 +54,8 @@ TEST(RandAugmented, AlwaysDrawsFiveNumbersPerOperation) {
   }
 }
 
-// Every sample gets exactly one operation. The results must be those of the fifteen operations at the set magnitude, in
-// both directions, each about equally often.
+// Every sample gets exactly one operation. The results must equal the results of the fifteen operations at the set
+// magnitude, in both directions, each about equally often.
 TEST(RandAugmented, ChoosesOperationsUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;

@@ -65,8 +65,8 @@ at::Tensor NaiveMapPosition(const at::Tensor& scores, const at::Tensor& weight, 
 
 class ReducedMapPosition : public ::testing::TestWithParam<int> {};
 
-// Compares the values and every gradient of the reduced map_pos with those of the published map_pos. With the parameter
-// 0, all heads share one map_pos; with 3, each head has its own.
+// Compares the values and every gradient of the reduced map_pos with the published map_pos. With the parameter 0, all
+// heads share one map_pos. With 3, each head has its own.
 TEST_P(ReducedMapPosition, HasTheSoftmaxAndGradientsOfThePublishedForm) {
   constexpr int kBatch = 2, kHeads = 3, kLength = 9;
   for (const int channels : {3, 10, 20, 50}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests models on the fake driver. CUDA graphs give the emulator's bits, whatever runs at the same time. After a model
-// is loaded, no memory is allocated. The tests also make each driver call fail once.
+// Tests models on the fake driver. CUDA graphs must give the emulator's bits, even if other calls run at the same time.
+// After a model is loaded, no memory may be allocated. The tests also make each driver call fail once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -142,7 +142,7 @@ TEST_P(CudaSlots, ShareAllWeights) {
     ASSERT_TRUE(engines.ok()) << engines.status();
     if (slots == 1) of_one = device.uploaded();
     EXPECT_EQ(device.uploaded(), of_one);
-    EXPECT_LE(device.uploaded(), weights + weights / 4);  // the rest: zeros for missing biases
+    EXPECT_LE(device.uploaded(), weights + weights / 4);  // the remaining bytes are zeros for missing biases
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that fast depthwise convolutions give the same bits as the plain ones, for grids of one tile and of several.
+// Tests that the fast and the plain depthwise convolutions give the same bits, for grids of one tile and of several
+// tiles.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the fast attention kernel for a single query gives the same bits as the plain one.
+// Tests that the fast and the plain attention kernel for a single query give the same bits.
 #include <gtest/gtest.h>
 
 #include <cmath>

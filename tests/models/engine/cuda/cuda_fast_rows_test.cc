@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that fast kernels for operations on rows give the same bits as the plain ones, with any number of SMs and under
+// Tests that the fast and the plain kernels for operations on rows give the same bits, with any number of SMs and under
 // any schedule.
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using cuda::RowsOf;
 
 const std::vector<std::vector<Grid>> kRowBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
 
-// Runs the kernel that Choose returns. Expects a fast kernel if `fast`, otherwise a plain one.
+// Runs the kernel that Choose returns. Expects a fast kernel if `fast`, otherwise a plain kernel.
 template <class Arguments>
 void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
   const cuda::KernelChoice choice = cuda::Choose(arguments, fast);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the fast kernels for attention among tokens with the plain ones.
+// Compares the fast kernels for attention among tokens with the plain kernels.
 #include <gtest/gtest.h>
 
 #include <cmath>

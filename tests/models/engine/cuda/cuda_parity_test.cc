@@ -22,7 +22,7 @@ TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
-// The tolerances are those of the CPU's narrow products (narrow_test.cc).
+// The tolerances equal the tolerances of the CPU's narrow products (narrow_test.cc).
 TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> expected = compiled_.ByReference(images);

@@ -107,8 +107,8 @@ bool SameBits(const std::vector<T>& a, const std::vector<T>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
 }
 
-// Calls run(batch, fast) for the plain kernels and, on several emulated machines, for the fast ones. All calls get
-// equal inputs; their results must have equal bits.
+// Calls run(batch, fast) for the plain kernels and, on several emulated machines, for the fast kernels. All calls get
+// equal inputs, and their results must have equal bits.
 template <class Run>
 void ExpectEqualBits(const std::vector<std::vector<Grid>>& batches, const std::string& what, Run run) {
   for (const std::vector<Grid>& grids : batches) {

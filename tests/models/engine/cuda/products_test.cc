@@ -237,8 +237,8 @@ struct RecordedTile {
   uint64_t state_;
 };
 
-// Compares 131,072 sums with those of mma.m16n8k16 on an H200. kRecorded has one hash of the sums' bits for each kind
-// of inputs.
+// Compares 131,072 sums with the sums of mma.m16n8k16 on an H200. kRecorded has one hash of the sums' bits for each
+// kind of inputs.
 TEST_F(EmulatedSums, EqualThoseOfAnH200) {
   constexpr uint64_t kRecorded[8] = {0x9eed080bd4e12cff, 0xe46c60b0b6833b43, 0x092a59d1580283ad, 0x08859ddf104e3ed2,
                                      0x7507e14680adbad2, 0x36dc5ca10214d089, 0x1cd6ebc3c4400af9, 0x0fb83ff4b9be7a3e};

@@ -213,8 +213,8 @@ TEST_F(SchedulerTest, StopAnswersTheRestAtItsDeadline) {
   EXPECT_EQ(scheduler.depth().requests, 0);
 }
 
-// Tests long queues. The scheduler passes only their first requests to Decide. The batches must be those that Decide
-// chooses from the whole queue.
+// Tests long queues. The scheduler passes only their first requests to Decide. The batches must equal the batches that
+// Decide chooses from the whole queue.
 TEST_F(SchedulerTest, LongQueuesGiveTheBatchesOfTheWholeQueue) {
   std::mt19937 random(5);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -41,8 +41,8 @@ struct SimulatedRequest {
   int64_t overlay_pixels = 0;
 };
 
-// A server with a simulated clock. Admission, queue, batching policy and cost model are the real ones. Work that takes
-// time is simulated, without sleeping, so minutes of overload take seconds. Not thread-safe.
+// A server with a simulated clock. Admission, queue, batching policy and cost model are the server's own code. Work
+// that takes time is simulated, without sleeping, so minutes of overload take seconds. Not thread-safe.
 class SimulatedServer {
  public:
   struct Options {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that threads for slow requests take only slow requests, and threads for quick requests only quick ones.
+// Tests that threads for slow requests take only slow requests, and threads for quick requests take only quick
+// requests.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -30,7 +30,7 @@ TEST(Base64, IsReadInAllCommonForms) {
   for (size_t size = 0; size <= 256; ++size) {
     const std::string bytes = EveryByte().substr(256 - size);
     const std::string text = absl::Base64Escape(bytes);
-    std::string lines;  // lines of 76 characters like those of MIME and `base64`, with Windows line ends
+    std::string lines;  // lines of 76 characters with Windows line ends, as in MIME
     for (size_t i = 0; i < text.size(); i += 76) lines += text.substr(i, 76) + "\r\n";
     std::string escaped;
     for (const char c : text) escaped += c == '+' ? "%2B" : c == '/' ? "%2f" : c == '=' ? "%3D" : std::string(1, c);

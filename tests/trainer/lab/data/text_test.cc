@@ -49,7 +49,7 @@ TEST(NumberWordsTest, SpellsNumbers) {
   EXPECT_THAT(NumberInWords(9013), ElementsAre("nine", "thousand", "thirteen"));
 }
 
-// The expected figures are those published for the KV transformer's corpus.
+// The expected figures were published for the KV transformer's corpus.
 TEST(NumberWordsTest, CorpusHasThePublishedCounts) {
   const std::vector<std::string> tokens = NumberWords();
   EXPECT_EQ(tokens.size(), 63'095u);
