@@ -176,8 +176,7 @@ def programs_of_images() -> "dict[str, list[str]]":
 
 
 class ImageContents(unittest.TestCase):
-    """Tests that an image has the programs that it starts and the libraries that these programs need, but no other
-    libraries."""
+    """Tests that an image has the programs that it starts, the libraries of these programs, and no other libraries."""
 
     def test_images_have_the_programs_they_start(self) -> None:
         images = programs_of_images()

@@ -138,7 +138,8 @@ TEST_F(IdentityServer, ARotatedCertificateIsUsedForNewConnections) {
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK);
 
   authority_->Issue("next", "DNS:vitrine.test", "serverAuth");
-  AwaitRefusal([&] { authority_->Write("server.pem", authority_->Read("next.pem")); });  // with the old key
+  // Replaces the certificate, which then does not match the old key.
+  AwaitRefusal([&] { authority_->Write("server.pem", authority_->Read("next.pem")); });
   EXPECT_EQ(Shown(), first) << "half a rotation";
   authority_->Write("server.key", authority_->Read("next.key"));
   EXPECT_TRUE(Eventually([&] { return Shown() == authority_->Read("next.pem"); }, absl::Seconds(20)));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that probes are answered while many more HTTP connections than worker threads send little or nothing.
+// Tests that probes are answered while many HTTP connections send little or nothing. There are many more of these
+// connections than worker threads.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -153,7 +153,7 @@ TEST_F(ScoreProgram, ALocalModelWritesTheErrorsOfImages) {
   folder_.Write("some/a.jpg", NoiseJpeg(20, 20, 1));
   folder_.Write("some/b.jpg", "no image");
   const std::string whole = NoiseJpeg(20, 20, 2);
-  folder_.Write("some/c.jpg", whole.substr(0, whole.find("\xff\xda") + 2));  // the header without an image
+  folder_.Write("some/c.jpg", whole.substr(0, whole.find("\xff\xda") + 2));  // the JPEG header without pixels
   const auto [code, said] = Run({"score", folder_.Path("some"), "--repository", folder_.Path("repository"), "--model",
                                  "mixed", "--out", folder_.Path("out")});
   EXPECT_EQ(code, 1);

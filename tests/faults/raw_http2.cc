@@ -20,7 +20,7 @@ namespace {
 // Frame types of RFC 9113, section 6.
 enum FrameType { kData = 0, kHeaders = 1, kReset = 3, kSettings = 4, kPing = 6, kWindowUpdate = 8 };
 constexpr int kAck = 1, kEndStream = 1, kEndHeaders = 4;
-constexpr int kInitialWindowSize = 4;  // a setting
+constexpr int kInitialWindowSize = 4;  // identifier of the HTTP/2 setting
 constexpr int64_t kMaxFrame = 16384;
 constexpr size_t kFrameHead = 9;
 

@@ -23,7 +23,7 @@ typedef struct Stream {
 
 typedef struct Connection {
   int fd;       // -1: not connected
-  int number;   // from 0
+  int number;   // index of the connection, from 0
   int variant;  // number of the connection plus its reconnects; selects the variant of a flood
   bool connected, readable, writable, reads, has_goaway, had_bytes;
   double opened_at, goaway_at, next_at;  // in seconds, like Now(); next_at: earliest time of the next write or connect
@@ -49,7 +49,7 @@ typedef struct Flood {
   void (*open)(Connection*);  // called when connected; may be null
   void (*fill)(Connection*);  // appends frames to an empty `out`, or nothing
   void (*received)(Connection*, uint8_t type, uint8_t flags, uint32_t stream, size_t length);  // may be null
-  void (*bytes)(Connection*, const uint8_t*, size_t);                                          // if is_raw
+  void (*bytes)(Connection*, const uint8_t*, size_t);                                          // used if is_raw
 } Flood;
 
 typedef struct Options {

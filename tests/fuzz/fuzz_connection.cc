@@ -178,7 +178,7 @@ class Connection {
     if (out_.empty() || !socket_.valid()) return;
     const ssize_t sent = send(socket_.get(), out_.data(), out_.size(), MSG_NOSIGNAL);
     if (sent > 0) out_.erase(0, static_cast<size_t>(sent));
-    if (sent < 0 && errno != EAGAIN) out_.clear();  // the server has closed
+    if (sent < 0 && errno != EAGAIN) out_.clear();  // the server has closed the connection
   }
 
   // Takes a step of the input. Returns false if a round must run before the next step.
@@ -219,7 +219,7 @@ class Connection {
   FuzzClient client_;
   FuzzRounds rounds_;
   const std::shared_ptr<EventLoop> loop_ = *EventLoop::Make(&FuzzRounds::Now);
-  FileDescriptor socket_;                       // the client's
+  FileDescriptor socket_;                       // the client's end of the connection
   std::shared_ptr<HttpConnection> connection_;  // null once it is closed
   std::weak_ptr<HttpConnection> watched_;
   std::vector<std::weak_ptr<void>> held_;  // objects that must be released

@@ -133,7 +133,7 @@ class Workshop:
             self.seconds[suite] = passed[suite]
 
     def prove_again(self, suite):
-        """Checks that a suite that failed with a fault passes without it, so that the machine was not the cause."""
+        """Requires that a suite that failed with a fault passes without the fault. Otherwise the machine may have caused the failure."""
         for code, output, _ in (self.build([suite]), self.test(suite, 900)):
             if code != 0:
                 raise Broken(f"{suite} fails now without a fault too; the verdicts are worth nothing:\n" + output[-4000:])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that every link between documents has a target, and that every page of docs/ that is named in a file exists."""
+"""Tests that every link between documents has a target, and that every page of docs/ that a file names exists."""
 import os
 import pathlib
 import re

@@ -15,7 +15,7 @@ namespace vitrine {
 
 struct Outcome {
   int exit_code = -1;
-  std::string output;  // both streams
+  std::string output;  // stdout and stderr
 };
 
 Outcome Shell(const std::string& command);

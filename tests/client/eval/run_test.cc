@@ -22,7 +22,7 @@ TEST_F(Evaluating, EveryImageIsCountedOnce) {
   folder_.Write("data/Class 0/nothing.png", "");
   folder_.Write("data/Class 1/text.jpg", "This is no image.");
   std::string damaged = ImageFile(2, 3);
-  damaged[damaged.size() - 14] ^= 0x55;  // damages a checksum of pixels
+  damaged[damaged.size() - 14] ^= 0x55;  // damages the checksum of the pixel data
   folder_.Write("data/Class 2/damaged.png", damaged);
   folder_.Write("data/zebra/1.png", ImageFile(9, 1));
   SmallServer server(Methods(PlainAnswer));

@@ -118,7 +118,7 @@ TEST(DecodePng, ATransparentColourOfSixteenBitsIsWhite) {
 TEST(DecodePng, IgnoresChunksThatDoNotAffectPixels) {
   const Image image = NoiseImage(9, 9, 3);
   std::string file = PngFile(image);
-  // These chunks have valid checksums but damaged contents, so a decoder that parsed them would report an error.
+  // These chunks have valid checksums but damaged contents. A decoder that parses them would therefore report an error.
   file.insert(kBehindHeader, PngChunk("iCCP", "no profile") + PngChunk("gAMA", "x") + PngChunk("eXIf", "??") +
                                  PngChunk("gAMA", "x") + PngChunk("zTXt", std::string(5000, 'z')));
   EXPECT_EQ(LargestDifference(image, MustDecode(file)), 0);

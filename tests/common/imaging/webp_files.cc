@@ -27,7 +27,7 @@ std::string EncodeWebp(const Image& image, const WebpOptions& options) {
   config.quality = options.lossless ? 70 : options.quality;
   config.lossless = options.lossless;
   config.partitions = options.partitions;
-  config.method = 1;  // fast
+  config.method = 1;  // a fast compression method
   WebPPicture webp;
   EXPECT_TRUE(WebPPictureInit(&webp));
   webp.width = image.width;

@@ -123,7 +123,7 @@ class Tracing(unittest.TestCase):
         self.assertEqual(attributes(whole)["http.response.status_code"], 200)
         refused = attributes(spans[5])
         self.assertEqual((refused["http.response.status_code"], refused["error.type"]), (404, "NOT_FOUND"))
-        self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # the caller's fault
+        self.assertEqual(spans[5].status.code, trace_pb2.Status.STATUS_CODE_UNSET)  # unset, because the caller caused the error
         self.assertNotIn("vitrine.version", refused)
 
     def infer(self, module, address, names, traceparent=None, **options):
@@ -166,7 +166,7 @@ class Tracing(unittest.TestCase):
     def test_a_refused_image_marks_the_calls_span(self):
         collector, server = self.collect()
         with self.assertRaises(tritonclient.utils.InferenceServerException):
-            self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, timeout=1)  # a microsecond
+            self.infer(tritonclient.grpc, server.grpc, SURE[:3], SAMPLED, timeout=1)  # a timeout of one microsecond
         spans = collector.await_spans(4)
         call = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
         self.assertEqual((attributes(call)["error.type"], call.status.code),

@@ -68,7 +68,7 @@ struct Compiled {
   std::unique_ptr<Model> model;
   std::unique_ptr<const program::Program> program;
   std::vector<const float*> weights;        // weights of the model, in program order
-  std::unique_ptr<PoisonedWeights> source;  // the engine's copies
+  std::unique_ptr<PoisonedWeights> source;  // copies of the weights, which the engine reads
   std::unique_ptr<const engine::Engine> engine;
 };
 

@@ -68,7 +68,7 @@ TEST(LogitsOf, AFailureOnAnyThreadIsReturned) {
   }
 }
 
-#ifndef VITRINE_SANITIZED  // sanitizers need address space
+#ifndef VITRINE_SANITIZED  // sanitizers need more address space than this test allows
 TEST(LogitsOf, ComputesAllImagesIfNoThreadCanStart) {
   rlimit before = {};
   ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);

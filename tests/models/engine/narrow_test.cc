@@ -183,7 +183,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(Bf16NarrowPaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
-// Every path with narrow kernels, so that a run reports which paths it compared.
+// All paths with narrow kernels. The test of a path that this CPU lacks is skipped, so a run reports which paths it
+// compared.
 constexpr NarrowPath kEveryNarrowPath[] = {
     {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
     {cpu::CpuPath::kNeon, Precision::kInt8},       {cpu::CpuPath::kNeon, Precision::kBf16},

@@ -105,8 +105,8 @@ TEST_P(Parity, EveryWeightAffectsBothEqually) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// Every path with fp32 kernels, so that a run reports which paths it compared. narrow_test.cc does the same for bf16
-// and int8.
+// All paths with fp32 kernels. The test of a path that this CPU lacks is skipped, so a run reports which paths it
+// compared. narrow_test.cc does the same for bf16 and int8.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 
 TEST_P(EnginePath, IsTestedOnThisCpu) {

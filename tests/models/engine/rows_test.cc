@@ -10,7 +10,7 @@
 namespace vitrine::engine {
 namespace {
 
-int64_t asked = 0;  // multiply-adds, including padding
+int64_t asked = 0;  // number of multiply-adds of all kernel calls, including padding
 
 // Returns the portable kernels, wrapped to count multiply-adds in `asked`.
 Kernels CountingKernels() {

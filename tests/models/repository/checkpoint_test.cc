@@ -176,7 +176,7 @@ TEST(BuildModel, RefusesAHugeConfigWithoutAllocatingIt) {
   v1::KvConfig& kv = *version.manifest.mutable_config()->mutable_kv();
   kv.set_width(16384);
   kv.set_mlp_width(65536);
-  kv.set_depth(256);  // 3 TB
+  kv.set_depth(256);  // the weights would take 3 TB
   EXPECT_THAT(BuildModel(version), Fails(kRefused, HasSubstr("has shape")));
 }
 

@@ -162,7 +162,7 @@ class DurabilityRecorder {
         dirty_.insert(file);
         break;
       case SYS_fsync:
-        if (dirty_.erase(file) == 0) entries_synced_ = true;  // the descriptor of a folder
+        if (dirty_.erase(file) == 0) entries_synced_ = true;  // this descriptor belongs to a folder
         synced_after_rename_ = renamed_;
         break;
       case SYS_close:

@@ -85,7 +85,7 @@ TEST_F(RepositoryTest, ListsOnlyCompleteVersions) {
 TEST_F(RepositoryTest, LinksAreListedAsIgnored) {
   fs::create_directory_symlink("1", root_ / "sample/9");
   fs::create_directory_symlink("nowhere", root_ / "sample/10");
-  fs::create_directory_symlink("1", root_ / "sample/latest");  // no version's name
+  fs::create_directory_symlink("1", root_ / "sample/latest");  // not a version's name
   fs::create_directory_symlink("sample", root_ / "alias");
   fs::create_directory_symlink("nowhere", root_ / "gone");
   fs::create_directory_symlink("sample", root_ / ".hidden");

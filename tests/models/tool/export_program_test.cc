@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that `vitrine-repo export` writes the tensors of the library that a model came from (such as timm), under that
-// library's names, and that they can be imported again.
+// Tests that `vitrine-repo export` writes a model's tensors with the names of the library that the model came from,
+// such as timm. It must be possible to import these tensors again.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

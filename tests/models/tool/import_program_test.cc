@@ -52,7 +52,7 @@ TEST_F(ImportProgram, AModelThatFailsItsGoldensIsNotPublished) {
   Write("deit.safetensors", tensors);
   WriteLabels(7);
   const Outcome refused = Import("timm", "deit_tiny_patch16_224.fb_in1k", "deit.safetensors");
-  if (*cpu::ChosenPath() == cpu::CpuPath::kPortable) {  // there is no difference
+  if (*cpu::ChosenPath() == cpu::CpuPath::kPortable) {  // goldens and results come from the same kernels
     EXPECT_EQ(refused.code, 0) << refused.output;
     return;
   }

@@ -135,8 +135,8 @@ TEST_F(PublishProgramFaultTest, FilesAreOldOrNewAtEverySystemCall) {
   ASSERT_EQ(WEXITSTATUS(child.status), 0) << child.text;
   states.push_back({root, ", at the end"});
   for (const auto& [copy, when] : states) ExpectOldOrNew(copy, when);
-  // Only the old version exists after the creation of the new folder, and after the creation and the writing of each of
-  // its four files.
+  // Only the old version exists after each of these steps: the creation of the new folder, and the creation and the
+  // writing of each of its four files.
   EXPECT_GT(old_states_, 6) << "hardly any state was seen";
   EXPECT_GE(new_states_, 2);
 }

@@ -132,7 +132,7 @@ TEST_F(CanaryQualityTest, HarmlessCanariesKeepServing) {
       {.seed = 2},
       {.seed = 3},
       {.seed = 4},
-      {.seed = 1},  // the same weights
+      {.seed = 1},  // the same weights as the stable version
       {.seed = 1, .overconfidence = 0.01, .compute = absl::Milliseconds(6)},
       {.seed = 1, .compute = absl::Milliseconds(12)},
       {.seed = 5, .compute = absl::Milliseconds(12)},

@@ -213,7 +213,7 @@ class Answers(PageCase):
             window.setInterval = (...wishes) => { const timer = set(...wishes); timers.add(timer); return timer; };
             window.clearInterval = (timer) => { timers.delete(timer); clear(timer); };
         }""")
-        for sample in ("digits/digit-7.png", "cifar/frog-marsh.jpg"):  # each selects another model
+        for sample in ("digits/digit-7.png", "cifar/frog-marsh.jpg"):  # each sample selects a different model
             with self.answers(page):
                 page.locator(f'[data-name="{sample}"]').click()
         self.assertEqual(page.evaluate("() => timers.size"), 0)

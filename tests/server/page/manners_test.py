@@ -50,7 +50,7 @@ class PageQuality(PageCase):
         with self.answers(page):
             page.keyboard.press("Escape")
         self.assertEqual(state_of(page)["kind"], "mean")
-        page.keyboard.press("Alt+ArrowRight")  # a shortcut of the browser
+        page.keyboard.press("Alt+ArrowRight")  # a shortcut of the browser, which must not change the kind
         self.assertEqual(state_of(page)["kind"], "mean")
         reach('at.dataset.head === "2"')
         with self.answers(page):

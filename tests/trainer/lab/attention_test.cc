@@ -157,7 +157,7 @@ TEST(KvAttention, KvPosTapsHaveTheSymmetricPartAndKeyOffsets) {
   for (const std::string row : {"task-kv-pos-d64-l2", "characters-kv-pos-d192-l6"}) {
     SCOPED_TRACE(row);
     v1::SequenceConfig config = testing::SequenceConfigOf(row);
-    config.set_causal(false);  // whole rows
+    config.set_causal(false);  // every row attends to all columns
     const auto model = MakeHashedSequence(config);
     const Matrices seen = Watch(*model, 1, HashedBatch(config, 2, 10));
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);

@@ -47,8 +47,9 @@ TEST(SequenceZoo, WeightDecayExcludesPositions) {
   }
 }
 
-// Returns V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1), minus L d^2 without queries, plus L h (m + 1) with KV+Pos,
-// for V characters, length T, width d, L blocks, h heads and m = 20 channels of positions.
+// Returns the number of parameters: V d + T d + L (12 d^2 + 10 d) + 2 d + V (d + 1). Without queries, it is smaller by
+// L d^2. With KV+Pos, it is larger by L h (m + 1). V is the number of characters, T the length, d the width, L the
+// number of blocks, h the number of heads, and m = 20 the number of channels of positions.
 int64_t CharactersFormula(KvConfig::Attention attention, int64_t d, int64_t h, int64_t depth, int64_t length) {
   const int64_t v = 65;
   const int64_t qkv = v * d + length * d + depth * (12 * d * d + 10 * d) + 2 * d + v * (d + 1);

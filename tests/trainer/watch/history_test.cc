@@ -117,7 +117,7 @@ TEST(History, AContinuedRunGivesTheFilesOfAnUninterruptedRun) {
     for (int64_t killed = saved; killed <= std::min(saved + 3, kMadeSteps); ++killed) {
       const ScratchFolder folder;
       Feed(0, killed, *OpenWriter(folder.path()));
-      Append(HistoryFile(folder.path()), "13,3.2");  // killed within a line
+      Append(HistoryFile(folder.path()), "13,3.2");  // simulates a kill within a line
       Append(StepsFile(folder.path()), "13,0.1,0");
       Feed(saved, kMadeSteps, *OpenWriter(folder.path()));
       ASSERT_EQ(ReadFile(HistoryFile(folder.path())), ReadFile(HistoryFile(whole.path()))) << saved << " " << killed;

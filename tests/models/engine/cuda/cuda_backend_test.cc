@@ -139,7 +139,7 @@ int64_t CallsOfALoad() {
 }
 
 TEST_F(SmallCudaModel, AThousandBatchesInTwoSlotsAllocateNothing) {
-  constexpr int kBatches = 500;  // per thread
+  constexpr int kBatches = 500;  // batches per thread
   const std::unique_ptr<Card> card = NewCard();
   const auto backend = On(*card);
   ASSERT_TRUE(backend.ok()) << backend.status();
@@ -209,7 +209,7 @@ TEST_F(SmallCudaModel, CountsMemorySavedByNarrowWeights) {
     const auto backend = cuda::MakeBackend(
         *card, program_, source, {.engine = {.limits = kSmallBatch, .choice = {.precision = precision, .kept = {}}}});
     ASSERT_TRUE(backend.ok()) << backend.status();
-    EXPECT_EQ((*backend)->saved_bytes(), of_number * 12 * kClasses);  // 12 numbers of a patch
+    EXPECT_EQ((*backend)->saved_bytes(), of_number * 12 * kClasses);  // a patch has 12 numbers
   }
 }
 

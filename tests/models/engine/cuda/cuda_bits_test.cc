@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the plain kernels give the same bits as CPU kernels that sum in the order of AVX-512 (lanes.h), in any
-// batch, with any number of SMs and under any schedule.
+// Tests that the plain kernels give the same bits as CPU kernels that sum in the order of AVX-512 (lanes.h). This must
+// hold in any batch, with any number of SMs and under any schedule.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -21,8 +21,8 @@
 
 namespace vitrine::testing {
 
-// A stream that holds the parts of the server's response until Take is called, which simulates that the client receives
-// them. Thread-safe.
+// A stream that holds the parts of the server's response until Take is called. A call of Take simulates that the client
+// receives these parts. Thread-safe.
 class FakeStream final : public HttpStream {
  public:
   void Send(Part&& part) override {

@@ -62,7 +62,7 @@ TEST_F(AnomalyTaskTest, LearnsOnGeneratedClusters) {
     const Score score = *task->MeasureOn(MeasuredSplit::kTest, *model, {});
     EXPECT_EQ(score.measures.front().name, "accuracy");
     EXPECT_EQ(score.samples, 400);
-    EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.45) << attention;  // 0.2 by chance
+    EXPECT_GT(testing::MeasureOf(score, "accuracy"), 0.45) << attention;  // chance gives 0.2
   }
 }
 
@@ -118,7 +118,7 @@ TEST_F(AnomalyTaskTest, PositionsRevealAnAnomalyThatIsAlwaysLast) {
     return testing::MeasureOf(*task->MeasureOn(MeasuredSplit::kTest, *model, {}), "accuracy");
   };
   EXPECT_GT(accuracy("kv-pos", "anomaly_last: true"), 0.9);
-  EXPECT_LT(accuracy("kv", "anomaly_last: true"), 0.4);  // 0.2 by chance
+  EXPECT_LT(accuracy("kv", "anomaly_last: true"), 0.4);  // chance gives 0.2
   EXPECT_LT(accuracy("kv-pos", ""), 0.4);
 }
 
