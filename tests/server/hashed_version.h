@@ -18,7 +18,8 @@ namespace vitrine {
 // Returns a model with hashed weights (tests/models/hashed_weights.h). Different seeds give different weights.
 WeightedModel HashedModel(const v1::ModelConfig& config, uint64_t seed = 1);
 
-// Returns a backend on the engine's portable path. Tests compare its results with the results of the server's path.
+// Returns a backend with the engine's portable kernels. Tests compare its results with the results of the server's
+// kernels.
 std::unique_ptr<const Backend> PortableBackend(const WeightedModel& model);
 
 // Publishes HashedModel(config, seed) as the next version of `model`, with encoded images as goldens and the labels

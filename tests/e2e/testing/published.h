@@ -28,7 +28,7 @@ v1::ModelConfig VerySlowConfig();
 VersionId PublishModel(const std::filesystem::path& root, const std::string& model, const v1::ModelConfig& config,
                        uint64_t seed = 1);
 
-// Returns the logits of one encoded image in its own batch, computed by the portable path without a server.
+// Returns the logits of one encoded image in its own batch, computed by the engine's portable kernels without a server.
 std::vector<float> LogitsAlone(const WeightedModel& model, const std::string& image);
 
 // Returns a JPEG of smooth shapes and noise; the noise differs everywhere between seeds.

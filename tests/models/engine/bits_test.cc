@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks that an engine computes the same bits for an image in any batch and order, while other threads run, and while
-// other outputs are requested. Covers the small models of every family on every path of this CPU.
+// other outputs are requested. Covers the small models of every family with every instruction set of this CPU.
 #include <gtest/gtest.h>
 
 #include <tuple>

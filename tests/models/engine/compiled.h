@@ -24,7 +24,7 @@ struct EngineForm {
 };
 std::vector<EngineForm> EngineForms();
 
-// Returns the paths that this CPU can run and that have their own engine kernels, slowest first.
+// Returns the instruction sets that this CPU supports and that have their own engine kernels, slowest first.
 std::vector<cpu::CpuPath> EnginePaths();
 
 // Returns a valid GoogleTest parameter name: "xcit_f_sne_avx512".
@@ -55,7 +55,7 @@ class PoisonedWeights : public engine::WeightSource {
   std::set<size_t> released_;
 };
 
-// One model twice: as the reference and compiled for one path.
+// One model twice: as the reference, and compiled for one instruction set.
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 

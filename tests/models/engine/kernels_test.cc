@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the engine's kernels with arithmetic in double, on every path that this CPU can run.
+// Compares the engine's kernels of every instruction set of this CPU with arithmetic in double.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

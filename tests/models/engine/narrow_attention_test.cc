@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how activations become operands of bf16 products, on every path with bf16.
+// Tests how activations become operands of bf16 products, with every instruction set that has bf16 kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

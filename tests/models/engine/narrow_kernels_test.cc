@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares bf16 and int8 products with arithmetic in double on the same rounded numbers, on every path that has them.
+// Compares bf16 and int8 products with arithmetic in double on the same rounded numbers, for every instruction set that
+// has such kernels.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests whole models in bf16 and int8, on every path with these precisions: logits are near the reference, an image has
-// the same bits in any batch, and operators in PrecisionChoice::kept are not narrow.
+// Tests whole models in the narrow precisions, bf16 and int8, with every instruction set that has kernels for them.
+// Logits must be near the reference, an image must have the same bits in any batch, and operators in
+// PrecisionChoice::kept must not be narrow.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -183,8 +184,8 @@ INSTANTIATE_TEST_SUITE_P(Forms, NarrowBf16,
                          ::testing::Combine(::testing::ValuesIn(EngineForms()), ::testing::ValuesIn(Bf16NarrowPaths())),
                          [](const auto& info) { return NameOf(std::get<0>(info.param), std::get<1>(info.param)); });
 
-// All paths with narrow kernels. The test of a path that this CPU lacks is skipped, so a run reports which paths it
-// compared.
+// All instruction sets with narrow kernels. The test of an instruction set that this CPU lacks is skipped, so a run
+// reports which instruction sets it compared.
 constexpr NarrowPath kEveryNarrowPath[] = {
     {cpu::CpuPath::kPortable, Precision::kInt8},   {cpu::CpuPath::kPortable, Precision::kBf16},
     {cpu::CpuPath::kNeon, Precision::kInt8},       {cpu::CpuPath::kNeon, Precision::kBf16},

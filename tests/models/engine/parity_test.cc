@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the engine with the reference: every family, on every path of this CPU, with one image size and with many
-// sizes in a batch.
+// Compares the engine with the reference: every family, with every instruction set of this CPU, with one image size and
+// with many sizes in a batch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,8 +105,8 @@ TEST_P(Parity, EveryWeightAffectsBothEqually) {
   EXPECT_GT(seen, changes * 3 / 4);
 }
 
-// All paths with fp32 kernels. The test of a path that this CPU lacks is skipped, so a run reports which paths it
-// compared. narrow_test.cc does the same for bf16 and int8.
+// All instruction sets with fp32 kernels. The test of an instruction set that this CPU lacks is skipped, so a run
+// reports which instruction sets it compared. narrow_test.cc does the same for bf16 and int8.
 class EnginePath : public ::testing::TestWithParam<cpu::CpuPath> {};
 
 TEST_P(EnginePath, IsTestedOnThisCpu) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares bits at the widths of the zoo. By default, tests the narrowest row of each family on the best path. With
-// VITRINE_WHOLE_ZOO=1, tests every row on every path of this CPU, which takes long (script/nightly).
+// Tests, at the widths of the zoo's models, that an image has the same bits in any batch. By default, tests the
+// narrowest model of each family with the best instruction set. With VITRINE_WHOLE_ZOO=1, tests every model with every
+// instruction set of this CPU, which takes long (script/nightly).
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the kernels of channel attention and of local patch interaction, on every path that this CPU can run.
+// Tests the kernels of channel attention and of local patch interaction, for every instruction set of this CPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the reference computes on the chosen path.
+// Tests that the reference computes with the chosen instruction set.
 #include "models/reference/operators/cpu_kernels.h"
 
 #include <gmock/gmock.h>

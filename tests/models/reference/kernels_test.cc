@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares GELU and LayerNorm with arithmetic in double, on every path that this CPU can run.
+// Compares GELU and LayerNorm with arithmetic in double, for every instruction set of this CPU.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
