@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares figures of the papers (models/workload/conventions.h) with counts from the lists of operators.
-// workload_published_test compares every row of the zoo with an independent description.
+// workload_published_test compares every model of the zoo with an independent description.
 #include "models/workload/workload.h"
 
 #include <gmock/gmock.h>

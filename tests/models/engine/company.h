@@ -12,7 +12,7 @@ namespace vitrine::testing {
 // Compares an engine's results for images in random batches with its results for each image alone.
 class Company {
  public:
-  // Makes `images` images whose sizes cycle through the form's sizes.
+  // Makes `images` images whose sizes cycle through the sizes of `form`.
   Company(const EngineForm& form, cpu::CpuPath path, size_t images, const PrecisionChoice& choice = {});
 
   struct Trials {

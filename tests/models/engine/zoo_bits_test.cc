@@ -47,7 +47,7 @@ bool Whole() {
   return std::getenv("VITRINE_WHOLE_ZOO") != nullptr;
 }
 
-// Returns rows of the zoo. If several rows differ only in depth, returns the first of them.
+// Returns models of the zoo. If several models differ only in depth, returns the first of them.
 std::vector<EngineForm> ZooForms() {
   std::vector<EngineForm> forms;
   std::set<std::string> seen;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the CUDA engine can compile every row of the zoo, and gives the CPU's bits for the smallest row of each
-// family.
+// Tests that the CUDA engine can compile every model of the zoo, and gives the CPU's bits for the smallest model of
+// each family.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,8 +31,9 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Returns rows of the zoo with their depth reduced to two blocks. If several rows are then equal, returns the first. Of
-// the ViTs with more than 100 M parameters, returns only one per width, because smaller ViTs cover the patch sizes.
+// Returns the models of the zoo with their depth reduced to two blocks. If several models are then equal, returns the
+// first. Of the ViTs with more than 100 M parameters, returns only one per width, because smaller ViTs cover the patch
+// sizes.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;
