@@ -67,7 +67,7 @@ size_t StatedGunzipSize(absl::string_view compressed) {
 absl::StatusOr<std::string> Gunzip(absl::string_view compressed, size_t max_bytes) {
   if (!IsGzip(compressed) || compressed.size() < kSmallestMember) return Damaged();
   const size_t size = StatedGunzipSize(compressed);
-  if (size / kMostPerByte > compressed.size()) return Damaged();  // not a size: `compressed` is truncated
+  if (size / kMostPerByte > compressed.size()) return Damaged();  // `size` is wrong: `compressed` is truncated
   if (size > max_bytes) {
     return absl::ResourceExhaustedError(absl::StrCat(compressed.size(), " compressed bytes decompress to ", size,
                                                      "; at most ", max_bytes, " are taken"));

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// OpenSSL fails here only if memory runs out.
+// Handles a failed OpenSSL call as a failed allocation: the calls in this file fail only if memory runs out.
 void Demand(bool done) {
   if (!done) FailAllocation();
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-struct evp_md_ctx_st;  // OpenSSL's
+struct evp_md_ctx_st;  // type of OpenSSL
 
 namespace vitrine {
 

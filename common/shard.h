@@ -20,7 +20,7 @@ struct Shard {
 };
 
 // Parses "3/8". For "/8", the number comes from $JOB_COMPLETION_INDEX (counted from 0), which Kubernetes sets in an
-// Indexed Job. INVALID_ARGUMENT: the text is no shard, or the variable is missing or invalid.
+// Indexed Job. INVALID_ARGUMENT: the text has neither form, or the variable is missing or invalid.
 absl::StatusOr<Shard> ParseShard(std::string_view text);
 std::string ToString(const Shard& shard);
 

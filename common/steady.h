@@ -13,7 +13,7 @@ struct Rounds {
 
 // Runs `round` until two rounds in a row improve its result by less than 2 %, or `most` rounds are done. `round` must
 // repeat all measurements and return the sum of each measurement's shortest time so far. Other processes can only
-// lengthen a time. Therefore, as long as the sum still falls, some of the shortest times are still too long.
+// lengthen a measured time. So while the sum still falls, some of the shortest times are still too long.
 inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
   constexpr double kNothingNew = 0.98;
   Rounds rounds;

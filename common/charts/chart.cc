@@ -13,14 +13,14 @@ namespace vitrine {
 
 namespace {
 
-constexpr double kMostTitleLeft = 64;  // largest x at which a title starts, even if the names of y are wider
+constexpr double kMostTitleLeft = 64;  // maximum x of the title's start; the plot may start further right
 
 std::string Faint() {
   return absl::StrCat("style=\"fill:", ColourOf("faint"), "\"");
 }
 
-// Returns ticks as position and label: the names of the axis if it has any, else round values about `apart` pixels
-// apart.
+// Returns ticks as position and label: the names of the axis if it has any, otherwise round values, about `apart`
+// pixels from each other.
 std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std::vector<std::string>& names,
                                                     double apart) {
   std::vector<std::pair<double, std::string>> ticks;
@@ -31,7 +31,7 @@ std::vector<std::pair<double, std::string>> TicksOf(const Axis& axis, const std:
   return ticks;
 }
 
-// Returns the text along an axis.
+// Returns the name of an axis for display, with "logarithmic" added for a logarithmic axis.
 std::string NameOf(const Axis& axis, const std::string& name) {
   return axis.logarithmic && !name.empty() ? name + ", logarithmic" : name;
 }

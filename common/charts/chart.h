@@ -15,7 +15,7 @@ struct Chart {
   double width = 620, height = 330;
   std::string title = {}, x_axis = {}, y_axis = {};  // Begin adds "logarithmic" to the name of a logarithmic axis
   std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
-  Axis x = {}, y = {};    // Begin sets the positions
+  Axis x = {}, y = {};    // Begin sets their positions in pixels
   double top = 54;        // pixels above the plot, for title and one line of legend
   double left = 64;       // pixels left of the plot, for names of y
   double foot = 50;       // pixels below the plot, for names of x
@@ -32,7 +32,7 @@ struct Chart {
   double Top() const { return top; }
   double Bottom() const { return height - foot; }
 
-  // Returns the opening tag, title and note.
+  // Returns the SVG's opening tag, the title and the note.
   std::string Opening() const;
   // Returns the result of Opening, then the grid lines and the ticks.
   std::string Begin();
@@ -50,7 +50,7 @@ std::string ColourOf(const std::string& name);
 struct LegendEntry {
   std::string name;
   int colour = 0;      // index of the page's series colours, 0 to 5
-  bool faint = false;  // drawn as a pale line, like its curve
+  bool faint = false;  // true: drawn as a pale line
 };
 
 // Returns the legend, which starts with `heading` and is drawn above the plot on as many lines as needed. Enlarges

@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// Confusion matrix. Memory grows with the number of distinct (label, answer) pairs, not with the square of the classes.
+// Confusion matrix. Memory grows with the number of distinct (label, answer) pairs, not with the square of the number
+// of classes.
 class Confusion {
  public:
   explicit Confusion(int classes) : of_label_(static_cast<size_t>(classes)), of_answer_(static_cast<size_t>(classes)) {}
@@ -36,7 +37,8 @@ class Confusion {
     int answer = 0;
     int64_t count = 0;
   };
-  // Returns up to `most` wrong pairs, most frequent first; equal counts are sorted by label and answer.
+  // Returns up to `most` pairs of a label and a wrong answer, most frequent first; equal counts are sorted by label and
+  // answer.
   std::vector<Pair> MostConfused(int most) const;
 
  private:

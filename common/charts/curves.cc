@@ -16,8 +16,8 @@ using Points = std::vector<std::pair<double, double>>;
 
 constexpr size_t kMostPoints = 1200;
 
-// Cuts the points into equal parts and returns each part's minimum and maximum, in the order of x. A part with a
-// non-finite value becomes that value, so that the line is still interrupted.
+// Cuts the points into equal parts and returns each part's minimum and maximum, in the order of x. A part that contains
+// a non-finite value is reduced to this value, so that the line is interrupted there.
 Points Reduced(const Points& points) {
   if (points.size() <= kMostPoints) return points;
   Points reduced;

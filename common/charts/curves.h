@@ -12,7 +12,7 @@ struct Curve {
   std::string name = {};                               // name in the legend; empty: no entry
   std::vector<std::pair<double, double>> points = {};  // by ascending x; the line is interrupted at a non-finite y
   int colour = 0;                                      // index of the page's series colours, 0 to 5
-  // true: drawn thin and behind the other curves, for example raw data behind a smoothed curve
+  // true: a thin line behind the other curves, for example for raw data behind a smoothed curve
   bool faint = false;
   bool dots = false;  // true: a dot with a tooltip at every point
 };

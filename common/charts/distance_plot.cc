@@ -100,12 +100,13 @@ absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure) {
 }
 
 double UniformDistance(int rows, int columns, double cell_height, double cell_width) {
-  // The time is proportional to the number of cells. Therefore a side of more than kFinest cells is replaced by kFinest
-  // larger cells, which changes the mean by less than a millionth.
+  // The computing time is proportional to the number of cells. To limit the time, a side of more than kFinest cells is
+  // replaced by kFinest larger cells. This changes the mean by less than a millionth.
   constexpr int kFinest = 1024;
   if (rows > kFinest) return UniformDistance(kFinest, columns, cell_height * rows / kFinest, cell_width);
   if (columns > kFinest) return UniformDistance(rows, kFinest, cell_height, cell_width * columns / kFinest);
-  // Adds pairs by their offset: each offset has (rows - dr) * (columns - dc) pairs per combination of signs.
+  // Sums over the offsets (dr, dc) between two cells. An offset occurs in (rows - dr) * (columns - dc) pairs of cells,
+  // and again for each change of sign of dr or dc.
   double sum = 0;
   for (int dr = 0; dr < rows; ++dr) {
     for (int dc = 0; dc < columns; ++dc) {

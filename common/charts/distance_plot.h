@@ -30,8 +30,8 @@ struct DistanceFigure {
 // negative or non-finite distance.
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);
 
-// Returns the mean distance between all pairs of cells of a grid, including the pairs of a cell with itself: the
-// distance of a head with uniform attention. Each cell is `cell_height` x `cell_width` pixels.
+// Returns the mean distance between all pairs of cells of a grid, including the pairs of a cell with itself. A head
+// with uniform attention has this attention distance. Each cell is `cell_height` x `cell_width` pixels.
 double UniformDistance(int rows, int columns, double cell_height, double cell_width);
 
 }  // namespace vitrine

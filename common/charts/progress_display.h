@@ -14,7 +14,7 @@ class ProgressDisplay {
  public:
   struct Options {
     bool is_terminal = false;
-    int width = 0;                                    // columns of a bar's line; 0: those of stderr's terminal
+    int width = 0;                                    // columns of a bar's line; 0: the width of stderr's terminal
     absl::Duration redraw = absl::Milliseconds(500);  // interval between drawings of a bar
     absl::Duration plain_lines = absl::Seconds(30);   // interval between lines if stderr is no terminal
   };
@@ -25,7 +25,7 @@ class ProgressDisplay {
   bool Due(absl::Time now) const;
   // If due, draws a bar for `share` (0 to 1) and `text`, one printable line. Without a terminal, prints only `text`.
   void Update(double share, const std::string& text, absl::Time now);
-  // Makes the next Update due.
+  // Makes the next call of Update draw.
   void Hurry() { drawn_ = absl::InfinitePast(); }
   // Prints a permanent line above the bar.
   void Line(const std::string& text);

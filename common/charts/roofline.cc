@@ -45,7 +45,7 @@ class RooflineDiagram {
       y_low = std::min(y_low, point.gflops);
       y_high = std::max(y_high, point.gflops);
     }
-    constexpr double kRoom = 2.2;  // on all sides
+    constexpr double kRoom = 2.2;  // factor by which both axes extend beyond the smallest and the largest value
     chart_ = {.width = kRooflineWidth,
               .height = kRooflineHeight,
               .title = roofline.title,
@@ -131,7 +131,7 @@ class RooflineDiagram {
     for (double distance = radius + 3; distance < radius + 150; distance += 6) {
       constexpr int kDirections = 16;
       for (int i = 0; i < kDirections; ++i) {
-        // Order of directions: right, left, below, above, then those in between.
+        // Order of directions: right, left, below, above, then the directions between these four.
         static constexpr std::array<int, kDirections> kOrder = {0, 8, 4, 12, 2, 14, 6, 10, 1, 15, 3, 13, 5, 11, 7, 9};
         const double angle = kOrder[static_cast<size_t>(i)] * 2 * M_PI / kDirections;
         const double cx = x + distance * std::cos(angle), cy = y + distance * std::sin(angle);
@@ -149,7 +149,7 @@ class RooflineDiagram {
   }
 
   // Returns the label of a point: its name and the names of points that share the label. Returns "" if an earlier point
-  // has this label, or if there are many points and the share of this point in the time is negligible.
+  // already has this label. Also returns "" if there are many points and this point has a negligible share of the time.
   std::string LabelOf(size_t index) const {
     constexpr double kLeastShare = 0.0025;
     const RooflinePoint& point = points_[index];

@@ -25,8 +25,8 @@ struct ShadedMatrix {
   std::vector<Cell> cells = {};  // row-major, [rows, columns]
 };
 
-// Returns the chart around a matrix, with room for its square cells. The matrix's longer side has `side` pixels, unless
-// cells would be below 16 or above 62 pixels. Names are cut as in DrawShadedMatrix.
+// Returns the chart around a matrix, with room for its square cells. The matrix's longer side has `side` pixels, but
+// cells are never below 16 or above 62 pixels. Names are cut as in DrawShadedMatrix.
 Chart FrameOf(const ShadedMatrix& matrix, double side = 560);
 
 // Returns the matrix as an SVG element for an HtmlPage. Names longer than 18 characters are cut, and tooltips show the

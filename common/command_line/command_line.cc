@@ -30,7 +30,7 @@ std::string_view SourceRevision() {
 namespace {
 
 // Adds --completion and --manual-page. The help hides them, because an installation contains their output. Both flags
-// throw like --version, so that required arguments are not checked.
+// throw an exception as --version does, so CLI11 does not check the required arguments.
 void AddPages(CLI::App& app, const std::string& version) {
   const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
   app.add_option_function<std::string>(
@@ -90,8 +90,8 @@ std::string NoSuchCommand(const CommandNode& node, const std::string& word) {
                                    : absl::StrCat("; did you mean ", near, "?"));
 }
 
-// Returns a message about the first word of the command line that is neither a known flag nor a known command. Returns
-// "" if all words are known; CLI11's message is then used.
+// Returns a message about the first word of the command line that is not a known flag or command. Returns "" if all
+// words are known; CLI11's message is then used.
 std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWord>& renamed, int argc, char** argv) {
   const CommandNode* node = &root;
   for (int i = 1; i < argc; ++i) {
@@ -127,8 +127,8 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
   return "";
 }
 
-// Returns the words after the program's name in reverse order, as CLI11 takes them. CLI11 would take the next word as
-// the value of "--flag=", so the flag and its empty value become two words. A flag that takes a number stays one word,
+// Returns the words after the program's name in reverse order, as CLI11 requires. CLI11 would use the next word as the
+// value of "--flag=", so the flag and its empty value become two words. A flag that takes a number stays one word,
 // because CLI11 would read an empty value as 0.
 std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char** argv) {
   const CommandNode* node = &root;
@@ -156,7 +156,7 @@ std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char**
 
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
 // be converted, the message ends with the expected form of the value. CLI::NonNegativeNumber names the largest double
-// as the upper end, with 309 digits; that end is left out.
+// as the upper end, with 309 digits; the message leaves this upper end out.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
   const size_t range = message.find(" not in range 0.000000 to 17976931348623157");
@@ -214,7 +214,7 @@ int EndOutput(std::string_view program, int exit_code) {
   std::cout.flush();
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
   if (written) return exit_code;
-  // errno is 0 if only an earlier write failed.
+  // errno is 0 if this flush succeeded and an earlier write failed.
   std::cerr << program << ": the standard output cannot be written"
             << (errno == 0 ? "" : absl::StrCat(": ", std::strerror(errno))) << "\n";
   return exit_code == kExitSuccess ? kExitFailure : exit_code;

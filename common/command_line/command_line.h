@@ -22,7 +22,8 @@ inline constexpr int kExitUsage = 2;
 // changes.
 std::string_view SourceRevision();
 
-// An old spelling of a flag or command. It is rejected with a message that gives the new one: "--output is now --out".
+// An old spelling of a flag or command. It is rejected with a message that gives the new spelling: "--output is now
+// --out".
 struct RenamedWord {
   std::string command;  // command that had the word, "eval compare"; empty: the program and all its commands
   std::string before;   // "--output", or the name of a subcommand of `command`

@@ -18,7 +18,7 @@ struct CommandOption {
   std::string standard = {};              // description of the default; empty: no default
   std::string help = {};
   bool TakesFile() const;    // returns true if the placeholder suggests a file
-  bool TakesNumber() const;  // returns true if the placeholder is that of a number
+  bool TakesNumber() const;  // returns true if the placeholder suggests a number
 };
 
 // The program or one of its commands.

@@ -45,7 +45,7 @@ std::string Places(const CommandNode& root) {
 
 // Flags by the kind of value that they take, as patterns "command flag".
 struct Values {
-  std::map<std::string, std::vector<std::string>> choices = {};  // keys: the choices, joined
+  std::map<std::string, std::vector<std::string>> choices = {};  // keys: the choices as one text
   std::vector<std::string> files = {}, others = {};
 };
 
@@ -71,8 +71,8 @@ void AddCase(const std::vector<std::string>& patterns, const std::string& action
   if (!patterns.empty()) absl::StrAppend(&script, "    ", absl::StrJoin(patterns, "|"), ") ", action, " ;;\n");
 }
 
-// Returns a shell loop that sets `command` from the words before the cursor. Bash and zsh name the variables
-// differently.
+// Returns a shell loop that sets `command` from the words before the cursor. `first`, `end` and `word` differ because
+// bash and zsh have different variables for the words.
 std::string Walk(const CommandNode& root, const std::string& first, const std::string& end, const std::string& word) {
   if (root.commands.empty()) return "";
   return absl::StrCat("  for ((i = ", first, "; i < ", end, "; ++i)); do\n    case $command/", word, " in\n      ",
@@ -140,7 +140,7 @@ std::string ZshScript(const std::string& program, const CommandNode& root) {
   }
   absl::StrAppend(&script, "  esac\n  if [[ $PREFIX == -* ]]; then\n    _describe -o flag flags\n",
                   "  elif (( $#commands )); then\n    _describe command commands\n  else\n    _files\n  fi\n}\n",
-                  // Works if the script is sourced and if it is autoloaded from $fpath.
+                  // The script works when it is sourced, and also when zsh autoloads it from $fpath.
                   "if [[ $funcstack[1] == ", FunctionName(program), " ]]; then\n  ", FunctionName(program),
                   " \"$@\"\nelse\n  compdef ", FunctionName(program), " ", program, "\nfi");
   return script;

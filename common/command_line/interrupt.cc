@@ -9,7 +9,7 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kSameInterruptMs = 300;
-constexpr int kSignalBase = 128;  // as in shells
+constexpr int kSignalBase = 128;  // shells report 128 + N as the exit status of a process that signal N ended
 
 std::atomic<int64_t> interrupted_at = 0;  // in milliseconds of CLOCK_MONOTONIC; 0: no signal yet
 std::atomic<bool> interrupted = false;

@@ -9,13 +9,15 @@
 namespace vitrine {
 namespace {
 
-// Never destroyed, because a thread may outlive the static objects.
+// Returns the line that End writes. The string is never destroyed, because a thread may run longer than static objects
+// exist.
 std::string& Line() {
   static auto& line = *new std::string;
   return line;
 }
 
-// Allocates no memory. If two threads call it, the second waits until the first ends the process.
+// Writes the line and ends the process, without allocating memory. If two threads call End, the second waits until the
+// first ends the process.
 [[noreturn]] void End() {
   static std::atomic_flag is_ending;
   while (is_ending.test_and_set()) pause();

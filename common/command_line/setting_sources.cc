@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kLongestLine = 4096;  // bytes
+constexpr size_t kLongestLine = 4096;  // maximum length of a line, in bytes
 
 bool IsSetting(const CLI::Option* option) {
   return option != nullptr && !option->get_envname().empty();
@@ -124,8 +124,8 @@ void AddSettingSources(CLI::App& app, const std::string& prefix) {
   for (CLI::Option* option : app.get_options()) {
     if (option != app.get_help_ptr()) option->envname(Variable(prefix, option->get_lnames().front()));
   }
-  // Rejects an empty value, such as that of an unset variable in a script: without the file, a server may be open to
-  // all callers.
+  // An empty value is rejected: it may come from an unset variable in a script, and without the file a server may be
+  // open to all callers.
   app.set_config("--config", "", "settings in TOML, a line for each flag: KEY = VALUE")
       ->check([](const std::string& file) {
         return file.empty() ? std::string("the value is empty; name a file, or leave the flag out") : std::string();

@@ -26,7 +26,7 @@ std::string QuotedText(const std::string& text) {
   return json(text).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-// Returns "null" for -1, which stands for "all layers" or "mean over heads" in the API.
+// Returns "null" for -1, which means "all layers" or "mean over heads" in the API.
 std::string NumberOrNull(int number) {
   return number < 0 ? "null" : absl::StrCat(number);
 }
@@ -131,7 +131,7 @@ std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& fi
     if (i > 0) text += ',';
     AppendFeature(answer.features(i), files, text);
   }
-  // Attention comes last, because an encoded image fills a terminal.
+  // Attention comes last, because members after a long encoded image would be hard to find on a terminal.
   text += "],\"attention\":[";
   for (int i = 0; i < answer.attention_size(); ++i) {
     if (i > 0) text += ',';

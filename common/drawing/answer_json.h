@@ -12,18 +12,18 @@
 
 namespace vitrine {
 
-// Members that a program adds to an answer if the answer's image or results are in files. Names are UTF-8.
+// JSON members that a program adds to an answer if the answer's image or results are in files. Names are UTF-8.
 struct AnswerFiles {
   std::string image = {};                      // empty: no member
   std::optional<Size> sent_as = std::nullopt;  // size of the sent image, if it was reduced before sending
   std::vector<std::string> attention = {};     // file of each map's drawing; may be shorter than the list of maps
-  std::string features = {};                   // file of the array with the features; empty: no member
-  int64_t row = -1;                            // row of that array; -1: the array has this image only
+  std::string features = {};                   // file of the array that contains the features; empty: no member
+  int64_t row = -1;                            // row of the array for this image; -1: the array has only this image
 };
 
 // Returns the answer as one line of JSON; proto/vitrine/v1/answer.schema.json describes it. A float has the fewest
-// digits that parse to the same value, or is null if it is not finite. The text is written directly, because a JSON
-// document of large maps would need many times their size. Requires attention as FLOAT32 or OVERLAY_PNG, and features
+// digits that parse to the same value, or is null if it is not finite. The text is written directly, because a document
+// object of large maps would need many times their memory. Requires attention as FLOAT32 or OVERLAY_PNG, and features
 // as FEATURE_FLOAT32. A map or feature without values has no `values` member.
 std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& files = {});
 

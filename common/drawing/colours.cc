@@ -9,18 +9,18 @@ namespace vitrine {
 namespace {
 
 constexpr size_t kKnots = 33;
-// Evenly spaced colours of both scales, 0xRRGGBB. server/page/colour.js has the same.
+// Evenly spaced colours of both scales, 0xRRGGBB. server/page/colour.js has the same colours.
 constexpr uint32_t kInferno[kKnots] = {
     0x000004, 0x040312, 0x0b0724, 0x150b37, 0x210c4a, 0x2f0a5b, 0x3d0965, 0x4a0c6b, 0x57106e, 0x64156e, 0x71196e,
     0x7d1e6d, 0x8a226a, 0x972766, 0xa32c61, 0xb0315b, 0xbc3754, 0xc63d4d, 0xd04545, 0xda4e3c, 0xe35933, 0xeb6429,
     0xf1711f, 0xf67e14, 0xf98c0a, 0xfb9b06, 0xfcaa0f, 0xfbba1f, 0xf9c932, 0xf5d949, 0xf2e865, 0xf3f586, 0xfcffa4};
-// Linear in CIELAB (D65) from (39, 12, -51) over (97, 0, 0) to (39, 60, 38).
+// Colours on two straight lines in CIELAB (D65): from (39, 12, -51) to (97, 0, 0), and from there to (39, 60, 38).
 constexpr uint32_t kBlueToRed[kKnots] = {
     0x135baf, 0x3163b4, 0x456cb9, 0x5575bd, 0x647ec2, 0x7188c6, 0x7f91cb, 0x8b9bcf, 0x98a5d4, 0xa3aed8, 0xafb8dc,
     0xbbc2e1, 0xc7cce5, 0xd3d7e9, 0xdfe1ee, 0xeaecf2, 0xf6f6f6, 0xf5e9e7, 0xf4dcd9, 0xf2cfca, 0xf0c3bc, 0xedb6ae,
     0xeaa9a0, 0xe69c92, 0xe39186, 0xdf8478, 0xda776b, 0xd56a5e, 0xcf5c52, 0xca4e45, 0xc43f39, 0xbd2d2d, 0xb61622};
 
-// Interpolates `steps` colours. The remaining colours are equal to the last one.
+// Interpolates `steps` colours. The other elements of the result are equal to the last of these colours.
 std::array<Colour, 256> Interpolated(const uint32_t (&knots)[kKnots], size_t steps) {
   std::array<Colour, 256> colours;
   for (size_t i = 0; i < colours.size(); ++i) {
@@ -46,7 +46,7 @@ const std::array<Colour, 256>& ColoursOf(bool diverging) {
 ColourScale::ColourScale(const ColourRange& range)
     : colours_(ColoursOf(range.diverging)), last_(range.diverging ? 254 : 255), factor_(0), zero_(0) {
   const double span = range.high - range.low();
-  // The factor of a smaller range would not be finite in fp32. Such a range counts as empty.
+  // Minimum width of a range. For a smaller range, the factor would overflow fp32, so the range counts as empty.
   constexpr double kLeast = 1e-35;
   if (span > kLeast) factor_ = static_cast<float>(last_ / span);
   if (range.diverging || !(span > kLeast)) zero_ = range.diverging ? 127 : 128;

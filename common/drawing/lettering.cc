@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kMostCharacters = 1000;  // of one line
+constexpr size_t kMostCharacters = 1000;  // maximum number of characters that are drawn of one text
 constexpr size_t kMostLines = 64;
 
 // Returns the font. Functions of stb_truetype only read it, so threads may share it.
@@ -43,7 +43,7 @@ float ScaleOf(int height) {
 }
 
 struct Glyph {
-  int index;          // in the font
+  int index;          // number of the glyph in the font
   float left, right;  // position and end, in pixels from the beginning of the text
   size_t end;         // bytes of the text up to and including this character
 };
@@ -157,7 +157,7 @@ void Write(const Canvas& canvas, std::string_view text, Point at, const Letterin
 }
 
 std::string ShortNumber(double value) {
-  return absl::StrFormat("%.3g", value == 0 ? 0.0 : value);  // never "-0"
+  return absl::StrFormat("%.3g", value == 0 ? 0.0 : value);  // converts -0 to 0
 }
 
 }  // namespace vitrine

@@ -21,7 +21,7 @@ struct Lettering {
   bool upwards = false;  // true: reads from bottom to top, so that the right end is on top
 };
 
-// Returns the width in pixels of `text` as Write draws it. `height` is as in Lettering, also below.
+// Returns the width in pixels of `text` as Write draws it. In this file, `height` always means Lettering::height.
 int TextWidth(std::string_view text, int height);
 
 // Returns the longest beginning of `text`, in whole characters, that is at most `width` pixels wide.

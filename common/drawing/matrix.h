@@ -34,8 +34,8 @@ absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 // be below `side` pixels. If it would be above `side`, the image is reduced to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
-// Returns the squares of ComposeMatrix with a name left of each row and below each column. If names would touch, only
-// every second, fifth, tenth (and so on) name is drawn. Requires one name per row and column.
+// Returns the squares of ComposeMatrix with a name left of each row and below each column. If neighbouring names would
+// touch, draws only every second, fifth or tenth name, and so on. Requires one name per row and column.
 Image WithNames(const Image& squares, std::span<const std::string> rows, std::span<const std::string> columns);
 
 }  // namespace vitrine

@@ -123,7 +123,8 @@ void PaintOver(const Canvas& canvas, const SpatialMap& map, const ColourRange& r
       weighted[i][channel] = static_cast<uint32_t>((scale.colours()[i][channel] * kMapWeight + 0.5) * kOne);
     }
   }
-  // Interpolated values may lie outside the range, which is that of the cells; FindSteps limits them to the range.
+  // Interpolated values may lie outside `range`, which covers only the cells' values; FindSteps limits them to the
+  // range.
   CubicRows values(map.rows, map.columns, map.values, {.height = canvas.height(), .width = canvas.width()});
   std::vector<uint8_t> steps(static_cast<size_t>(canvas.width()));
   for (int y = 0; y < canvas.height(); ++y) {

@@ -49,7 +49,7 @@ absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, 
 // ShownUnderMaps and ComposeOnShown are the two steps of ComposeOverlay. The first step is done once for all maps on an
 // image. Returns the scaled RGB image under the maps. INVALID_ARGUMENT: an empty image.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
-// Draws the map over `shown`, the result of ShownUnderMaps for an image of the size `image`.
+// Draws the map over `shown`, the result of ShownUnderMaps. `image` is the original image's size.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,
                                      const OverlayLook& look = {});
 

@@ -39,7 +39,7 @@ absl::Status Check(const SheetFigure& figure) {
   return absl::OkStatus();
 }
 
-// Returns the labels at both ends of the colour bar.
+// Returns the labels at the two ends of the colour bar.
 std::pair<std::string, std::string> EndsOf(const SheetFigure& figure) {
   if (!figure.range.has_value()) return {};
   return {ShortNumber(figure.range->low()), (figure.range->diverging ? "+" : "") + ShortNumber(figure.range->high)};

@@ -28,7 +28,7 @@ std::string ThisProcess() {
 
 absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path) {
   FileDescriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
-  if (!file.valid() && errno == EACCES) {  // another user's file: a lock needs no write permission
+  if (!file.valid() && errno == EACCES) {  // another user owns the file; a lock needs no write permission
     file = FileDescriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     errno = EACCES;
   }
@@ -43,7 +43,7 @@ absl::StatusOr<FileDescriptor> LockForProcess(const std::filesystem::path& path)
     return absl::AlreadyExistsError(holder.empty() ? "an unknown process" : holder);
   }
   const std::string holder = ThisProcess() + "\n";
-  // The lock also holds without this line, for example on a full disk.
+  // A failed write, for example on a full disk, is ignored: the lock does not depend on the file's text.
   [[maybe_unused]] const bool written =
       ftruncate(file.get(), 0) == 0 && pwrite(file.get(), holder.data(), holder.size(), 0) > 0;
   return file;

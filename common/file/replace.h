@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic replacement of files: a reader sees the complete old or the complete new content, also after a power failure.
+// Atomic replacement of files: a reader gets the complete old or the complete new content, also after a power failure.
 #ifndef VITRINE_COMMON_FILE_REPLACE_H_
 #define VITRINE_COMMON_FILE_REPLACE_H_
 
@@ -16,13 +16,13 @@ namespace vitrine {
 // StageFile removes leftovers of an earlier process.
 std::filesystem::path StagedPath(const std::filesystem::path& path);
 
-// Writes and syncs `bytes` to StagedPath(path), as a new file with this mode. Removes the file on failure. Errors are
-// those of FileError.
+// Writes and syncs `bytes` to StagedPath(path), as a new file with this mode. Removes the file on failure. For errors,
+// see FileError.
 absl::Status StageFile(const std::filesystem::path& path, std::string_view bytes, mode_t mode = 0644);
 
 // Moves the staged file, written by StageFile or a stream, to `path`. On success the content is on disk. The new name
 // is usually also on disk, but a failed sync of the folder is not an error. On failure `path` is unchanged and the
-// staged file is removed. Errors are those of FileError.
+// staged file is removed. For errors, see FileError.
 absl::Status CommitFile(const std::filesystem::path& path);
 
 // Removes the staged file if there is one.

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Writes the whole file in place; replace.h writes atomically. Removes a file that could be opened but not written.
-// Errors are those of FileError; the message gives path and cause.
+// Writes the whole file in place; replace.h writes atomically. Removes a file that could be opened but not written. For
+// errors, see FileError; the message gives path and cause.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
 // Creates the folder and its parents; does nothing for an empty name. PERMISSION_DENIED gives path and cause.

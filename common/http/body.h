@@ -23,7 +23,7 @@ bool IsTooLarge(const absl::Status& status);
 absl::Status NoRoomError();
 
 // Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip, deflate and
-// identity; or, with `needs_length`, neither Content-Length nor chunked encoding. TooLargeError: the announced length
+// identity; or, with `needs_length`, no Content-Length and no chunked encoding. TooLargeError: the announced length
 // exceeds `max_bytes`.
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length);
 

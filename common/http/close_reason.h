@@ -7,7 +7,7 @@ namespace vitrine {
 // Reason why a connection was closed or rejected.
 enum class CloseReason {
   kClient,           // closed by the client
-  kDone,             // last response sent after client or server asked to close
+  kDone,             // last response sent, after the client or the server had asked to close the connection
   kIdle,             // no request within HttpServerOptions::idle_timeout
   kAge,              // connection older than HttpServerOptions::max_age
   kHeadTimeout,      // headers, TLS handshake or HTTP/2 preface did not arrive in time
@@ -30,7 +30,7 @@ inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 
 // Returns the value of the metric's label: "client", "idle", "too_many_pings".
 const char* CloseReasonName(CloseReason reason);
 
-// Returns true for a reason that is logged, because the client misbehaved or a limit was reached.
+// Returns true for the reasons that are logged: misbehaviour of the client, and limits that were reached.
 bool IsCutOff(CloseReason reason);
 
 }  // namespace vitrine

@@ -23,14 +23,14 @@ constexpr absl::string_view kPlainHttpRefusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
-constexpr std::chrono::milliseconds kLastLinger{50};  // during shutdown
+constexpr std::chrono::milliseconds kLastLinger{50};  // used instead of kLingerTime during shutdown
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
 // Maximum time for open requests once the certificate of the client is no longer valid or trusted.
 constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
-// Points are charged to the address's account in steps of this size, because all connections of the address share the
-// account's lock.
+// Points are charged to the address's account in steps of this size, so that the connections of the address rarely wait
+// for the account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
 // A connection that has at least this share of its own points left stays open, even if its address has no points left.
@@ -89,7 +89,7 @@ void HttpConnection::Begin() {
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
   switch (phase_) {
-    case Phase::kProxy:  // a failed connection would stay ready while its incomplete header is unread
+    case Phase::kProxy:  // a failed connection is closed now: it would stay ready while its header is unread
       return failed ? Close(CloseReason::kClient) : ReadProxy();
     case Phase::kHandshake:
       return ContinueHandshake();
@@ -268,7 +268,7 @@ void HttpConnection::Linger(CloseReason reason, bool awaits_body) {
 
 void HttpConnection::Close(CloseReason reason) {
   if (is_closed()) return;
-  if (is_shaking_) {  // the handshake thread still uses the descriptor
+  if (is_shaking_) {  // the handshake thread still uses the descriptor, so it is closed later
     close_when_shaken_ = reason;
     return;
   }
@@ -291,8 +291,8 @@ bool HttpConnection::Spend(double points) {
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
     const bool address_has_points = account_->Spend(settled, now);
-    // If the address has no points left, its connections are charged more. This also limits many connections that each
-    // spend little.
+    // If the address has no points left, its connections are charged more. So an address with many connections is also
+    // limited if each connection spends few points.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
     has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
   }

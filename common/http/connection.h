@@ -82,7 +82,7 @@ class HttpConnection final : public Watched {
 
   void Begin();
   void OnTick();
-  // Asks the client to close the connection. If the connection has no request, closes it at once, unless `reason` is
+  // Asks the client to close the connection. If the connection has no request, closes it at once, except if `reason` is
   // kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down.
@@ -102,20 +102,20 @@ class HttpConnection final : public Watched {
   ByteStream& stream() { return *stream_; }
   HttpCommon& common() { return *common_; }
   const std::shared_ptr<const HttpPeer>& peer() const { return peer_; }
-  // Read buffer shared by the connections of the loop.
+  // Returns the read buffer that the connections of the loop share.
   std::vector<char>& scratch() { return scratch_; }
   HttpProtocol* protocol() { return protocol_.get(); }
   bool IsEncrypted() const { return tls_ != nullptr; }
   bool HasRequests() const { return protocol_ != nullptr && protocol_->HasRequests(); }
   bool AwaitsClient() const { return !is_shaking_ && (protocol_ == nullptr || protocol_->AwaitsClient()); }
   Time opened() const { return opened_; }
-  // Time of the last received byte.
+  // Returns the time at which the last byte was received.
   Time last_received() const { return last_received_; }
   void NoteReceived() { last_received_ = loop().now(); }
   void NoteRequestDone() { idle_since_ = loop().now(); }
   HttpConnectionStatus Describe() const;
 
-  size_t place = 0;  // index in the loop's connections
+  size_t place = 0;  // index of this connection in the loop's list of connections
 
  private:
   enum class Phase { kProxy, kHandshake, kDetect, kServing, kLingering };

@@ -88,14 +88,14 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   void RunPosted();
 
   const FileDescriptor epoll_;
-  const FileDescriptor wake_;  // eventfd
+  const FileDescriptor wake_;  // eventfd that ends epoll_wait
   Time (*const clock_)();
   std::atomic<std::thread::id> thread_ = {};
   // Used only by the loop's thread:
   Time now_ = clock_();
   // objects closed in this round, which the event list may still refer to
   std::vector<std::shared_ptr<Watched>> closed_;
-  std::vector<std::shared_ptr<Watched>> taken_;  // taken from woken_
+  std::vector<std::shared_ptr<Watched>> taken_;  // objects taken from woken_ in this round
 
   Mutex mutex_;
   std::vector<std::shared_ptr<Watched>> woken_ ABSL_GUARDED_BY(mutex_);

@@ -41,7 +41,7 @@ absl::StatusOr<std::string> DecodePath(absl::string_view encoded) {
 }  // namespace
 
 absl::Status ReadTarget(absl::string_view target, HttpHead& head) {
-  for (const absl::string_view scheme : {"http://", "https://"}) {  // requests to proxies start with a scheme
+  for (const absl::string_view scheme : {"http://", "https://"}) {  // a request to a proxy starts with a scheme
     if (!absl::StartsWithIgnoreCase(target, scheme)) continue;
     target.remove_prefix(scheme.size());
     const size_t slash = target.find('/');

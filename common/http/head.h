@@ -37,7 +37,7 @@ struct HttpHead {
   std::optional<int64_t> ContentLength() const;
   // Returns true if a body follows the headers, even if it is not read.
   bool AnnouncesBody() const;
-  // Returns true if the client wants to keep the connection open.
+  // Returns true if the client wants the connection to stay open after the response.
   bool KeepsAlive() const;
 };
 

@@ -77,7 +77,7 @@ void HttpLoop::AdoptHere(Accepted accepted) {
 
 void HttpLoop::Forget(HttpConnection& connection) {
   load_.fetch_sub(1, std::memory_order_relaxed);
-  const size_t place = connection.place;  // the connection object lives until the end of the round
+  const size_t place = connection.place;  // the loop keeps the object until the end of the round
   std::swap(open_[place], open_.back());
   open_[place]->place = place;
   open_.pop_back();
@@ -107,7 +107,8 @@ void HttpLoop::Tick() {
   }
 }
 
-// Closes the connection whose client has not read for the longest time, unless all unsent bytes belong to it.
+// Closes the connection whose client has not read for the longest time. Does nothing if all unsent bytes belong to this
+// connection.
 void HttpLoop::KeepUnsentInBounds() {
   std::shared_ptr<HttpConnection> longest;
   std::optional<EventLoop::Time> since;

@@ -38,7 +38,7 @@ class HttpLoop {
 
   // Takes over a connection. Thread-safe.
   void Adopt(Accepted accepted);
-  // Returns the number of the loop's connections, including those being added. Thread-safe.
+  // Returns the number of the loop's connections, including the connections that are being added. Thread-safe.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
   // Calls `visit` for every connection on the loop's thread, and returns after the last call. Must not be called on the

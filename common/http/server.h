@@ -18,8 +18,8 @@
 namespace vitrine {
 
 // Limits on the load that one connection, and all connections of one address, may cause in addition to answered
-// requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point stands for about
-// two microseconds of work:
+// requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point is about two
+// microseconds of work:
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, DATA below 64 B 1/32.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
@@ -56,7 +56,7 @@ class HttpObserver {
 };
 
 // Maximum number of connections of a listener for probes, metrics or administration. Client connections always leave
-// enough file descriptors free for these.
+// enough file descriptors free for these operator connections.
 inline constexpr int64_t kOperatorConnections = 256;
 
 struct HttpServerOptions {
@@ -70,8 +70,8 @@ struct HttpServerOptions {
   std::string socket_purpose = {};  // the same for `socket`; empty: `purpose` is used
   // Number of threads that read and write connections; each connection belongs to one thread.
   int loops = 1;
-  // Number of threads (at least 2) that process bodies and make responses of plain requests. One of them is reserved
-  // for requests without a body.
+  // Number of threads (at least 2) that process bodies and make responses, except for streamed requests. One of them is
+  // reserved for requests without a body.
   int threads = 4;
   // Niceness of these threads, 0 to 19; see setpriority(2).
   int niceness = 0;
@@ -109,8 +109,8 @@ struct HttpServerOptions {
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
   // Maximum number of bytes of responses that clients have not read, over all connections of this server. If it is
-  // exceeded, each loop closes the connection whose client has not read for the longest time, unless all these bytes
-  // belong to that connection.
+  // exceeded, each loop closes the connection whose client has not read for the longest time. If all unsent bytes
+  // belong to that connection, it stays open.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address. They may start

@@ -51,7 +51,7 @@ class HttpWorkers {
   CondVar work_;
   std::deque<Work> on_bodies_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> others_ ABSL_GUARDED_BY(mutex_);
-  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // kind of the work started last; the two kinds take turns
+  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // true: the last work was on a body; the kinds take turns
   int busy_with_bodies_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

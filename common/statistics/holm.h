@@ -6,9 +6,9 @@
 
 namespace vitrine {
 
-// Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order. If
-// every test with a value below 0.05 is called a difference, the probability that one or more of these are false is at
-// most 5 %, for any dependence between the tests.
+// Returns the adjusted p-values of Holm (1979, Scandinavian Journal of Statistics 6, 65-70), in the given order.
+// Suppose that every test with an adjusted p below 0.05 is called a difference. Then the probability of one or more
+// false differences is at most 5 %, for any dependence between the tests.
 std::vector<double> HolmAdjusted(const std::vector<double>& p);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kTail = 0.025;      // probability outside a 95 % interval, on each side
 constexpr double kMissed = 0.2;      // allowed probability of an undecided comparison in PairsNeeded
-constexpr double kRounding = 1e-10;  // relative; rounding makes equal differences differ by less
+constexpr double kRounding = 1e-10;  // relative tolerance: differences within it are equal except for rounding
 constexpr double kMostPairs = 1e6;
 
 namespace policies = boost::math::policies;
@@ -41,7 +41,7 @@ double StudentQuantile(double tail, double freedom) {
 double ChanceAbove(const MeanEstimate& estimate, double bound) {
   if (estimate.n < 2) return 1;
   const double n = static_cast<double>(estimate.n);
-  // Equal values say nothing about the spread, so only their signs count.
+  // If all values are equal, they give no estimate of the spread, so only their signs count.
   if (estimate.deviation == 0) return estimate.mean > bound ? std::pow(0.5, n) : 1;
   return StudentTail((estimate.mean - bound) * std::sqrt(n) / estimate.deviation, n - 1);
 }
@@ -119,7 +119,8 @@ std::optional<int64_t> PairsNeeded(double deviation, double distance, double tai
   if (deviation <= 0 || distance <= 0) return std::nullopt;
   constexpr double kNormal = std::numeric_limits<double>::infinity();
   const double ratio = deviation / distance;
-  // The quantiles of the normal distribution are the smallest, so the search starts below its result.
+  // The normal distribution has the smallest quantiles, so the number that follows from them is a lower bound to start
+  // from.
   const double quantiles = StudentQuantile(tail, kNormal) + StudentQuantile(kMissed, kNormal);
   double n = std::max<double>(kFewestPairs, std::ceil(quantiles * ratio * quantiles * ratio));
   if (n > kMostPairs) return std::nullopt;

@@ -27,7 +27,7 @@ enum class Finding {
   kUndecided,
   kAbove,  // the mean difference is above 0
   kBelow,
-  kEquivalent,  // the mean difference is within the margin, whether or not it is 0
+  kEquivalent,  // the mean difference is within the margin; it may also differ from 0
 };
 
 // Minimum number of pairs for a finding.
@@ -55,8 +55,8 @@ struct PairedTest {
 };
 
 // Tests all comparisons of one table, each given by the differences of its pairs. `margin` > 0 is the smallest
-// difference that matters; 0 tests no equivalence. The probability of one or more false differences in the table is at
-// most 5 %; the same holds for false equivalences.
+// difference that matters; if it is 0, equivalence is not tested. The probability of one or more false differences in
+// the table is at most 5 %; the same holds for false equivalences.
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
 // Returns the number of pairs for which a t test at one-sided level `tail` has a power of 80 %, if the mean is at

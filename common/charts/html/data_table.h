@@ -18,8 +18,8 @@ struct Cell {
   std::string text;
 
   static Cell Nothing() { return {nullptr, "-"}; }
-  static Cell Text(std::string_view text);  // returns Nothing() for empty text
-  static Cell Count(int64_t count);         // its text has thousands separators
+  static Cell Text(std::string_view text);  // returns Nothing() if `text` is empty
+  static Cell Count(int64_t count);         // returns a cell whose text has thousands separators
   // `text` is the text form of `value`.
   static Cell Number(double value, std::string text);
 };
@@ -41,7 +41,7 @@ class DataTable {
   nlohmann::ordered_json AsJson() const;
   // Returns a Markdown table of the columns that have a heading, with headings in lower case.
   std::string AsMarkdown() const;
-  // Returns the text of all cells, including those of columns without a heading.
+  // Returns the text of all cells, including the cells of columns without a heading.
   std::vector<std::vector<std::string>> Texts() const;
 
  private:

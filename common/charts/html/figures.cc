@@ -87,7 +87,7 @@ void RemovePage(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path() / "figures";
   std::error_code ignored;
   for (const auto& [name, svg] : FiguresOf(page)) std::filesystem::remove(folder / (name + ".svg"), ignored);
-  std::filesystem::remove(folder, ignored);  // only if it is empty
+  std::filesystem::remove(folder, ignored);  // removes the folder only if it is empty
   std::filesystem::remove(file, ignored);
 }
 

@@ -53,7 +53,7 @@ void HtmlPage::Paragraph(std::string_view text) {
   absl::StrAppend(&body_, "<p>", EscapeHtml(text), "</p>\n");
 }
 
-// For screen readers, headers have a scope and the table has a caption.
+// Writes a table. For screen readers, the headers have a scope and the table has a caption.
 void HtmlPage::Table(const HtmlTable& table) {
   const auto cell = [&](const char* element, const char* attributes, size_t column, const std::string& text) {
     const bool right = column < table.columns.size() && table.columns[column].right;

@@ -36,14 +36,14 @@ struct ImageCard {
   struct Tile {
     std::string uri;
     std::string caption;
-    bool pixels = false;  // true: enlarged without smoothing
+    bool pixels = false;  // true: the image is enlarged without smoothing
   };
   std::vector<Tile> images = {};
   std::vector<std::string> lines = {};
 };
 
-// A self-contained page: no script, no external resources, light or dark following the reader's system. Text is
-// escaped, except the argument of Add.
+// A self-contained page: no script, no external resources, light or dark colours as in the reader's system settings.
+// Text is escaped, except the argument of Add.
 class HtmlPage {
  public:
   HtmlPage(std::string title, std::string subtitle);

@@ -13,7 +13,7 @@ namespace vitrine {
 // sender and is quadrupled. Thread-compatible.
 class FlowWindow {
  public:
-  static constexpr int32_t kFirst = 4 << 20;  // as in gRPC
+  static constexpr int32_t kFirst = 4 << 20;  // initial window in bytes, as in gRPC
   static constexpr int32_t kLargest = 64 << 20;
 
   // Counts received data. Returns true if a PING must be sent now.

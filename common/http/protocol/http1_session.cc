@@ -186,7 +186,7 @@ void Http1Session::StartLeaving(CloseReason reason) {
 
 void Http1Session::End() {
   leaving_ = CloseReason::kShutdown;
-  keep_ = false;                          // also if the response that is being sent said otherwise
+  keep_ = false;                          // closes the connection even if the current response said otherwise
   if (phase_ == Phase::kHead) Advance();  // a request may already have arrived
   if (connection_.is_closed()) return;
   if (phase_ == Phase::kHead) return connection_.Close(CloseReason::kShutdown);

@@ -24,7 +24,7 @@ namespace vitrine {
 // in http1_session.cc. A handler may respond on any thread; all other functions run on the connection's thread.
 class Http1Session final : public HttpProtocol {
  public:
-  // The arguments are those of MakeHttp1.
+  // For the arguments, see MakeHttp1.
   Http1Session(HttpConnection& connection, std::string first)
       : connection_(connection), options_(connection.common().options), received_(std::move(first)) {
     BeginHead();
@@ -51,7 +51,7 @@ class Http1Session final : public HttpProtocol {
   }
 
  private:
-  class Reply;  // sends the handler's response
+  class Reply;  // HttpReply that sends the handler's response
   using Next = ByteStream::Result::Next;
   using Time = EventLoop::Time;
   enum class Phase { kHead, kBody, kWorking, kSending };
@@ -105,7 +105,7 @@ class Http1Session final : public HttpProtocol {
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
-  BudgetShare share_;     // bytes of the body
+  BudgetShare share_;     // bytes of the body in the budget of received bytes
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
   bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kHeadersPerPoint = 16;
 constexpr size_t kHeadBytesPerPoint = 1024;
 constexpr double kRefusedPoints = 4;
-// Size of decoded headers that only an attack reaches.
+// Size of decoded headers that no legitimate client reaches.
 constexpr size_t kAbsurdHeadBytes = size_t{1} << 20;
 // Bytes that HPACK counts for each header in addition to its name and value (RFC 7541, 4.1).
 constexpr size_t kHeaderOverhead = 32;
@@ -30,7 +30,7 @@ constexpr size_t kSmallData = 64;
 double PointsOf(const nghttp2_frame_hd& head) {
   switch (head.type) {
     case NGHTTP2_HEADERS:
-    case NGHTTP2_RST_STREAM:  // its cost is charged in OnStreamClosed
+    case NGHTTP2_RST_STREAM:  // OnStreamClosed charges the cost
       return 0;
     case NGHTTP2_DATA:
       if (head.length == 0 && (head.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 1;

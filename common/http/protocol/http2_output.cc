@@ -106,7 +106,7 @@ bool Http2Session::Flush() {
     out_sent_ = 0;
     blocked_since_.reset();
   }
-  // more may be written after the events of other connections
+  // bytes that remain are written after the events of other connections
   waits_for_writable_ = !is_empty || written >= kTurnBytes;
   return true;
 }

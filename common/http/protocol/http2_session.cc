@@ -228,7 +228,7 @@ void Http2Session::End() {
 void Http2Session::OnClosed() {
   StreamMap streams;
   streams.swap(streams_);
-  double points = 0;  // streams are charged as if the client had reset them
+  double points = 0;  // sum of the streams' points; open streams are charged as if the client had reset them
   for (const auto& [id, stream] : streams) {
     if (!stream->has_local_ended && !stream->is_reset_here) points += stream->points;
     stream->request->hung_up->store(true, std::memory_order_release);
@@ -269,7 +269,7 @@ void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
     nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
     return;
   }
-  // Like gRPC, tolerates two early PINGs, and resets the count with each response sent.
+  // Two early PINGs are tolerated, as in gRPC; each response that is sent resets their count.
   constexpr int kForgiven = 2;
   const bool is_early =
       last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;

@@ -56,7 +56,7 @@ class Http2Session final : public HttpProtocol {
   void Fill();
   void ReleaseWritten();
   void SayFailure();
-  // Returns the reason for closing a connection that ended by HTTP/2's rules.
+  // Returns the reason to report for a connection that nghttp2 has ended.
   CloseReason EndReason() const;
   // Schedules the end of the connection with GOAWAY. Further input and calls of other threads are ignored.
   void Fail(CloseReason reason, uint32_t code, const char* why);
@@ -93,7 +93,7 @@ class Http2Session final : public HttpProtocol {
   std::string out_;
   size_t out_sent_ = 0;
   uint64_t out_total_ = 0;  // number of bytes ever added to out_
-  // each object with the total of written bytes after which it is released
+  // pairs of a value of out_total_ and an object to release once the kernel has taken bytes up to this value
   std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;
   std::vector<std::shared_ptr<void>> held_by_frame_;  // objects to release once the frame being created is written
   bool waits_for_writable_ = false;

@@ -35,7 +35,7 @@ class Http2Mailbox {
  private:
   friend class Http2Stream;
   Mutex mutex_;
-  std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams with mail
+  std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams that have mail
 };
 
 // One request of an HTTP/2 connection. The functions of HttpStream are thread-safe; everything else belongs to the
@@ -55,7 +55,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
   // Records that `bytes` were passed on for sending or dropped.
   void NoteTaken(size_t bytes);
-  // Drops all unsent parts and all later ones.
+  // Drops all unsent parts, and all parts of later calls of Send.
   void Close();
 
   const int32_t id;
@@ -68,9 +68,9 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   bool has_local_ended = false;                   // true: the last part was sent
   bool is_reset_here = false;                     // true: the server reset the stream
   std::optional<EventLoop::Time> answered_early;  // time at which the last part was sent, if the body was incomplete
-  std::deque<Part> parts;                         // to be sent
+  std::deque<Part> parts;                         // parts that are not completely sent
   size_t sent_of_first = 0;                       // bytes of parts.front() already sent
-  bool is_deferred = false;                       // nghttp2 waits until data is queued
+  bool is_deferred = false;                       // true: nghttp2 does not ask for data until a part is queued
   // For the minimum rate of the response: time since which the stream waits for its client, and bytes sent since then.
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;

@@ -44,7 +44,7 @@ struct HttpRequestParser::Parser {
   struct GrowingBody {
     using value_type = std::string;
 
-    class reader {  // the names are Beast's
+    class reader {  // Beast requires this name and the names of its functions
      public:
       template <bool kIsRequest, typename Fields>
       reader(beast::http::header<kIsRequest, Fields>&, std::string& body) : body_(body) {}
@@ -67,7 +67,7 @@ struct HttpRequestParser::Parser {
       void finish(beast::error_code& error) { error = {}; }
 
      private:
-      static constexpr uint64_t kMostReserved = uint64_t{256} << 10;  // an image of a usual size is not copied again
+      static constexpr uint64_t kMostReserved = uint64_t{256} << 10;  // reserves enough for an image of usual size
       std::string& body_;
     };
   };
@@ -76,7 +76,7 @@ struct HttpRequestParser::Parser {
 
   beast::http::request_parser<GrowingBody> of;
   const size_t max_head_bytes;
-  size_t head_bytes = 0;  // consumed so far
+  size_t head_bytes = 0;  // bytes of the headers consumed so far
   int64_t max_body_bytes = 0;
 };
 
@@ -90,7 +90,7 @@ HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   const bool is_head = !has_head();
-  if (is_head) {  // the first put consumes all complete lines; later ones consume only the complete rest
+  if (is_head) {  // Beast's first put consumes all complete lines, a later put only the complete rest of the headers
     const size_t end = bytes.find(kEndOfHead);
     const bool is_whole = end != absl::string_view::npos;
     if (parser_->head_bytes + (is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
