@@ -118,8 +118,8 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
                        if (!keep) RemoveIf(*row.mutable_loaded(), [&](int64_t held) { return held == good; });
                      },
                      [&]() -> absl::Status {
-                       // A version other than `good` may serve, because a newer version may have been published in the
-                       // meantime.
+                       // A version other than `good` may serve, because a newer version may have been published during
+                       // the rollback.
                        RETURN_IF_ERROR(CheckSomeReady(bad.model));
                        if (registry_.Traffic(bad.model).stable != bad.version) return absl::OkStatus();
                        return absl::FailedPreconditionError(absl::StrCat(Text(bad), " is still needed"));

@@ -24,7 +24,7 @@ namespace {
 // An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
 
-// Returns the command that loads a version, with its RPC.
+// Returns the command that loads a version, followed by the name of its RPC.
 std::string LoadOf(const VersionId& id) {
   return absl::StrCat("vitrine admin load ", id.model, "@", id.version, " (LoadModel)");
 }
@@ -51,7 +51,7 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (!done.ok()) {
     settings_.Restore(model, before);
     registry_.Divide(model);
-    // Unloads, now or at the next poll, the versions that were loaded for this change.
+    // Unloads the versions that were loaded for this change, now or at the next poll.
     registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }

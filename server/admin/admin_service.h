@@ -19,11 +19,11 @@ namespace vitrine {
 
 class CanaryWatch;
 
-// The Admin service (admin.proto), without listener, identity and audit. Thread-safe: changes are made one at a time. A
-// change edits the settings, the registry updates the versions in memory, the state file is replaced, and the call
-// returns. A call may take as long as loading a model. If a load takes longer than kLoadPatience, or if the registry
-// stops, the call ends with UNAVAILABLE. A change that fails is undone before the call returns and never reaches the
-// state file. Requests use the changed settings at once, even while the registry is loading.
+// The Admin service (admin.proto), without its listener, authorization and audit log. Thread-safe: changes are made one
+// at a time. A change edits the settings, the registry updates the versions in memory, the state file is replaced, and
+// the call returns. A call may take as long as loading a model. If a load takes longer than kLoadPatience, or if the
+// registry stops, the call ends with UNAVAILABLE. A change that fails is undone before the call returns and never
+// reaches the state file. Requests use the changed settings at once, even while the registry is loading.
 class AdminService {
  public:
   // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: for a
@@ -55,8 +55,8 @@ class AdminService {
   using Edit = ServingSettings::Edit;
   using Durability = ServingSettings::Durability;
   using Verify = std::function<absl::Status()>;
-  // One step of a change: its edit, the check that it succeeded, and versions to load at once even if they failed
-  // earlier.
+  // One step of a change: its edit, the check that it succeeded, and versions to load at once even if an earlier load
+  // of them failed.
   struct Step {
     Edit edit;
     Verify verify;
@@ -89,7 +89,7 @@ class AdminService {
   // Maximum number of versions that one change tries, one after the other.
   static constexpr size_t kMostTried = 10;
 
-  static std::string Text(const VersionId& id);  // for error messages
+  static std::string Text(const VersionId& id);  // names a version in error messages
   static absl::Status CheckNumber(int64_t version);
   absl::Status CheckKnown(const std::string& model) const;
   // Returns OK if the version is READY, otherwise the reason.

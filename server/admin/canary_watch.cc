@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Increase of the niceness of the watch thread, equal to that of the loading thread, so that goldens take no cores from
+// Niceness that is added to the watch thread, as to the loading thread, so that runs of the goldens take no cores from
 // serving threads.
 constexpr int kNiceness = 10;
 
@@ -76,8 +76,7 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
-  // Finds the model before the rollback retires the version, since the rollback is counted in the model's metrics
-  // afterwards.
+  // Finds the model before the rollback retires the version: the rollback is counted in the model's metrics afterwards.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat(kByGuard, verdict.reason));
@@ -116,7 +115,7 @@ bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const
   return is_due;
 }
 
-// The lock is not held while goldens run, because a run takes a while.
+// Judges one canary. The lock is not held while the goldens run, because a run may take seconds.
 void CanaryWatch::Judge(const VersionId& id, const v1::CanaryGuard& guard) {
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   if (!found.ok()) return;

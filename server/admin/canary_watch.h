@@ -45,7 +45,7 @@ class CanaryWatch {
   void Start(RollBack roll_back);
   // Ends the calls of Look and waits for a running one. Idempotent.
   void Stop();
-  // Judges the canaries of the models whose guard is on, then rolls back those that exceed a bound. Tries failed
+  // Judges the canaries of the models whose guard is on, then rolls back the canaries that exceed a bound. Tries failed
   // rollbacks again.
   void Look(const RollBack& roll_back);
 
@@ -54,7 +54,7 @@ class CanaryWatch {
 
  private:
   struct Canary {
-    std::weak_ptr<const LoadedModel> model;  // the loaded version; after a reload all fields are reset
+    std::weak_ptr<const LoadedModel> model;  // the loaded version; if the version is reloaded, all fields are reset
     OutcomeWindow window;
     std::weak_ptr<const LoadedModel> stable;  // if it changes, the comparisons are reset
     ComputeWindow compute;
@@ -72,7 +72,7 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  // Returns the goldens' drift; infinity if computing them fails, nullopt if memory is short, perhaps temporarily.
+  // Returns the goldens' drift; infinity if the computation fails; nullopt if there is not enough memory at present.
   std::optional<double> DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null if there is none
 
