@@ -90,7 +90,7 @@ std::string NameOf(const v1::CallerAccess& entry) {
     case v1::CallerAccess::kAnonymous:
       return kAnonymous;
     default:
-      return "";  // the credential gives the name
+      return "";  // an entry for all authenticated callers: the credential gives the name
   }
 }
 

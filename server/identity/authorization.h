@@ -12,7 +12,7 @@ namespace vitrine {
 
 // Access rule of a method when there is no policy file.
 enum class Access {
-  kOpen,      // no credential needed: probes have none
+  kOpen,      // no credential needed, because probes have no credential
   kByPolicy,  // needs a valid credential if the server accepts credentials
   kAdmin,     // admin listener only; if the server accepts credentials, only over its unix socket
 };
@@ -72,7 +72,7 @@ class RpcName {
 
   constexpr std::string_view method() const { return kMethodPolicies[index_].method; }
   constexpr Access access() const { return kMethodPolicies[index_].access; }
-  constexpr size_t index() const { return index_; }  // row number
+  constexpr size_t index() const { return index_; }  // row of the method in kMethodPolicies
 
  private:
   explicit constexpr RpcName(size_t index) : index_(index) {}

@@ -8,11 +8,11 @@
 
 namespace vitrine {
 
-// Required protection of a security-relevant file against other users: those that are neither its owner nor in its
-// group.
+// Required protection of a security-relevant file against other users. These are all users except its owner and the
+// users in its group.
 enum class Guard {
   kNoOtherWriters,  // other users may read but not write the file: certificates, hashed tokens, the policy
-  kNoOtherReaders,  // other users may neither read nor write the file: a private key
+  kNoOtherReaders,  // other users must not have access to the file: a private key
 };
 
 // Treatment of an empty file.

@@ -26,7 +26,7 @@ namespace {
 
 constexpr size_t kLongestCertificateName = 256;
 
-// Returns the token in "Bearer TOKEN"; nullopt for any other value.
+// Returns the token in "Bearer TOKEN"; nullopt for all other values.
 std::optional<absl::string_view> BearerOf(absl::string_view authorization) {
   constexpr absl::string_view kScheme = "bearer ";
   if (!absl::StartsWithIgnoreCase(authorization, kScheme)) return std::nullopt;

@@ -35,7 +35,7 @@ struct IdentityOptions {
   // Interval at which the files are checked for changes.
   absl::Duration reread_interval = absl::Seconds(1);
 
-  // True if the server accepts tokens or client certificates.
+  // Returns true if the server accepts tokens or client certificates.
   bool takes_credentials() const { return !tokens.empty() || !tls.client_ca.empty(); }
 
   // Checks that the settings are consistent. `listen` and `admin` are the addresses of the listeners that accept
@@ -50,11 +50,12 @@ bool IsLocalAddress(const std::string& address);
 class Identity {
  public:
   // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the
-  // files for changes: a valid file replaces the old content; a faulty one is logged once, and the old content stays in
-  // effect. A token file without tokens is an error here; later it revokes all tokens, with a warning.
+  // files for changes: a valid file replaces the old content; a faulty file is logged once, and the old content stays
+  // in effect. A token file without tokens is an error in Open; in the later checks it revokes all tokens, with a
+  // warning.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
-  // True if the server accepts credentials; reflection is then off.
+  // Returns true if the server accepts credentials; reflection is then off.
   bool enabled() const { return options_.takes_credentials(); }
 
   // Returns the caller. UNAUTHENTICATED: a required credential is missing or wrong. PERMISSION_DENIED: the caller may
@@ -101,7 +102,7 @@ class Identity {
   Mutex reread_mutex_;  // one read at a time: an older read must not undo a newer revocation
   mutable Mutex mutex_;
   std::shared_ptr<const State> state_ ABSL_GUARDED_BY(mutex_);
-  std::vector<absl::Status> faults_ ABSL_GUARDED_BY(mutex_);  // errors of the last read
+  std::vector<absl::Status> faults_ ABSL_GUARDED_BY(mutex_);  // errors of the last read of the files
 
   std::unique_ptr<Ticker> ticker_;  // last member: its thread uses everything above
 };

@@ -53,7 +53,7 @@ absl::StatusOr<std::vector<Certificate>> Certificates(const char* flag, const st
     if (next == nullptr) break;
     certificates.push_back(std::move(next));
   }
-  // OpenSSL reports the end of the file as "no start line"; any other error is a damaged block.
+  // OpenSSL reports the end of the file as "no start line"; all other errors mean a damaged block.
   const unsigned long error = ERR_peek_last_error();  // NOLINT: OpenSSL's type
   const bool damaged = ERR_GET_LIB(error) != ERR_LIB_PEM || ERR_GET_REASON(error) != PEM_R_NO_START_LINE;
   ERR_clear_error();
@@ -128,7 +128,8 @@ absl::Status CheckOwn(const TlsFileOptions& options, absl::Time now, TlsMaterial
   return CheckChain(options.certificate, chain);
 }
 
-// Ignores an expired CA certificate if there are valid ones, since CA files are maintained by appending.
+// Ignores an expired CA certificate if there are valid ones, because operators often append a new certificate and leave
+// the old one in the file.
 absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
                    Certificates(kClientCaFlag, options.client_ca, material.client_ca));

@@ -29,7 +29,7 @@ struct TlsMaterial : TlsPem {
   absl::Time expires = absl::InfiniteFuture();  // earliest expiry in the chain and client_ca
 };
 
-// Reads the files; the error has one line per faulty file. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
+// Reads the files. An error has one line per faulty file. NOT_FOUND, PERMISSION_DENIED, FAILED_PRECONDITION,
 // INVALID_ARGUMENT: see guarded_file.h.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 

@@ -29,7 +29,7 @@ class TlsSource {
   // Returns the earliest expiry of the current certificate chain and the client CAs.
   absl::Time expires() const;
 
-  // Returns the current certificate; the object stays the same until the certificate changes.
+  // Returns the current certificate; returns the same object until the certificate changes.
   std::shared_ptr<const TlsPem> Pem() const;
 
  private:

@@ -20,12 +20,12 @@ class TokenTable {
   static constexpr size_t kShortestToken = 32;
 
   // Parses lines of "NAME sha256:<64 hexadecimal digits>"; skips empty lines and lines that begin with #. A name may
-  // have several lines, so that a token can be replaced while the old one still works. Without lines no token is valid.
-  // INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
+  // have several lines, so that a token can be replaced while the old one still works. If there are no lines, no token
+  // is valid. INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
   static absl::StatusOr<TokenTable> Parse(std::string_view text);
 
-  // Returns the name of the token; nullopt if it is not in the table or too short. The time does not depend on the
-  // position of its line or on the number of equal bytes in a digest.
+  // Returns the name of the token; nullopt if it is not in the table or too short. The duration of the search does not
+  // depend on the line's position or on how many bytes of a digest are equal.
   std::optional<std::string> NameOf(std::string_view token) const;
 
   size_t size() const { return rows_.size(); }
