@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLinesPerSecond = 10;
 
-// Returns true if the connection was closed because of a limit of the server. The other reasons occur every day:
+// Returns true if the connection was closed because of a limit of the server. All other reasons are common, because
 // scanners and hanging clients cause them.
 bool IsALimit(CloseReason reason) {
   switch (reason) {

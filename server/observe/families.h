@@ -35,7 +35,7 @@ inline double Read(const std::atomic<uint64_t>& counter) {
   return static_cast<double>(counter.load(std::memory_order_relaxed));
 }
 
-// Returns "OK", "INVALID_ARGUMENT", ... for the canonical codes 0 to 16; "UNKNOWN" for any other.
+// Returns "OK", "INVALID_ARGUMENT", ... for the canonical codes 0 to 16; "UNKNOWN" for other numbers.
 std::string CodeName(int code);
 
 }  // namespace vitrine

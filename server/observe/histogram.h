@@ -25,7 +25,7 @@ class Histogram {
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds), counts_(bounds.size() + 1) {}
 
   void Observe(double value);
-  // Adds the content to `totals`. A concurrent observation may be included partly.
+  // Adds the content to `totals`. An observation that runs at the same time may be included only partly.
   void AddTo(HistogramTotals& totals) const;
   HistogramTotals Totals() const {
     HistogramTotals totals;

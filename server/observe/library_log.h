@@ -5,8 +5,8 @@
 namespace vitrine {
 
 // Redirects protobuf's log from stderr, where it has its own format, to the log of the process. The lines are warnings
-// with the source position. Any client can cause them, so there are at most kMaxLibraryLinesPerSecond. Call after
-// StartLogging, before other threads start.
+// with their position in protobuf's source. Any client can cause such lines, so they are limited to
+// kMaxLibraryLinesPerSecond. Call after StartLogging, before other threads start.
 void RedirectLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;
 

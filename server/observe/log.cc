@@ -58,8 +58,8 @@ size_t ShownCharacter(std::string_view text) {
   return !IsUtf8(character) || control || separator ? 0 : length;
 }
 
-// Appends text. Control characters (which could end the line or control a terminal), line separators and bytes of
-// invalid UTF-8 become \n, \r, \t or \xNN.
+// Appends text. Control characters, line separators and bytes of invalid UTF-8 become \n, \r, \t or \xNN, because they
+// could end the line or control a terminal.
 void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   size_t length = 0;
   for (size_t i = 0; i < text.size(); i += std::max<size_t>(length, 1)) {
@@ -81,7 +81,7 @@ void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   }
 }
 
-// Appends a single word unchanged, and any other string in quotes.
+// Appends a value. A string that is not a single word is put in quotes.
 void AppendValue(const LogValue& value, std::string& line) {
   const auto* json = std::get_if<LogJson>(&value);
   if (const auto* text = json == nullptr ? std::get_if<std::string>(&value) : &json->text) {

@@ -48,8 +48,8 @@ class LogHistory {
   static constexpr size_t kMaxText = 1000;
 
   void Add(LogLine line);                        // ignores lines below level warning
-  std::vector<LogLine> Lines() const;            // newest first
-  std::pair<uint64_t, uint64_t> Counts() const;  // warnings and errors since the start
+  std::vector<LogLine> Lines() const;            // returns the lines, newest first
+  std::pair<uint64_t, uint64_t> Counts() const;  // returns the numbers of warnings and errors since the start
 
  private:
   mutable Mutex mutex_;
@@ -68,7 +68,8 @@ bool IsLogFormat(std::string_view format);
 // Call once, before anything is logged. `level` is a value of --log-level.
 void StartLogging(const std::string& level, const std::string& format);
 
-// Adds History() to the current logger. For a server inside another program. Idempotent.
+// Adds History() to the current logger. Needed if a program embeds the server and does not call StartLogging.
+// Idempotent.
 void KeepHistory();
 
 // Return one log line with its newline. Control characters in message and fields are escaped, so that the result is

@@ -46,7 +46,7 @@ struct ServerCounters {
 // State of one executor.
 struct ExecutorStatus {
   absl::Duration busy;       // time spent on batches since the start, including the running one; never decreases
-  uint64_t batches = 0;      // number of begun batches
+  uint64_t batches = 0;      // number of batches that were begun
   absl::Duration batch_age;  // age of the running batch; zero if idle
 };
 
@@ -63,7 +63,7 @@ struct AdmissionStatus {
   absl::Duration work;  // predicted executor time of the requests
   int64_t limit_requests = 0;
   int64_t limit_bytes = 0;
-  int64_t computing = 0;  // requests that wait or compute, without those whose answers are being delivered
+  int64_t computing = 0;  // requests that wait or compute; requests whose answers are being delivered do not count
 };
 
 struct AnswerStatus {
@@ -128,8 +128,8 @@ class Metrics : public prometheus::Collectable {
   // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
   // request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Metrics of requests whose model is not known; label "unknown". A model named "unknown" shares them, because a
-  // scrape must not contain a series twice.
+  // Returns the metrics of requests whose model is not known; label "unknown". A model named "unknown" shares them,
+  // because a scrape must not contain a series twice.
   ModelMetrics& unknown() { return *unknown_; }
   ServerCounters& server() { return server_; }
 
@@ -146,7 +146,7 @@ class Metrics : public prometheus::Collectable {
   std::string Text() const;
 
  private:
-  std::map<std::string, std::shared_ptr<ModelMetrics>> WithUnknown() const;  // Models(), and unknown()
+  std::map<std::string, std::shared_ptr<ModelMetrics>> WithUnknown() const;  // returns Models() and unknown()
   // Defined in request_families.cc.
   void AddRequests(MetricFamilies& families) const;
   void AddEnds(MetricFamilies& families) const;

@@ -11,15 +11,14 @@
 namespace vitrine {
 namespace {
 
-// Bucket bounds in seconds: a model that computes nothing answers in tens of microseconds, while a large batch takes
-// seconds.
+// Bucket bounds in seconds: they cover a model without computation (tens of microseconds) and a large batch (seconds).
 constexpr double kSecondBounds[] = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                                     0.025,   0.05,   0.1,     0.25,   0.5,   1,      2.5,   10};
 constexpr double kLoadSecondBounds[] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120};
 constexpr double kImageBounds[] = {1, 2, 4, 8, 16, 32, 64, 128};
 constexpr double kTokenBounds[] = {32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
 constexpr double kGridBounds[] = {1, 2, 3, 4, 6, 8, 12, 16, 32};
-// The bounds are finer near 1, because drift first shows in answers that were almost certain.
+// The bounds are finer near 1, because model drift first changes answers that were almost certain.
 constexpr double kConfidenceBounds[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99};
 constexpr double kEntropyBounds[] = {0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
 

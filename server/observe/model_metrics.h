@@ -91,7 +91,7 @@ class VersionMetrics {
  public:
   VersionMetrics();
 
-  // Requests that were submitted to the version.
+  // Returns the counts of requests that were submitted to the version.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
 
@@ -114,9 +114,9 @@ struct StageTotals {
   double seconds = 0;
 };
 struct ModelTotals {
-  std::array<StageTotals, kStages> stages;  // requests answered OK
-  StageTotals succeeded;                    // requests answered OK
-  StageTotals failed;                       // requests rejected or failed
+  std::array<StageTotals, kStages> stages;  // stages of requests that were answered OK
+  StageTotals succeeded;                    // requests that were answered OK
+  StageTotals failed;                       // requests that were rejected or failed
   uint64_t batches = 0;
 };
 
@@ -125,14 +125,15 @@ class ModelMetrics {
  public:
   ModelMetrics();
 
-  // All requests of the model: those submitted to any current or past version, and those rejected after the model was
-  // found.
+  // Returns the counts of all requests of the model. These were submitted to a current or past version, or rejected
+  // after the model was found.
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
-  // Returns the metrics of a version that is being loaded. Forgets other versions that left memory: until then their
-  // metrics stay, so that a scrape after a rollback still has the last requests of the canary.
+  // Returns the metrics of a version that is being loaded. Drops the metrics of other versions that have left memory.
+  // Until such a call their metrics are kept, so that a scrape after a rollback still contains the last requests of the
+  // canary.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
-  // Returns the metrics of the versions in memory, and of those that left memory since the last load.
+  // Returns the metrics of the versions in memory, and of versions that left memory after the last call of ForVersion.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
   // Counts the time that a request answered OK spent in a stage; for kCompute, the time of a successful batch.

@@ -9,9 +9,9 @@ struct ProcessStats {
   double resident_bytes = 0;
   double virtual_bytes = 0;
   double open_files = 0;
-  double max_files = 0;  // the soft limit
+  double max_files = 0;  // the soft limit of open files
   double threads = 0;
-  double cpu_seconds = 0;    // user and system
+  double cpu_seconds = 0;    // CPU time in user and system mode
   double start_seconds = 0;  // Unix time
 };
 

@@ -52,7 +52,7 @@ void Metrics::AddEnds(MetricFamilies& families) const {
     for (int progress = 0; progress < kProgresses; ++progress) {
       const MetricLabels labels = {{"model", model}, {"stage", kProgressNames[progress]}};
       AddValue(expired, labels, Read(metrics.expired_[progress]));
-      // Cancellation is checked only once a request waits, so there is no count for kAdmission.
+      // Cancellation is first checked while a request waits, so there is no count for kAdmission.
       if (progress > 0) AddValue(cancelled, labels, Read(metrics.cancelled_[progress]));
     }
   };

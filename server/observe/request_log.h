@@ -25,7 +25,7 @@ struct RequestLogOptions {
   // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of UNAUTHENTICATED are limited to
   // kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
   std::string requests = "errors";
-  // Minimum duration of a request that gets a line whatever its result. Infinite if `requests` is none.
+  // Requests that take at least this long get a line, with any result. Must be infinite if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
   absl::Status Validate() const;  // an error names the setting, the value and the allowed values
@@ -49,8 +49,7 @@ struct RequestLine {
 class RequestLog {
  public:
   static constexpr int kMaxLinesPerSecond = 20;
-  // UNAUTHENTICATED has a separate limit, so that strangers who guess tokens neither fill the disk nor suppress other
-  // lines.
+  // UNAUTHENTICATED has a separate limit: clients that guess tokens must not fill the disk or suppress other lines.
   static constexpr int kMaxUnauthenticatedPerSecond = 5;
 
   RequestLog(const RequestLogOptions& options, const Clock& clock);

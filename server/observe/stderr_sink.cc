@@ -14,7 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum wait for the reader of a pipe. Requests wait for the log, so a reader that hangs must not stop the service.
+// Maximum wait for the reader of a pipe. Requests wait for the log, so without this limit a reader that hangs would
+// stop the service.
 constexpr absl::Duration kPatience = absl::Seconds(1);
 
 bool IsRegular(int file) {
@@ -22,7 +23,7 @@ bool IsRegular(int file) {
   return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-// Returns false if the file does not accept bytes in time. Returns true for an error, which write then reports.
+// Returns false if the file does not accept bytes in time. Returns true on an error, because the next write reports it.
 bool AwaitRoom(int file, absl::Duration patience) {
   pollfd waiting = {.fd = file, .events = POLLOUT, .revents = 0};
   int ready = 0;

@@ -14,9 +14,9 @@ namespace vitrine {
 // Returns the counter of log lines that could not be written.
 std::atomic<uint64_t>& LostLogLines();
 
-// Writes log lines to stderr or another file descriptor, without a buffer. A line that could not be written completely
-// counts as lost: the disk is full, the reader is gone, or the reader took nothing for a second. The next record begins
-// on a new line. While the reader takes nothing, further lines are lost at once. Thread-safe.
+// Writes log lines to stderr or another file descriptor, without a buffer. A line counts as lost if it cannot be
+// written completely, because the disk is full, the reader is gone, or the reader took nothing for a second. The next
+// record begins on a new line. While the reader takes nothing, further lines are lost at once. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines());
@@ -26,7 +26,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
-  // Returns the number of bytes written: all, or those before an error.
+  // Returns the number of bytes that were written before an error; without an error, all bytes.
   size_t WriteAll(std::string_view text);
 
   const int file_;
