@@ -25,7 +25,7 @@ constexpr int kNoProgram = 127;  // exit code if the program cannot be executed,
 
 // Executes the program, in the forked child. The parent has threads, so only async-signal-safe functions may be called.
 [[noreturn]] void Become(char* const* arguments, int output, pid_t parent) {
-  // If the parent ended before prctl, no signal arrives, so the child ends by itself.
+  // If the parent ended before prctl, no signal arrives, so the child checks its parent and ends itself.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent) _exit(kNoProgram);
   sigset_t none;

@@ -15,7 +15,7 @@
 namespace vitrine {
 
 // A program that runs for this process, at low priority. Its stdout and stderr form one stream of lines. It inherits
-// stdin and no other descriptor. The program gets SIGTERM when the thread that started it ends, even if this process is
+// stdin and no other descriptor. The program gets SIGTERM when the thread that started it ends, also if this process is
 // killed.
 class ChildProcess {
  public:
@@ -41,7 +41,7 @@ class ChildProcess {
   std::string read_;  // bytes after the last line that was returned
   int code_ = 0;      // valid once pid_ is 0
   Mutex mutex_;
-  pid_t pid_ ABSL_GUARDED_BY(mutex_);  // 0: the child was waited for
+  pid_t pid_ ABSL_GUARDED_BY(mutex_);  // 0: Wait has collected the exit status; the id may be reused
 };
 
 // Returns the path of the program `name` in the folder of the running program.

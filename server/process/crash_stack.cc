@@ -21,7 +21,8 @@ namespace {
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 constexpr int kMostFrames = 64;
 constexpr int kNamesTimeoutMs = 8000;
-// Time limit of the report: an unread stderr, or a lock of the crashed thread, can block it.
+// Time limit of the report. The report can block if nobody reads stderr, or if it needs a lock that the crashed thread
+// holds.
 constexpr unsigned kLongestReportSeconds = 10;
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;
 
@@ -37,7 +38,7 @@ struct Crash {
 };
 Crash g_crash;
 
-// Async-signal-safe.
+// Writes text to stderr. Async-signal-safe.
 void Write(const char* text) {
   (void)!write(STDERR_FILENO, text, strlen(text));
 }
@@ -56,7 +57,7 @@ void WriteNames() {
   backward::TraceResolver resolver;
   std::string text;
   for (int i = 0; i < g_crash.depth; ++i) {
-    // A return address follows its call and may already belong to the next function.
+    // A return address is the address after a call, which may belong to the next function, so 1 is subtracted.
     void* const call = static_cast<char*>(g_crash.frames[i]) - (i == 0 ? 0 : 1);
     const backward::ResolvedTrace frame = resolver.resolve(backward::ResolvedTrace(backward::Trace(call, i)));
     const std::string& function = frame.source.function.empty() ? frame.object_function : frame.source.function;
@@ -77,8 +78,8 @@ void WriteNames() {
   for (;;) pause();
 }
 
-// Ends the process by the signal's default action. That has no effect on the first process of a container, which then
-// exits with the status that a shell would report.
+// Ends the process by the signal's default action. The default action has no effect on the first process of a
+// container, so this process then exits with the status that a shell would report.
 [[noreturn]] void EndBySignal(int signal) {
   struct sigaction by_default = {};
   by_default.sa_handler = SIG_DFL;

@@ -34,7 +34,7 @@ void ServiceManager::Notify(const std::string& lines) const {
   sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = {}};
   if (socket_.empty() || socket_.size() > sizeof(address.sun_path)) return;
   std::copy(socket_.begin(), socket_.end(), address.sun_path);
-  if (socket_.front() == '@') address.sun_path[0] = '\0';  // in the abstract namespace
+  if (socket_.front() == '@') address.sun_path[0] = '\0';  // the name of an abstract socket begins with a zero byte
   const FileDescriptor descriptor(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
   (void)sendto(descriptor.get(), lines.data(), lines.size(), MSG_DONTWAIT | MSG_NOSIGNAL,

@@ -14,7 +14,8 @@ class ServiceManager {
   // Reads $NOTIFY_SOCKET and $WATCHDOG_USEC.
   ServiceManager();
 
-  // Interval of notifications to the manager: a third of $WATCHDOG_USEC, at most 10 s. Infinite without a manager.
+  // Returns the interval of notifications to the manager: a third of $WATCHDOG_USEC, at most 10 s. Infinite without a
+  // manager.
   absl::Duration interval() const { return interval_; }
   // Sends lines such as "READY=1". Never blocks, so a notification is lost if the service manager reads too slowly.
   void Notify(const std::string& lines) const;

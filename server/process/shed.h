@@ -29,8 +29,8 @@ inline constexpr int kShedReasons = 9;
 const char* ShedReasonName(ShedReason reason);
 
 // Returns RESOURCE_EXHAUSTED with the reason, the sentence and the retry delay, for a request rejected because of load.
-// Appends "; try again in ..." to the sentence. Limits the delay to the range 10 ms to 30 s: an earlier retry costs
-// more than it gains, and longer predictions are guesses.
+// Appends "; try again in ..." to the sentence. Limits the delay to the range 10 ms to 30 s: an earlier retry would
+// mostly cause extra work, and a longer prediction is not reliable.
 absl::Status ShedError(ShedReason reason, std::string sentence, absl::Duration retry_after);
 
 // Returns the reason in a status made by ShedError, for counting the rejection; nullopt for other statuses.

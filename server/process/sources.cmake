@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Process-level services: clocks, child processes, limits of memory, signals and exit, settings files, rejections for load.
+# Services of the process: clocks, child processes, memory limits, signals and exit, settings files, rejections because
+# of load.
 list(APPEND server_sources
   process/address_space.cc
   process/child_process.cc

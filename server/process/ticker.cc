@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// A year replaces an infinite period, which cannot be added to a time point.
+// An infinite period is replaced by a year, because infinity cannot be added to a time point.
 Ticker::Ticker(absl::Duration period, std::function<void()> tick)
     : period_(std::min(period, absl::Hours(24 * 365))), tick_(std::move(tick)), thread_([this] { Loop(); }) {}
 
