@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Niceness of this endpoint's threads. Inference has priority over a scrape, which takes a millisecond. Probes are
-// still fast, since they take only microseconds.
+// Niceness of this endpoint's threads. A scrape takes a millisecond, so inference has priority over it. Probes take
+// only microseconds, so they are still fast.
 constexpr int kNiceness = 10;
 // Requests to this endpoint have no body.
 constexpr int64_t kMaxReceivedBytes = 1 << 20;

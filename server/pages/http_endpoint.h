@@ -19,18 +19,18 @@ namespace vitrine {
 
 // Data sources of the endpoint's pages.
 struct HttpEndpointSources {
-  const prometheus::Collectable* metrics = nullptr;     // must outlive the endpoint
-  absl::Duration scrape_period = absl::ZeroDuration();  // see RateLimitedText
+  const prometheus::Collectable* metrics = nullptr;     // metrics of /metrics; must outlive the endpoint
+  absl::Duration scrape_period = absl::ZeroDuration();  // period of RateLimitedText for /metrics
   // "" if the server is ready, otherwise the reason in one sentence
   std::function<std::string()> not_ready;
-  std::function<ServerStatus()> status = {};  // null: no /statusz
+  std::function<ServerStatus()> status = {};  // contents of /statusz; null: no such page
 };
 
 // Starts an HTTP server without TLS for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while
 // the process serves HTTP), /readyz (200 if requests are served, otherwise 503 with the reason) and /statusz (JSON: see
 // status.h). GET and HEAD only; every other path is 404. Responses are compressed if the request accepts it. Uses its
 // own threads, which run no inference, so that a slow scraper blocks no request. `address` is host:port; port 0 picks a
-// free port. Errors are those of HttpServer::Start.
+// free port. For errors, see HttpServer::Start.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources);
 
 }  // namespace vitrine

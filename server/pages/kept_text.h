@@ -31,8 +31,8 @@ class RateLimitedText {
   }
 
  private:
-  // Maximum number of fresh texts in a burst after a quiet period. It is above 1, so that a reader can compare the
-  // texts before and after an event.
+  // Maximum number of fresh texts in a burst after a quiet period. Above 1, so that a reader can get one text before an
+  // event and another text after it.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;
@@ -41,8 +41,7 @@ class RateLimitedText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // Time at which the next text would be due at a rate of one per period. A burst of fresh texts moves it into the
-  // future.
+  // Time at which the next text is due if one text is made per period. A burst of fresh texts moves it into the future.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -21,8 +21,8 @@ struct ServerStatus {
   struct Version {
     std::string model = {};
     int64_t version = 0;      // version number, or kWholeModel
-    std::string state = {};   // READY, ...
-    std::string reason = {};  // VersionStatus::reason
+    std::string state = {};   // state of the version: READY, ...
+    std::string reason = {};  // reason for the state, as in VersionStatus::reason
     double traffic_percent = 0;
     std::vector<std::string> labels = {};
     int64_t bytes = 0;  // size of the version's weights
@@ -35,12 +35,12 @@ struct ServerStatus {
     // Counts since the start. `requests` includes rejected requests; `batches` are computed batches.
     uint64_t requests = 0;
     uint64_t batches = 0;
-    double requests_per_second = 0;  // includes rejected requests
+    double requests_per_second = 0;  // rate of all requests, including rejected requests
     double shed_per_second = 0;
     // Counts since the start: canaries that their guard removed from traffic, and rollbacks by operators.
     uint64_t rollbacks = 0;
     uint64_t operator_rollbacks = 0;
-    double rollbacks_per_second = 0;  // rollbacks by the guard
+    double rollbacks_per_second = 0;  // rate of rollbacks by the canary guard
   };
   struct Executor {
     double busy_ratio = 0;
@@ -51,7 +51,7 @@ struct ServerStatus {
   std::string repository_fault;  // error of Registry::repository_status; empty if the repository is readable
   // Reasons why settings files are rejected; each begins with the flag and the path.
   std::vector<std::string> rejected_settings;
-  absl::Time now, started;  // wall clock
+  absl::Time now, started;  // wall-clock times
   std::string version, revision;
   Compute compute;
   MachineLimits machine;  // zeros if unknown
@@ -82,7 +82,7 @@ std::vector<Problem> FindProblems(const ServerStatus& status);
 Problem Verdict(const ServerStatus& status);
 
 // Returns the part of the status that a client may see: its own models, without rejected settings, certificates, log
-// and flags. A client that may use all models also sees the repository's fault.
+// and flags. The part for a client that may use all models also contains the repository's fault.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per

@@ -51,7 +51,7 @@ double RateWindow::PerSecond(const std::string& counter) const {
   double rise = 0;
   for (size_t i = 1; i < samples_.size(); ++i) {
     const double before = value(samples_[i - 1]), now = value(samples_[i]);
-    // A reloaded version counts from 0 again.
+    // A counter of a reloaded version starts from 0 again.
     rise += now < before ? now : now - before;
   }
   return rise / seconds;

@@ -54,8 +54,8 @@ class StatusReader {
 
   struct Sources {
     std::function<std::string()> not_ready;                // "" if the server is ready, otherwise the reason
-    std::function<absl::Status()> repository;              // result of the last scan
-    std::function<std::vector<VersionStatus>()> versions;  // Registry::List
+    std::function<absl::Status()> repository;              // result of the last scan of the repository
+    std::function<std::vector<VersionStatus>()> versions;  // result of Registry::List
     std::string version, revision;                         // version and revision of the program
     Compute compute;
     std::vector<std::pair<std::string, std::string>> flags;
@@ -70,8 +70,9 @@ class StatusReader {
   // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // Autoscaling signal: the mean busy share of the executors over the last kWindow, or since the start if that is
-  // shorter. It follows the load at any level, whereas queue time stays near zero until all executors are busy.
+  // Returns the mean busy share of the executors over the last kWindow, or since the start if this is shorter.
+  // Autoscalers can use this number: it follows the load at any level, while the queue time stays near zero until all
+  // executors are busy.
   double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 
  private:
