@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// This bound is far above noise, because a busy machine slows both versions, and only batches of equal size are
+// This bound is far above the noise: a busy machine slows both versions alike, and only batches of equal size are
 // compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
@@ -23,17 +23,17 @@ constexpr double kDefaultMaxErrorRate = 0.02;
 constexpr double kDefaultMaxConfidence = 0.2;
 constexpr double kDefaultMaxClasses = 0.3;
 constexpr double kDefaultMaxUnsure = 0.2;
-// Two good versions give the same class for about nine tenths of the images on which one of them is sure. A version
-// with shuffled classes agrees with a good version on almost no image.
+// Two good versions give the same class for about nine tenths of the images on which one of the versions is sure. A
+// version with shuffled classes agrees with a good version on almost no image.
 constexpr double kDefaultMaxDisagreement = 0.5;
-// Number of standard errors by which a difference must exceed its bound. It is large because a window of one minute is
-// judged sixty times.
+// Number of standard errors by which a difference must exceed its bound. It is large because each window of one minute
+// is judged sixty times, and each time may be wrong by chance.
 constexpr double kCertain = 4;
 
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // 1: not checked, as in the fields below
+  double confidence;     // 1: not checked; the same holds for the fields below
   double classes;
   double unsure;
   double disagreement;
@@ -115,7 +115,7 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
                                                                 " compared with the stable version: callers would read "
                                                                 "one class under two names")};
   }
-  // The negated form is also true for NaN.
+  // The comparison with the drift is also true if the drift is NaN.
   const std::optional<double> drift_bound =
       guard.has_max_golden_drift() ? std::optional(guard.max_golden_drift()) : evidence.tolerance;
   if (drift_bound.has_value() && evidence.drift.has_value() && !(*evidence.drift <= *drift_bound)) {

@@ -18,8 +18,8 @@
 
 namespace vitrine {
 
-// Prefix of the guard's reason for putting a version away. Callers may read such a reason; a reason that an operator
-// gave is only for operators.
+// Prefix of the guard's reason for putting a version away. Callers may read the guard's reasons; the reasons that
+// operators give are only for operators.
 inline constexpr char kByGuard[] = "rolled back by the canary guard: ";
 // Returns the reason that callers may read: the guard's reason, or "by an operator".
 std::string ReasonForCallers(const std::string& reason);
@@ -115,10 +115,9 @@ struct RollbackVerdict {
 };
 
 // Returns the reason to roll the canary back; nullopt if it may stay. Differences in answers must exceed their bounds
-// by four standard errors. So a canary that answers like `stable` is rolled back less than once in a thousand hours,
-// provided that requests are divided at random. If request ids identify users, the division is not random, so the
-// bounds must allow for differences between users. Versions trained with different seeds stay within the default
-// bounds.
+// by four standard errors. Therefore a canary that answers like `stable` is rolled back less than once in a thousand
+// hours, if requests are divided at random. If request ids identify users, the division is not random, so the bounds
+// must allow for differences between users. Versions trained with different seeds stay within the default bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Describes for people when the guard rolls back a canary.

@@ -22,11 +22,11 @@ struct Device {
   int index = 0;           // CUDA device number; 0 for the CPU
   DeviceBatch batch = {};  // limits of the batches that a CUDA device computes
 
-  std::string name() const;  // "cpu" or "cuda:1", as in LibTorch
+  std::string name() const;  // returns "cpu" or "cuda:1", as in LibTorch
   std::string_view kind_name() const { return kind == Kind::kCpu ? "cpu" : "cuda"; }
 };
 
-// Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT quotes any other text.
+// Parses "cpu" or "cuda:N"; "cuda" means cuda:0. INVALID_ARGUMENT: any other text, which the message quotes.
 absl::StatusOr<Device> ParseDevice(std::string_view text);
 
 // Checks the text of a device and the limits of its batches. `given`: names of the flags that were set; a CPU does not
@@ -34,12 +34,12 @@ absl::StatusOr<Device> ParseDevice(std::string_view text);
 absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
-// libvitrine_cuda.so and the driver, and copies the kernels to the device. Must be called once, before any other use of
-// the device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: driver, a
-// library, device, or CPU instructions for `precision`. Other errors are those of cpu::ChosenPath.
+// libvitrine_cuda.so and the driver, and copies the kernels to the device. Call it once, before all other uses of the
+// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: driver, a library,
+// device, or CPU instructions for `precision`. For other errors, see cpu::ChosenPath.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
-// Description of an open device for people.
+// Description of an open device, as text for people.
 struct Compute {
   std::string device;
   std::string cpu;        // see cpu::CpuDescription

@@ -39,13 +39,13 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the goldens; on a CPU, on as many threads as `cores` returns. Then runs one golden alone: its time is the first
-// estimate of the cost, unless the model's cost is already known.
+// Runs the golden inputs and compares the results. On a CPU, they run on as many threads as `cores` returns. Then runs
+// one golden input alone: its time is the first estimate of the model's cost, if the cost is not yet known.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens: tests only emulate its kernels
+      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens, because the tests only emulate its kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {
@@ -182,7 +182,8 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   RETURN_IF_ERROR(CheckLicence(manifest, parts_.refused_licences));
   constexpr auto kFloat = static_cast<int64_t>(sizeof(float));
   const int64_t parameters = std::min(manifest.parameters(), kNoMemoryLimit / kFloat);
-  // A file whose size matches the manifest is read completely, so the largest file determines the memory for reading.
+  // A file whose size matches the manifest is read completely, so the largest file determines how much memory is needed
+  // for reading.
   int64_t largest = 0;
   for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
   const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
@@ -211,7 +212,8 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
-    // Returns the memory of the file's weights to the system; free() cannot, since blocks above that memory are in use.
+    // Returns the memory of the file's weights to the system. free() cannot do this, because it returns only memory at
+    // the end of the heap, where other blocks are in use.
     malloc_trim(0);
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());

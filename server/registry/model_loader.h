@@ -20,9 +20,9 @@
 
 namespace vitrine {
 
-// Loads a stored version into memory and verifies that it computes its publisher's results. The steps are: read and
-// verify, build, load the weights, move to the device, run the golden inputs. Thread-safe. Loads on the calling thread;
-// on a CPU, the goldens run on as many threads as `cores` returns.
+// Loads a stored version into memory and verifies that it computes the results that its publisher stored. The steps
+// are: read and verify, build, load the weights, move to the device, run the golden inputs. Thread-safe. Loads on the
+// calling thread; on a CPU, the goldens run on as many threads as `cores` returns.
 class ModelLoader {
  public:
   // Collaborators of the loader. Each may be null and must outlive the loader.
@@ -45,7 +45,7 @@ class ModelLoader {
 
   // Returns the minimum bytes that a version takes in memory, computed from its manifest alone. This is the size of its
   // weights in the requested precision. If its largest file is larger than the fp32 weights and 1 MiB together, the
-  // excess is added. Errors are those of Load.
+  // excess is added. For errors, see Load.
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:

@@ -30,7 +30,7 @@ Reclaimer::~Reclaimer() {
 ModelHandle Reclaimer::Keep(ModelHandle model) const {
   const LoadedModel* const raw = model.get();
   return {raw, [waiting = waiting_, kept = std::move(model)](const LoadedModel*) mutable {
-            // if the reclaimer is gone, freed at the end of this block, after the lock is released
+            // if the reclaimer is gone, the model is freed at the end of this block, after the lock is released
             ModelHandle dropped = std::move(kept);
             MutexLock lock(waiting->mutex);
             if (waiting->wake == nullptr) return;
@@ -40,7 +40,7 @@ ModelHandle Reclaimer::Keep(ModelHandle model) const {
 }
 
 void Reclaimer::Reclaim() {
-  std::vector<ModelHandle> freed;  // freed after the lock is released
+  std::vector<ModelHandle> freed;  // models that are freed after the lock is released
   MutexLock lock(waiting_->mutex);
   freed.swap(waiting_->models);
 }

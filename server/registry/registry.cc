@@ -22,8 +22,7 @@
 namespace vitrine {
 namespace {
 
-// Increase of the niceness of the polling thread, which then gets about a tenth of a serving thread's share on a busy
-// core.
+// Niceness that is added to the polling thread. On a busy core it then gets about a tenth of a serving thread's time.
 constexpr int kLoaderNiceness = 10;
 
 }  // namespace
@@ -76,7 +75,7 @@ void Registry::Follow() {
     Poll();
     {
       MutexLock lock(mutex_);
-      // A poll that Stop interrupted does not count.
+      // A poll that Stop interrupted does not count as done.
       if (!stopping()) done_ = asked;
       looked_.NotifyAll();
     }
@@ -206,14 +205,14 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>* pres
     ForgetFailed(model, *present);
     ReloadReplaced(model, *present);
   }
-  // Each version is tried once: repeated failures must not delay the other models.
+  // A poll tries to load each version once: repeated failures must not delay the other models.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;
     ModelPlan plan;
     std::optional<int64_t> load;
     {
-      // The plan is taken again after each load because the settings may have changed.
+      // The plan is read again after each load, because the settings may have changed during the load.
       MutexLock lock(plan_mutex_);
       plan = TakePlan(model);
       const VersionStep step = NextStep(Facts(model, present, tried), plan);
@@ -301,7 +300,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
   if (IsPutAway(plan.changed, id.version)) reason = ReasonForCallers(reason);
-  // `held` is declared before the change, so that the model is not freed under the lock.
+  // `held` is declared before the change, so that the model is freed after the lock is released.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;
@@ -313,7 +312,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
 
 void Registry::ReapRetired() {
   for (const VersionStatus& status : List()) {
-    // List sets `model` while a request still has a handle.
+    // List sets `model` if a request still has a handle of the version.
     if (status.state == v1::RETIRING && status.model == nullptr) table_.Remove(status.id);
   }
 }

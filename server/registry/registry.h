@@ -37,7 +37,7 @@ struct RegistryOptions {
   // Number of newest valid versions that stay loaded when no version policy is set.
   int keep_versions = 1;
   // Delay before a failed version is tried again. It starts at first_retry and doubles up to last_retry. The version is
-  // tried earlier if its manifest changes, or if other files of its folder changed and then stayed unchanged for one
+  // tried earlier if its manifest changes, or if other files of its folder have changed and are then unchanged for one
   // poll.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
@@ -45,7 +45,7 @@ struct RegistryOptions {
   std::string precision = "fp32";
   // Licence patterns. Versions with a matching licence are not loaded (see CheckLicence).
   std::vector<std::string> refused_licences = {};
-  // See ServingSettings::Options; empty: no file.
+  // File of --serving-config: see ServingSettings::Options. Empty: no file.
   std::string serving_config;
   std::string admin_state;
   // Maximum memory of all loaded models, in bytes. While a version is replaced, the old and the new one count.
@@ -92,12 +92,12 @@ class Registry {
   void Start();
   // Stops polling for good: waits for the running loads, and no other load begins. Idempotent.
   void Stop();
-  // True once Stop was called; the thread may still be in its last load.
+  // Returns true once Stop was called; the thread may still be in its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
   // Waits until the first poll that could read the repository has ended. Returns false on timeout.
   bool WaitForFirstPoll(absl::Duration timeout);
 
-  // Polls the repository and the settings once: loads, swaps and retires versions. Returns when all of that is done.
+  // Polls the repository and the settings once: loads, swaps and retires versions. Returns after the loads have ended.
   void Poll();
   // Polls on the registry's thread, or on the calling thread if Start was not called. Returns when a poll that began
   // after the call has ended. Versions in `retry` are tried at once even if they failed before. UNAVAILABLE: the
@@ -107,7 +107,7 @@ class Registry {
   // Divides a model's requests among its versions in memory by the current settings, without a poll.
   void Divide(const std::string& model);
 
-  // See VersionTable.
+  // Functions of VersionTable, which describes them.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
     return table_.Find(model, version);
   }
@@ -167,8 +167,9 @@ class Registry {
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
-  absl::Duration DelayAfter(int failures) const;  // delay of the next retry; `failures`: number of earlier failures
-  // The stamps must be taken before the attempt, so that a change of the files during the attempt is noticed.
+  absl::Duration DelayAfter(int failures) const;  // returns the delay of the retry that follows `failures` failures
+  // Records a failed attempt. The stamps must be taken before the attempt, so that a change of the files during the
+  // attempt is noticed.
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,
                    const std::string& folder_stamp);
   void Retire(const VersionId& id, const ModelPlan& plan);
@@ -178,9 +179,9 @@ class Registry {
   // Return a stamp: a text that changes with the files that a version is loaded from and with the requested precision.
   std::string ManifestStamp(const VersionId& id) const;
   std::string FilesStamp(const VersionId& id) const;
-  std::string FolderStamp(const VersionId& id) const;  // stamp of each file in the folder
+  std::string FolderStamp(const VersionId& id) const;  // returns the stamps of all files in the folder
   // Makes a failed version due for a retry if its folder has changed since the failure but not since the last poll. So
-  // a finished copy is loaded before `retry_at`.
+  // a copy that is complete is loaded before `retry_at`.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
   // Logs each link in the repository once while it exists.
   void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
@@ -199,13 +200,13 @@ class Registry {
   std::atomic<bool> stop_ = false;
 
   Mutex poll_mutex_;  // locked during a poll
-  // stamp of the root if it contains no version
+  // stamp of the root folder, if it contains no version
   std::string empty_stamp_ ABSL_GUARDED_BY(poll_mutex_);
   std::map<VersionId, std::string> looked_at_ ABSL_GUARDED_BY(poll_mutex_);  // folder stamps of failed versions
   std::set<std::string> links_told_ ABSL_GUARDED_BY(poll_mutex_);
   std::set<VersionId> absent_told_ ABSL_GUARDED_BY(poll_mutex_);
-  // Locked while a plan is read from the settings and put into the table, and unwanted versions are retired. Thus an
-  // older plan never replaces a newer one.
+  // Locked while a plan is read from the settings and put into the table, and unwanted versions are retired. So an
+  // older plan never replaces a newer plan.
   Mutex plan_mutex_;
 
   mutable Mutex mutex_;

@@ -89,7 +89,8 @@ void Registry::Bring(const VersionId& id, const ModelPlan& plan) {
   }
 }
 
-// Returns true if the files or the requested precision have changed since the version was loaded, and a try is due.
+// Returns true if the files or the requested precision have changed since the version was loaded, and an attempt to
+// load it is due.
 bool Registry::IsReplaced(const KnownVersion& known, const std::set<int64_t>& present) const {
   const VersionId& id = known.status.id;
   return known.status.state == v1::READY && present.contains(id.version) && clock_.Now() >= known.retry_at &&
@@ -113,7 +114,8 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
   }
 }
 
-// If the load fails, the version in memory keeps serving, and the load is retried as for a failed version.
+// Loads a version whose files were replaced. If the load fails, the version in memory keeps serving, and the load is
+// retried as for a failed version.
 void Registry::Replace(const KnownVersion& known) {
   const VersionId& id = known.status.id;
   // The stamps are taken before reading, so that a change of the files during the load is noticed.
@@ -137,7 +139,7 @@ void Registry::Replace(const KnownVersion& known) {
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
-  // `before` is declared before the change, so that the model is not freed under the lock.
+  // `before` is declared before the change, so that the model is freed after the lock is released.
   const ModelHandle before = known.status.model;
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {
@@ -154,14 +156,14 @@ void Registry::Replace(const KnownVersion& known) {
       version.failures = 0;
       if (!differs && !other_precision) return;
       version.status.model = *loaded;
-      version.suspended = false;  // as for a newly loaded version
+      version.suspended = false;  // the version is now like a newly loaded version
     });
   });
   if (differs || other_precision) TellReady(**loaded, clock_.Now() - begin);
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // models that wait in the reclaimer take memory that no limit counts
+  reclaimer_.Reclaim();  // frees models that wait in the reclaimer: no limit counts their memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);
@@ -169,7 +171,8 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   return loaded;
 }
 
-// Call after the version is in the table: readers of the log line may request the version.
+// Logs that a version is ready. Call it after the version is in the table, because readers of the log line may request
+// the version.
 void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
   Log(LogLevel::kInfo, "version ready",
       {{"model", loaded.id.model},

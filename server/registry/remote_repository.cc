@@ -47,7 +47,7 @@ std::filesystem::path RefreshedPath(const std::string& cache) {
   return std::filesystem::path(cache) / kPullFolder / kRefreshedFile;
 }
 
-// Returns true if kRefreshedFile ends with `end`. `end` names the source, because a copy of another source does not
+// Returns true if kRefreshedFile ends with `end`. `end` contains the source, so that a copy of another source does not
 // count.
 bool RefreshedEndsWith(const std::string& cache, const std::string& end) {
   std::ifstream file(RefreshedPath(cache));

@@ -52,9 +52,10 @@ class RemoteRepository {
   // Ends the child and does not start it again. The copy stays. Idempotent; thread-safe.
   void Stop();
 
-  // True once a refresh, now or before a restart, ended with a copy to serve, even if the copy lacks versions.
+  // Returns true once a refresh has ended with a copy that can be served, even if the copy lacks versions. The refresh
+  // may have run before a restart of the server.
   bool HasCopy() const;
-  // True once a complete copy exists, made now or before a restart.
+  // Returns true once a complete copy exists. It may have been made before a restart of the server.
   bool IsComplete() const;
 
  private:

@@ -46,7 +46,7 @@ void RepositoryWatch::Refused(const std::string& what, int error) {
                std::generic_category().message(error), limit);
 }
 
-// Watching a folder again has no effect and returns the same watch number.
+// Adds a watch. If the folder is already watched, inotify returns the same watch number.
 void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string& name) {
   const int watch = inotify_add_watch(inotify_.get(), folder.c_str(), kEvents);
   if (watch >= 0) {
@@ -58,7 +58,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
     }
     return;
   }
-  // The folder is missing, is a file, or is not accessible. The poll reports the fault if it matters.
+  // The folder is missing, is a file, or is not accessible. If this is a fault, the poll reports it.
   if (errno == ENOENT || errno == ENOTDIR || errno == EACCES) return;
   Refused(folder.string(), errno);
 }
@@ -100,7 +100,7 @@ void RepositoryWatch::WaitUntil(TimePoint end) {
     while (std::chrono::steady_clock::now() < quiet) {
       if (Woken(/*inotify=*/-1, quiet)) return;
     }
-    // The next poll covers all events up to now.
+    // Events up to now need no further poll, because the caller polls after this return.
     TakeEvents();
     return;
   } while (std::chrono::steady_clock::now() < end);

@@ -14,9 +14,9 @@
 
 namespace vitrine {
 
-// Waits for changes of a repository and of settings files, by inotify. This only shortens the wait for the next poll:
-// the caller must still poll periodically, since network file systems send no events and a watch may be refused.
-// Thread-compatible; Wake is thread-safe.
+// Waits for changes of a repository and of settings files, by inotify. The watch only shortens the wait for the next
+// poll. The caller must still poll periodically, because network file systems send no events and the system may refuse
+// a watch. Thread-compatible; Wake is thread-safe.
 class RepositoryWatch {
  public:
   // `files` are settings files, watched through their folders; empty paths are ignored. If inotify is not available
@@ -58,7 +58,7 @@ class RepositoryWatch {
   std::map<int, std::set<std::string>> names_;
   FileDescriptor wake_;
   FileDescriptor inotify_;
-  bool refused_ = false;  // a folder could not be watched, which was logged
+  bool refused_ = false;  // true: a folder could not be watched, and this was logged
   TimePoint returned_;    // time at which Wait last returned
 };
 

@@ -119,7 +119,8 @@ TrafficTable VersionTable::Traffic(std::string_view model) const {
   return entry == nullptr ? TrafficTable() : entry->traffic;
 }
 
-// The plan of a model is set before its first version, so having an entry does not make a model known.
+// Returns true if the model has versions or was unloaded. An entry alone is not enough, because the plan of a model is
+// set before its first version.
 bool VersionTable::IsKnown(const Entry& entry) {
   return !entry.versions.empty() || entry.plan.changed.unloaded();
 }
@@ -136,7 +137,7 @@ std::shared_ptr<const VersionTable::Snapshot> VersionTable::Now() const {
 
 void VersionTable::Publish(std::shared_ptr<const Snapshot> next) {
   MutexLock lock(mutex_);
-  now_.swap(next);  // `next` now has the old snapshot; the parameter is destroyed after the lock is released
+  now_.swap(next);  // `next` now has the old snapshot, which is destroyed after the lock is released
 }
 
 void VersionTable::Edit(const std::string& model, const std::function<bool(Entry&)>& edit) {
@@ -287,7 +288,7 @@ void VersionTable::SetComplete() {
 uint64_t VersionTable::Subscribe(Listener listener) {
   MutexLock listeners_lock(listeners_mutex_);
   for (VersionStatus& status : List()) {
-    // Clears labels and traffic, as Change does, because events contain only states.
+    // Clears labels and traffic, as Change does: an event contains only the state.
     status.labels.clear();
     status.traffic_percent = 0;
     v1::ModelEvent event;

@@ -43,9 +43,9 @@ struct KnownVersion {
   bool suspended = false;  // see VersionTable::Suspend
 };
 
-// All known versions and the routing of requests: the part of the registry that serving threads use. Thread-safe.
-// Lookups read an immutable snapshot, so a low-priority thread that is preempted during a change does not delay them. A
-// result stays valid while the caller has it.
+// All known versions and the routing of requests: this is the part of the registry that serving threads use.
+// Thread-safe. Lookups read an immutable snapshot, so a low-priority thread that is preempted during a change does not
+// delay them. A result stays valid as long as the caller keeps it.
 class VersionTable {
  public:
   // Called for one change at a time, in the order of the changes. Must not block and must not call Subscribe or
@@ -57,11 +57,11 @@ class VersionTable {
   // `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
   // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
-  // shares. INVALID_ARGUMENT: the request names both. Other errors are those of Find.
+  // shares. INVALID_ARGUMENT: the request names both. For other errors, see Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
   // Returns a known version in any state. Without `version`, returns the `stable` one or, if there is none, the newest.
-  // Errors are those of Find. Their messages name only models in `visible` (see VersionSelector). The status has the
-  // same reason as in ListForCallers.
+  // For errors, see Find. The messages name only models in `visible` (see VersionSelector). The status has the same
+  // reason as in ListForCallers.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
@@ -96,16 +96,16 @@ class VersionTable {
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.
   uint64_t Subscribe(Listener listener);
-  // Once Unsubscribe returns, the listener is not running and will not be called again.
+  // Removes a listener. Once Unsubscribe returns, the listener is not running and will not be called again.
   void Unsubscribe(uint64_t id);
 
  private:
   struct Entry {
     std::map<int64_t, KnownVersion> versions;
     ModelPlan plan;
-    bool stable_on_disk = false;                  // see SetPlan
+    bool stable_on_disk = false;                  // argument of SetPlan
     TrafficTable traffic;                         // made from `versions` and `plan`
-    std::map<int64_t, std::string> waiting = {};  // see Waiting
+    std::map<int64_t, std::string> waiting = {};  // result of Waiting
     // Number of requests without an id; all copies of the entry share it.
     std::shared_ptr<std::atomic<uint64_t>> drawn = std::make_shared<std::atomic<uint64_t>>(0);
   };
@@ -136,7 +136,7 @@ class VersionTable {
   std::shared_ptr<const Snapshot> Now() const;
   void Publish(std::shared_ptr<const Snapshot> next);
   // Copies the newest snapshot, calls `edit` with the copy's entry of `model`, and publishes the copy if `edit` returns
-  // true. If `edit` removed the last version, the entry is removed too, unless an operator unloaded the model.
+  // true. If `edit` removed the last version, the entry is removed too, except if an operator unloaded the model.
   void Edit(const std::string& model, const std::function<bool(Entry&)>& edit) ABSL_LOCKS_EXCLUDED(edit_mutex_);
 
   mutable Mutex mutex_;  // locked only to copy or swap a pointer

@@ -26,8 +26,7 @@ class QueueLimits {
   std::atomic<int64_t> max_requests = kNone;  // at least 1
   std::atomic<int64_t> max_bytes = kNone;     // sum over images and tensors; at least 1
 
-  // Returns the model's batch limits, with the server's limits where the model has none. nullopt: the scheduler's
-  // options apply.
+  // Returns the model's batch limits, completed by the server's limits. nullopt: the scheduler's options apply.
   std::optional<BatchLimits> batch() const {
     MutexLock lock(mutex_);
     return batch_;
@@ -42,16 +41,17 @@ class QueueLimits {
   std::optional<BatchLimits> batch_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Returns `server`, with its fields replaced by those that are set in `own`.
+// Returns `server`, but fields that are set in `own` replace the server's fields.
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 
-// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so that replacing a
-// version neither resets nor doubles them. Thread-safe.
+// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so a replaced version does
+// not reset or double them. Thread-safe.
 class ModelLimitsTable {
  public:
-  // `server`: batch limits of models without settings. `device`: limits of the device's batches, which no model
-  // exceeds, because images with attention or features cannot be computed in several batches; nullopt on a CPU.
+  // `server`: batch limits of models without settings. `device`: limits of the device's batches; nullopt on a CPU. All
+  // models obey these limits, because a larger batch would have to be divided, and images with attention or features
+  // cannot be divided.
   explicit ModelLimitsTable(const BatchLimits& server, const std::optional<DeviceBatch>& device = std::nullopt)
       : server_(server), device_(device) {}
 

@@ -90,7 +90,7 @@ absl::Status ValidateBatching(const v1::BatchLimits& batching) {
   RETURN_IF_ERROR(
       AtLeastOne("batching.max_batch_pixels", batching.has_max_batch_pixels(), batching.max_batch_pixels()));
   const double longest = absl::ToDoubleSeconds(kLongestBatchWait);
-  // The negated form also rejects NaN.
+  // The condition is written so that it also rejects NaN.
   if (batching.has_max_wait_seconds() &&
       !(batching.max_wait_seconds() >= 0 && batching.max_wait_seconds() <= longest)) {
     return RefuseRule(absl::StrCat("batching.max_wait_seconds is ", batching.max_wait_seconds(), "; it must be 0 to ",
@@ -124,7 +124,7 @@ absl::Status SecondsInRange(const std::string& field, bool set, double value) {
 }
 
 absl::Status ZeroToOne(const char* field, bool set, double value) {
-  if (!set || (value >= 0 && value <= 1)) return absl::OkStatus();  // rejects NaN too
+  if (!set || (value >= 0 && value <= 1)) return absl::OkStatus();  // false for NaN, which is rejected below
   return RefuseRule(absl::StrCat("canary_guard.", field, " is ", value, "; it must be 0 to 1"));
 }
 
@@ -147,7 +147,7 @@ absl::Status ValidateGuard(const v1::CanaryGuard& guard) {
     return RefuseRule(
         absl::StrCat("canary_guard.max_golden_drift is ", guard.max_golden_drift(), "; it must be above 0"));
   }
-  // The negated form also rejects NaN.
+  // The condition is written so that it also rejects NaN.
   if (guard.has_max_compute_ratio() && guard.max_compute_ratio() != 0 &&
       !(guard.max_compute_ratio() > 1 && std::isfinite(guard.max_compute_ratio()))) {
     return RefuseRule(absl::StrCat("canary_guard.max_compute_ratio is ", guard.max_compute_ratio(),

@@ -12,20 +12,20 @@
 
 namespace vitrine {
 
-// Validation, merging and editing of serving configurations. The functions use no state but their arguments.
+// Validation, merging and editing of serving configurations. The functions depend only on their arguments.
 
 inline constexpr char kStableLabel[] = "stable";
 inline constexpr char kCanaryLabel[] = "canary";
 inline constexpr int kMostLatest = 100;
 
-// Check settings. INVALID_ARGUMENT names the field and the value; in the first two functions also the model.
+// Check settings. INVALID_ARGUMENT names the field and the value; the first two functions also name the model.
 absl::Status ValidateServing(const v1::ServingConfig& config);
 absl::Status ValidateServing(const v1::ModelServing& serving);
 absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
 // Checks the share of the version labelled `stable`, which always gets the part that the other shares leave.
 // INVALID_ARGUMENT: a share is set for this version and differs from that part.
 absl::Status CheckStableShare(const v1::ModelServing& serving);
-absl::Status ValidateLabel(std::string_view label);  // 1 to 32 characters of a-z 0-9 _ -, not only digits
+absl::Status ValidateLabel(std::string_view label);  // allows 1 to 32 characters of a-z 0-9 _ -, not all of them digits
 
 // Returns a model's row of the file with an operator's changes applied. Versions that the operator excluded lose label
 // and share.
@@ -37,7 +37,7 @@ bool IsEmpty(const v1::ModelOverride& row);
 bool IsPutAway(const v1::ModelOverride& row, int64_t version);
 // Returns the version with this label in the row; 0 if there is none.
 int64_t LabelledVersion(const v1::ModelServing& serving, std::string_view label);
-double PercentOf(const v1::ModelServing& serving, int64_t version);  // share of the traffic; 0 if it has none
+double PercentOf(const v1::ModelServing& serving, int64_t version);  // returns the share of the traffic, or 0
 // Returns true if the version is not `stable`, and has a share of the traffic or the label `canary`.
 bool IsCanary(const v1::ModelServing& serving, int64_t version);
 

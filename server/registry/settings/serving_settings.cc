@@ -99,7 +99,7 @@ absl::Status ServingSettings::LockState() {
   absl::StatusOr<FileDescriptor> lock = LockForProcess(LockOf(state));
   if (lock.ok()) {
     lock_ = *std::move(lock);
-    MutexLock change(mutex_);  // reads again what another server wrote before it released the lock
+    MutexLock change(mutex_);  // reads again what another server has written before it released the lock
     ASSIGN_OR_RETURN(state_, Named("--admin-state", ReadState(state)));
     return absl::OkStatus();
   }
@@ -124,8 +124,9 @@ bool ServingSettings::Reload() {
   }
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
-  // A file that could not be read is tried again even if its stamp is unchanged; an invalid file is not. An empty stamp
-  // differs from the stamp of any file, so fault() also becomes OK if the old file returns unchanged.
+  // A file that could not be read is tried again even if its stamp is unchanged. An invalid file is tried again only if
+  // its stamp has changed. An empty stamp differs from the stamp of any file, so fault() also becomes OK if the old
+  // file returns unchanged.
   stamp_ = config.ok() || absl::IsInvalidArgument(config.status()) ? stamp : "";
   if (!config.ok()) {
     if (config.status() != fault_) {

@@ -57,19 +57,21 @@ class ServingSettings {
 
   // Locks the state file until destruction, so that two servers do not overwrite each other's changes. The lock is the
   // file LockOf(admin_state). Then reads the state file again. FAILED_PRECONDITION names the process that holds the
-  // lock. Errors of reading are those of Open. If the lock file cannot be opened, logs a warning.
+  // lock. For errors of reading, see Open. If the lock file cannot be opened, logs a warning.
   absl::Status LockState();
 
   // Reads the file of --serving-config again if its stamp has changed. A broken or missing file changes only fault()
   // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
   bool Reload();
-  // Returns why the file of --serving-config, as last read, is not used; OK if it is used.
+  // Returns the error of the last read of the file of --serving-config, for which the file is not used; OK if the file
+  // is used.
   absl::Status fault() const;
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
-  // Returns a version's precision: the file's value for the version, otherwise for its model, otherwise the default.
+  // Returns a version's precision: the file's value for the version, otherwise the file's value for its model,
+  // otherwise the default.
   Precision PrecisionOf(const VersionId& id) const;
   // Returns every model in the file or in the changes of the Admin service.
   std::vector<std::string> Models() const;
@@ -90,13 +92,13 @@ class ServingSettings {
   void WritePending();
 
   const Options options_;
-  FileDescriptor lock_;  // taken by LockState
+  FileDescriptor lock_;  // lock of the state file, taken by LockState
   mutable Mutex mutex_;
   v1::ServingConfig file_ ABSL_GUARDED_BY(mutex_);
   v1::AdminState state_ ABSL_GUARDED_BY(mutex_);
   std::string stamp_ ABSL_GUARDED_BY(mutex_);  // stamp of the file when it was last read
   absl::Status fault_ ABSL_GUARDED_BY(mutex_);
-  // The change that is neither kept nor restored yet, if there is one.
+  // The change after which neither Keep nor Restore was called yet, if there is one.
   struct OpenChange {
     Durability durability;
     absl::Status staged;  // result of staging the change next to the state file

@@ -11,8 +11,8 @@ namespace {
 
 constexpr double kWholeLine = 18446744073709551616.0;  // 2^64
 
-// Returns the version that is `stable` when no label sets it: the newest version that is no canary, is not excluded and
-// does not wait; otherwise the newest version that is not excluded; otherwise the newest version.
+// Returns the version that is `stable` when no label sets it: the newest version that is not a canary, not excluded and
+// not waiting; otherwise the newest version that is not excluded; otherwise the newest version.
 int64_t NewestForAll(const ModelPlan& plan, const std::set<int64_t>& ready, const std::set<int64_t>& waiting) {
   for (auto version = ready.rbegin(); version != ready.rend(); ++version) {
     if (waiting.contains(*version)) continue;

@@ -30,13 +30,12 @@ struct TrafficTable {
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
-  double PercentOf(int64_t version) const;  // share of the requests that name no version and no label
+  double PercentOf(int64_t version) const;  // returns the share of requests without version and label
 };
 
 // Makes the table. `ready`: the READY versions. `waiting`: the READY versions that become `stable` only by label, or if
-// no other version can become `stable`. `held`: the previous table, while the version that the plan labels `stable` is
-// still to be loaded; otherwise null. The `stable` version of `held` is kept while it is READY and not excluded. Pure
-// function.
+// no other version can become `stable`. `held`: the previous table if the version that the plan labels `stable` is not
+// loaded yet, otherwise null. The `stable` version of `held` is kept while it is READY and not excluded. Pure function.
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 

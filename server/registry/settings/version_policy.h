@@ -14,14 +14,14 @@ namespace vitrine {
 struct VersionFacts {
   enum class State {
     kAbsent,    // on disk, not in memory
-    kReady,     // serves
+    kReady,     // READY: serves requests
     kRetiring,  // replaced, but a request may still use it
     kFailed,    // failed, and its next try is not due
   };
   int64_t version = 0;
   State state = State::kAbsent;
   bool on_disk = true;
-  // READY, but gets only requests that name it: see VersionTable::Waiting
+  // true: READY, but gets only requests that name it (see VersionTable::Waiting)
   bool is_waiting = false;
 };
 
@@ -35,9 +35,9 @@ struct VersionStep {
 //
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
 // Versions that an operator excluded are never wanted. The policy `latest` does not count failed and waiting versions.
-// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. Then a version
-// that was put away keeps its place: no version between it and `stable` is loaded instead. Under this policy, the
-// newest waiting version is also wanted. READY versions that are gone from the disk count as present.
+// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. In this case a
+// version that was put away still counts, so no version between it and `stable` is loaded in its place. Under this
+// policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,

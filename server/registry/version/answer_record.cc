@@ -28,12 +28,13 @@ Estimate ClassDistance(const AnswerTotals& version, const AnswerTotals& other) {
   return {distance / 2, std::sqrt(variance) / 2};
 }
 
-// A version without a calibration never calls an answer unsure, so its share has no meaning.
+// Compares the shares of unsure answers. A version without a calibration never marks an answer as unsure, so its share
+// has no meaning.
 Estimate CompareUnsure(const AnswerTotals& version, const AnswerTotals& other) {
   if (version.judged <= 0 || other.judged <= 0) return {};
   const auto n = static_cast<double>(version.judged), m = static_cast<double>(other.judged);
   const double share = static_cast<double>(version.unsure) / n, other_share = static_cast<double>(other.unsure) / m;
-  // For zeros and ones, the mean of the squares is the mean.
+  // All values are 0 or 1, so the mean of the squares equals the mean.
   return {share - other_share,
           std::sqrt(VarianceOfMean(share, share, n) + VarianceOfMean(other_share, other_share, m))};
 }

@@ -48,7 +48,7 @@ struct Estimate {
 struct AnswerComparison {
   int64_t images = 0;   // number of images of the version with fewer answers
   Estimate confidence;  // mean of `version` minus mean of `other`; -1 to 1
-  Estimate unsure;      // share of `version` minus share of `other`; -1 to 1; zero unless both have a calibration
+  Estimate unsure;      // share of `version` minus share of `other`; -1 to 1; zero if one of them has no calibration
   // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). 0 if equal, 1
   // without a common class. The value expected by chance is subtracted, so the result may be below 0.
   Estimate classes;

@@ -11,8 +11,8 @@
 namespace vitrine {
 
 // Compute times of a version: the time of a batch's forward pass, divided by the number of its images. The time until
-// the answer would say less about a version, because it includes the wait in the queue that all versions share. Times
-// are stored by batch size, in powers of two: an image takes less time in a full batch than alone, and a version with a
+// the answer would be a worse measure, because it includes the wait in the queue, which all versions share. Times are
+// stored by batch size, in powers of two: an image takes less time in a full batch than alone, and a version with a
 // small share of the traffic gets smaller batches.
 struct ComputeTimes {
   struct OfSize {

@@ -8,7 +8,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kFitWeight = 0.1;  // weight of a new point
-// Minimum standard deviation of x, relative to its mean, that makes the slope meaningful.
+// Minimum standard deviation of x, relative to the mean of x, for which a slope is fitted.
 constexpr double kLeastSpread = 0.1;
 
 // Weight of a new observation.
@@ -64,7 +64,8 @@ void ModelCost::ObserveDecode(int64_t pixels, absl::Duration spent) {
 void ModelCost::ObserveEncode(int64_t overlay_pixels, absl::Duration spent) {
   MutexLock lock(mutex_);
   if (overlay_pixels == 0) return Blend(seconds_per_answer_, absl::ToDoubleSeconds(spent));
-  // The whole time is counted for the overlays, since the rest of such an answer takes about a thousandth of it.
+  // The whole time is counted for the overlays, because all other work for such an answer takes about a thousandth of
+  // the time.
   Blend(seconds_per_overlay_pixel_, absl::ToDoubleSeconds(spent) / static_cast<double>(overlay_pixels));
 }
 

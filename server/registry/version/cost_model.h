@@ -17,7 +17,7 @@ class LinearFit {
   double At(double x) const;  // returns zero before the first observation
 
  private:
-  // Weighted means.
+  // Weighted means of x, y, x * x and x * y.
   double x_ = 0;
   double y_ = 0;
   double xx_ = 0;
@@ -25,10 +25,10 @@ class LinearFit {
   bool is_empty_ = true;
 };
 
-// Predicts a model's cost on one executor from observed costs. Thread-safe. Uses exponentially weighted means, so that
-// a slower model (a busy machine) is recognized after about ten batches. Before the first observation, predictions are
-// zero: an unknown model is admitted and measured. Only overlays have an initial estimate, since their cost does not
-// depend on the model.
+// Predicts a model's cost on one executor from observed costs. Thread-safe. Uses exponentially weighted means: if a
+// model becomes slower, for example on a busy machine, predictions follow after about ten batches. Before the first
+// observation, predictions are zero: an unknown model is admitted and measured. Only overlays have an initial estimate,
+// since their cost does not depend on the model.
 class ModelCost {
  public:
   // Records that the forward pass of one batch of `tokens` took `spent`.
@@ -47,12 +47,12 @@ class ModelCost {
   // Returns a margin for PredictBatch: few batches take longer than the prediction plus the margin. It is 1.5 times the
   // root mean square of the excess of recent batches over their prediction, but at most PredictBatch.
   absl::Duration PredictionError(int64_t tokens) const;
-  // Predicts the time of one request outside the forward pass: decoding, and making the answer.
+  // Predicts the time of one request outside the forward pass: for decoding the image and making the answer.
   absl::Duration PredictBesideCompute(int64_t pixels, int64_t overlay_pixels = 0) const;
 
  private:
   mutable Mutex mutex_;
-  LinearFit seconds_of_batch_ ABSL_GUARDED_BY(mutex_);  // over tokens
+  LinearFit seconds_of_batch_ ABSL_GUARDED_BY(mutex_);  // seconds of a batch, by its tokens
   double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // mean square of the relative excess of batches over their prediction
   double excess_squared_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -60,7 +60,7 @@ class ModelCost {
   // of small images would be charged for every pixel of a large image.
   double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;
-  double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // answers without overlays
+  double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // mean of answers without overlays
   double seconds_per_overlay_pixel_ ABSL_GUARDED_BY(mutex_) = 0;  // zero: not observed yet
 };
 

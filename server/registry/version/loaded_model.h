@@ -33,7 +33,7 @@ struct LoadedModel {
   v1::Manifest manifest;
   std::string weights_sha256;
   std::vector<std::string> labels;
-  size_t longest_label = 0;  // in bytes
+  size_t longest_label = 0;  // length of the longest class label, in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
   int64_t device_bytes = 0;  // weights in the form used for computing
@@ -59,8 +59,8 @@ struct LoadedModel {
 
   // Compute times, for the canary guard: only of batches in which no request named a version or label.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
-  // Answers to requests that named no version or label, and comparisons with the answers of the stable version; both
-  // are for the canary guard.
+  // Answers to requests that named no version or label, and comparisons with the answers of the stable version. The
+  // canary guard uses both.
   const std::shared_ptr<AnswerRecord> answered = std::make_shared<AnswerRecord>();
   const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
   // Cost of an image, by size: see CostOf.

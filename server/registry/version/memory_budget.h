@@ -41,7 +41,7 @@ class MemoryClaims {
   // Ends a claim, if there is one, and calls `settle`, which adds the version to the versions in memory. Both happen
   // under one lock, so that the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
-  // Number of versions that are being loaded.
+  // Returns the number of versions that are being loaded.
   int count() const;
 
  private:

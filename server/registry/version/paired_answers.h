@@ -23,10 +23,12 @@ struct PairCounts {
 };
 
 // Selects images that the stable version computes in addition to a canary, at intervals, and counts different answers.
-// This detects exchanged classes, which counts of classes cannot detect. Thread-safe.
+// This detects two classes that were exchanged; counts of the answered classes cannot detect such an error.
+// Thread-safe.
 class PairedAnswers {
  public:
-  // Minimum confidence of the other version for an image to count; below it, good versions also differ.
+  // Minimum confidence of the other version for an image to count; below this confidence, even two good versions often
+  // give different classes.
   static constexpr double kSure = 0.7;
   // Minimum pause between two images, and ratio of the pause to the last image's compute time. The ratio limits the
   // cost to a twentieth of an executor.

@@ -22,7 +22,8 @@ constexpr int kMostSizes = 64;
 
 absl::StatusOr<v1::PictureCost> VersionCosts::Of(const v1::ModelConfig& config, const v1::InputSize& size) {
   const std::pair<int, int> key(size.height(), size.width());
-  // The lock is held while the operations of a program are counted, so that callers with new sizes use only one core.
+  // The lock is held while the operations of a program are counted, so that several callers with new sizes together use
+  // only one core.
   MutexLock lock(mutex_);
   if (const auto known = costs_.find(key); known != costs_.end()) return known->second;
   if (!program_.has_value()) {

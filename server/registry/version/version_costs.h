@@ -34,7 +34,7 @@ class VersionCosts {
  private:
   mutable Mutex mutex_;
   std::optional<program::Program> program_ ABSL_GUARDED_BY(mutex_);               // set by the first call of Of
-  std::map<std::pair<int, int>, v1::PictureCost> costs_ ABSL_GUARDED_BY(mutex_);  // by height and width
+  std::map<std::pair<int, int>, v1::PictureCost> costs_ ABSL_GUARDED_BY(mutex_);  // counted costs, by height and width
   size_t counted_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
