@@ -45,7 +45,7 @@ uint16_t ToHalf(float value) {
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
   if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
-  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // rounds to 65536 or more, or is infinite
+  if (magnitude >= 0x477ff000) return sign | 0x7c00;  // the value rounds to 65536 or more, or is infinite
   if (magnitude < 0x38800000) {                       // subnormal: the nearest multiple of 2^-24
     const float scaled = std::bit_cast<float>(magnitude) * 16777216.0f;
     return sign | static_cast<uint16_t>(std::nearbyint(scaled));

@@ -46,7 +46,7 @@ std::vector<size_t> BatchRun::AnswerOrder() const {
 absl::StatusOr<v1::ClassifyResponse> BatchRun::Answer(int i) {
   Item& item = items_[i];
   const InferenceRequest& request = *item.request;
-  // Cancellation and deadline are checked before drawing, which can take long.
+  // Cancellation and deadline are checked here, because drawing can take long.
   if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
   if (request.deadline <= context_.clock.Now()) {
     return absl::DeadlineExceededError("the deadline passed before the answer was made");
@@ -81,7 +81,7 @@ absl::StatusOr<v1::ClassifyResponse> BatchRun::Answer(int i) {
   const absl::Time end = context_.clock.Now();
   item.encode = end - begin;
   Note(item, Stage::kEncode, begin, end);
-  // The cost of a failed answer is not observed: it may have drawn only some of its overlays.
+  // The cost of a failed answer is not observed: such an answer may have drawn only some of its overlays.
   if (!response.ok()) return response;
   response->mutable_timings()->set_encode(ToSeconds(end - begin));
   model_->cost->ObserveEncode(request.overlay_pixels, end - begin);

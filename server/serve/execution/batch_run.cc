@@ -35,7 +35,7 @@ void BatchRun::Run() {
     Sort();
     if (items_.empty()) return;
     if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
-    // A tensor that is used in place cannot be computed again, because its bytes are freed when its request is
+    // A tensor that is used in place cannot be computed again later, because its bytes are freed when its request is
     // answered.
     const auto routed = std::find_if(items_.begin(), items_.end(),
                                      [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
@@ -162,7 +162,7 @@ absl::Status BatchRun::ComputeRun(size_t first, size_t last) {
 }
 
 void BatchRun::ComputePaired(size_t i) const {
-  if (model_->description->config().classes() == 0) return;  // there are only vectors, which are not compared
+  if (model_->description->config().classes() == 0) return;  // the model has only vectors, which are not compared
   const ModelHandle other = model_->paired->Due(context_.clock.Now());
   if (other == nullptr) return;
   const absl::Time begin = context_.clock.Now();
@@ -212,8 +212,8 @@ absl::Status BatchRun::Compute() {
   } else if (members > 1 && all_stayed) {
     context_.help->Note(compute_, model_->cost->PredictBatch(tokens));
   }
-  // Counts only batches whose images were all routed by the server: images sent to a named version may be of another
-  // kind.
+  // Counts only batches whose images were all routed by the server: images that clients send to a named version may
+  // differ from the usual images.
   if (context_.has_core && all_stayed && std::all_of(items_.begin(), items_.end(), IsRouted)) {
     model_->computed->Add(images, members * compute_);
   }
@@ -231,7 +231,7 @@ std::optional<Helpers> BatchRun::SendToTeam(int64_t tokens) const {
   bool is_urgent = false;
   for (const Item& item : items_) {
     const InferenceRequest& request = *item.request;
-    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // one thread records both
+    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // one thread must record them
     largest = std::max(largest, request.tokens);
     is_urgent |= request.request.priority() != v1::LOW;
   }

@@ -47,8 +47,8 @@ class BatchRun {
     ImageInput input;
     std::optional<absl::Duration> decode;              // set once decoding was tried
     std::optional<absl::Duration> encode;              // set once encoding was tried
-    std::vector<std::vector<AttentionMap>> attention;  // of each entry of the request's attention; set by Compute
-    std::vector<FeatureMap> features;                  // of each entry of the request's features; set by Compute
+    std::vector<std::vector<AttentionMap>> attention;  // maps for each entry of the request's attention; set by Compute
+    std::vector<FeatureMap> features;                  // map for each entry of the request's features; set by Compute
   };
 
   // --- decoding and computing
@@ -65,14 +65,14 @@ class BatchRun {
   // Sorts items with features to the end, since the model computes additional tokens for them. Items of equal grids
   // become neighbours, because they share grid-dependent work.
   void Sort();
-  // Checks that the decoded input has the planned size. A mismatch is a fault of the server and would cause reads out
-  // of bounds.
+  // Checks that the decoded input has the planned size. A wrong size is a fault of the server, and would cause reads
+  // out of bounds.
   absl::Status CheckFits(const Item& item) const;
   // Computes the items in [first, last), in runs of the model that end at EndOfRun. Either all items have features, or
   // none has.
   absl::Status ComputePart(size_t first, size_t last);
   // Returns the end of the run that begins at item `first`. The attention matrices of a run have at most
-  // max_matrix_bytes, unless the run has only one item.
+  // max_matrix_bytes in total, except if the run has only one item.
   size_t EndOfRun(size_t first, size_t last) const;
   // Runs the model once for the items in [first, last), and collects their attention and features.
   absl::Status ComputeRun(size_t first, size_t last);
@@ -83,7 +83,7 @@ class BatchRun {
   void ComputePaired(size_t i) const;
   // Computes all items and records the cost. An error leaves computing_since_ set.
   absl::Status Compute();
-  // Lets idle executors help to compute this batch if the gain is worth waking them.
+  // If the gain is worth waking idle executors, lets them help to compute this batch.
   std::optional<Helpers> SendToTeam(int64_t tokens) const;
 
   // --- answers and errors
@@ -96,7 +96,8 @@ class BatchRun {
   absl::StatusOr<v1::ClassifyResponse> Answer(int i);
   // Counts the item's stages and gives the answer to its request.
   void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const;
-  // Counts the item's stages, even if its request failed: if all requests are late, only these counts show the reason.
+  // Counts the item's stages, even if its request failed: if all requests fail because they are late, only these counts
+  // show which stage is slow.
   void CountStages(const Item& item, bool answered) const;
   // Gives an error to every request that has no answer yet.
   void FailRest(const absl::Status& answer);
@@ -114,7 +115,7 @@ class BatchRun {
   const absl::Time start_;
 
   std::vector<Item> items_;
-  FloatArray logits_;                          // [images, classes]
+  FloatArray logits_;                          // logits of all images, [images, classes]
   std::optional<absl::Time> computing_since_;  // set while the model runs
   absl::Duration compute_;                     // time of all runs of the model
   absl::Duration collect_;                     // time to collect attention and features between and after the runs

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Returns at least one core.
+// Returns the cores of the options, or all cores of this process; at least one core.
 std::vector<int> CoresOf(const ExecutorOptions& options) {
   return options.cores.empty() ? FindMachine().cores : options.cores;
 }
@@ -72,7 +72,7 @@ ExecutorStatus ExecutorPool::Place::Status(const Clock& clock) const {
   return status;
 }
 
-// Marks a worker as busy, for the watchdog and Status.
+// Marks a worker as busy while this object exists; the watchdog and Status read the mark.
 class ExecutorPool::Busy {
  public:
   Busy(Place& place, Worker& worker, const Clock& clock, bool is_batch)

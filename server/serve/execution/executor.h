@@ -53,19 +53,19 @@ struct ExecutorOptions {
 // requests do not wait for slow ones.
 class ExecutorPool {
  public:
-  // Called periodically with the run time of the longest running batch, or zero if every thread waits. Time in which
-  // the whole process was stopped (SIGSTOP, a frozen control group) does not count.
+  // Called periodically with the run time of the longest running batch, or zero if every thread waits. The run time
+  // does not include time in which the whole process was stopped (SIGSTOP, a frozen control group).
   using Watchdog = std::function<void(absl::Duration longest)>;
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
-  // If a watchdog call is late by this time or more, the pool concludes that the process was stopped.
+  // If a call of the watchdog is late by this time or more, the pool concludes that the process was stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
   // Niceness of the threads for slow images, relative to that of the executors. Such a thread gets a quarter of a core
   // that it shares with a busy executor.
   static constexpr int kSlowNiceness = 5;
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
-  // separate thread until the executors have ended; may be null. Throws std::system_error if a thread cannot be
-  // started; the scheduler is stopped then.
+  // separate thread until the executors have ended; may be null. The constructor throws std::system_error if a thread
+  // cannot be started; the scheduler is stopped then.
   ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
                Watchdog watchdog = nullptr);
   // Joins the threads. The scheduler must be stopped first; otherwise the destructor waits forever.
@@ -79,7 +79,7 @@ class ExecutorPool {
   std::vector<ExecutorStatus> Status() const;
 
  private:
-  // A thread and the state of its batch. The state is guarded by the mutex of its Place.
+  // A thread and the state of its batch. The mutex of the thread's Place guards the state.
   struct Worker {
     std::thread thread;
     std::optional<absl::Time> busy_since = {};  // start of the running batch; unset while the thread waits
@@ -89,9 +89,9 @@ class ExecutorPool {
   struct Place {
     Worker executor, slow;  // only the constructor and Join use their threads
     mutable Mutex mutex;
-    int at_work ABSL_GUARDED_BY(mutex) = 0;        // workers with a batch
-    absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work > 0
-    absl::Duration busy ABSL_GUARDED_BY(mutex);    // total of earlier times with at_work > 0
+    int at_work ABSL_GUARDED_BY(mutex) = 0;        // number of workers that have a batch
+    absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work has been above 0
+    absl::Duration busy ABSL_GUARDED_BY(mutex);    // earlier times with at_work above 0, in total
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;
@@ -103,7 +103,7 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // If this call is so late that the process must have been stopped, adds its delay beyond kWatchPeriod to each
+  // Called every kWatchPeriod. If a call is so late that the process must have been stopped, adds the delay to each
   // `paused`.
   void NotePause();
 

@@ -12,7 +12,7 @@ namespace {
 // A thread that has not woken after this time is assumed to have no core.
 constexpr absl::Duration kPatience = absl::Microseconds(200);
 
-// Minimum predicted time for which helpers are woken.
+// Minimum predicted compute time of a batch for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
 // Minimum compute time per thread for images that are computed together. The threads wait for each other after every
 // step, some hundred times per forward pass. With less time per thread, a further thread would add as much waiting as
@@ -21,7 +21,7 @@ constexpr absl::Duration kLeastShare = absl::Microseconds(250);
 // Minimum rows (tokens) per thread. With fewer rows, most of the time is spent on reading the weights.
 constexpr int64_t kLeastRows = 12;
 
-// A helped batch is a gain if it takes at most this part of its predicted time without help.
+// A batch with helpers is a gain if it takes at most this part of its predicted time without helpers.
 constexpr double kWorth = 0.9;
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
 constexpr int kMostDoublings = 7;

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Decides from recent results if helper threads are worth their cost. If other processes use the cores, every step
-// waits for a helper that has no core, so a batch takes longer with help. Thread-safe.
+// Decides from recent batches if helper threads are worth their cost. If other processes use the cores, every step of a
+// batch waits for a helper that has no core, so the batch takes longer with helpers. Thread-safe.
 class HelpRecord {
  public:
   explicit HelpRecord(const Clock& clock) : clock_(clock) {}
@@ -25,8 +25,8 @@ class HelpRecord {
 
  private:
   const Clock& clock_;
-  std::atomic<int64_t> not_before_ = 0;  // on the clock, in nanoseconds
-  std::atomic<int> in_vain_ = 0;         // consecutive batches without a gain
+  std::atomic<int64_t> not_before_ = 0;  // time before which helpers are not used, in nanoseconds of `clock_`
+  std::atomic<int> in_vain_ = 0;         // number of consecutive helped batches without a gain
 };
 
 // Returns the number of other executors that are worth waking. Each executor must get enough work in every step of the
@@ -44,7 +44,7 @@ class Helpers {
   Helpers(const Helpers&) = delete;
   Helpers& operator=(const Helpers&) = delete;
 
-  // Number of executors that compute now, including the calling thread.
+  // Returns the number of executors that compute now, including the calling thread.
   int members() const { return team_ == nullptr ? 1 : team_->members(); }
 
  private:

@@ -30,8 +30,8 @@ struct ImageInput {
 };
 
 // Converts the image or tensor of a validated request to the model's input. `geometry` was planned from the image's
-// header or the tensor's declared size; it is unused for a normalized tensor. INVALID_ARGUMENT: a damaged image, float
-// pixels outside [0, 1], or normalized values that are not finite or too large. Float pixels are resized without
+// header or the tensor's declared size; it is not used for a normalized tensor. INVALID_ARGUMENT: a damaged image,
+// float pixels outside [0, 1], or normalized values that are not finite or too large. Float pixels are resized without
 // rounding; only the image for overlays has 8 bits. `bytes` (the image or the tensor's data) must outlive the result.
 absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);

@@ -19,7 +19,7 @@ namespace {
 
 // Approximate bytes of an answer without predictions, attention and features: provenance and timings.
 constexpr int64_t kPlainAnswerBytes = 1024;
-// Bytes of a v1::Prediction without its label.
+// Bytes of a v1::Prediction, not including its label.
 constexpr int64_t kPredictionBytes = 16;
 
 std::optional<int64_t> VersionOf(const v1::ClassifyRequest& request) {
@@ -46,12 +46,12 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 struct ClassifyService::Pending {
   CallContext call;
   absl::Time arrival;
-  std::string model, request_id;        // `model`: name sent by the client
+  std::string model, request_id;        // `model`: model name that the client sent
   std::unique_ptr<RequestTrace> spans;  // null: not traced
   ModelMetrics* metrics = nullptr;      // metrics of unknown models until the model is known
   // version that the request was submitted to, which the request keeps alive; null: none
   const LoadedModel* version = nullptr;
-  std::shared_ptr<AnswerResources> held;  // set if the caller gave no AnswerResources
+  std::shared_ptr<AnswerResources> held;  // resources of this request if the caller gave no AnswerResources
   Done done;
 };
 
@@ -70,7 +70,7 @@ absl::StatusOr<ModelHandle> ClassifyService::Find(const v1::ClassifyRequest& req
 absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<ReceivedClassify> request, Pending& pending) {
   const CallContext& call = pending.call;
   if (draining_.load(std::memory_order_acquire)) return DrainingError();
-  // This check comes before the quota, so that an abandoned request uses no quota.
+  // Abandoned requests are rejected before the quota is checked, so that they use no quota.
   const CancelFlag abandoned = call.part.has_value() ? call.part->abandoned : nullptr;
   if (abandoned != nullptr && abandoned->load(std::memory_order_acquire)) {
     pending.metrics = call.version->model->metrics.get();
@@ -86,7 +86,8 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
   }
   pending.metrics = model->metrics.get();
   RETURN_IF_ERROR(request.status());
-  // This check comes before the image's header is read. Admit checks again, since other requests may arrive in between.
+  // The limit on requests is checked before the image's header is read. Admit checks it again, because other requests
+  // may arrive in between.
   if (absl::Status places = admission_.CheckRequestLimit(call.caller.Account()); !places.ok()) {
     admitted->Cancel();
     return places;
@@ -114,7 +115,7 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
-  // With overlays, the size is known only after they are drawn, so MakeResponse checks it.
+  // With overlays, the size is known only after they are drawn, so MakeResponse checks the size.
   plan.most_message_bytes = form.most_message_bytes;
   const int64_t message_bytes = kPlainAnswerBytes + form.images * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));
@@ -169,7 +170,7 @@ void ClassifyService::EndSpans(Pending& pending, const absl::Status& status, abs
   if (pending.version != nullptr) {
     spans.version = pending.version->id.version;
     spans.precision = pending.version->precision;
-    // The request ended while it waited, so this is the end of its queue stage.
+    // The request ended while it waited, so its queue stage ends now.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
   tracer_->End(std::move(pending.spans), status, end);

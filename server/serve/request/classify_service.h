@@ -37,7 +37,8 @@ struct AnswerForm {
   // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
   int scale = 1;  // encoded bytes per byte of predictions, attention and features: text takes several times their size
-  // Number of images whose answers are sent in one message; each answer is assumed to be as large as this one.
+  // Number of images whose answers are sent in one message; each of these answers is assumed to be as large as the
+  // answer of this request.
   int images = 1;
   // Largest message that the client accepts, in bytes.
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
@@ -49,7 +50,7 @@ struct FoundVersion {
   bool is_routed = false;  // see InferenceRequest::is_routed
 };
 
-// One image of a multi-image call, for which BeginCall was called.
+// One image of a multi-image call. The code that handles the call must have called BeginCall.
 struct CallPart {
   int index = 0;
   int images = 1;                  // number of images in the call
@@ -58,14 +59,14 @@ struct CallPart {
 
 // Data of a request that comes from the transport, not from the message.
 struct CallContext {
-  Caller caller = {};     // Classify sets its account
+  Caller caller = {};     // the caller; Classify sets the account
   std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;
   // The client's trace context. For a part of a multi-image call, the call's span if the call is traced.
   std::optional<TraceContext> trace = {};
-  std::optional<FoundVersion> version = {};  // unset: Classify finds it; never unset for a part
+  std::optional<FoundVersion> version = {};  // unset: Classify finds the version; always set for a part
   std::optional<CallPart> part = {};
   AnswerForm form = {};
   // Called in Classify, before an admitted request is submitted, with the bytes reserved for its answer. May be null.
@@ -111,7 +112,7 @@ class ClassifyService {
   // Ends the span of a call now, with its status; `spans` may be null.
   void EndCall(std::unique_ptr<RequestTrace> spans, const absl::Status& status);
 
-  // Returns the version that would answer the request now. Errors are those of Registry::Route. Does not check that the
+  // Returns the version that would answer the request now. For errors, see Registry::Route. Does not check that the
   // caller may use the model.
   absl::StatusOr<ModelHandle> Find(const v1::ClassifyRequest& request, const Caller& caller) const;
 

@@ -19,7 +19,7 @@ namespace {
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
 // Number of consecutive failures of one model before the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
-// Side of the grey probe image; a small image proves as much as a large one.
+// Side of the grey probe image; a small image shows as well as a large image that the model computes.
 constexpr int kSide = 32;
 
 ReceivedClassify GreyImage(const std::string& model) {
@@ -38,7 +38,7 @@ ReceivedClassify GreyImage(const std::string& model) {
 
 }  // namespace
 
-// An answer that may arrive after the waiting thread has given up.
+// An answer that a thread waits for. The answer may arrive after the thread has given up.
 template <class T>
 struct ComputeProbe::Answer {
   Mutex mutex;
@@ -67,7 +67,7 @@ bool ComputeProbe::IsLost() const {
   const auto answer = std::make_shared<Answer<bool>>();
   try {
     std::thread([answer, fatal = parts_.fatal] { answer->Put(fatal()); }).detach();
-  } catch (const std::system_error&) {  // no thread: the next failure checks again
+  } catch (const std::system_error&) {  // no thread can be started: the check is repeated after the next failure
     return false;
   }
   const std::optional<bool> lost = Await(*answer);

@@ -22,8 +22,8 @@
 namespace vitrine {
 
 struct ComputeProbeOptions {
-  // Longest time without an OK answer. After this time, the server sends a probe image through its queue and an
-  // executor. Infinite: probes are sent only before the server is ready, and later to models that failed.
+  // Longest time without an OK answer. After this time, the server sends a probe image, which an executor computes like
+  // a request. Infinite: probes are sent only before the server is ready, and later to models that failed.
   absl::Duration interval = absl::Seconds(10);
   // Time limit of a probe. It must be much longer than the wait in a full queue, because a full queue is no failure.
   absl::Duration timeout = absl::Seconds(30);
@@ -83,10 +83,10 @@ class ComputeProbe {
   // Consecutive failures of a model.
   struct Failures {
     int count = 0;
-    bool stuck = false;  // the last try hung
+    bool stuck = false;  // true: the last try was not answered in time
   };
 
-  bool Silent() const;  // true if there was no success for the interval
+  bool Silent() const;  // returns true if there was no success for the interval
   // Forgets the failures of models that are no longer loaded.
   void KeepOnly(const std::vector<ModelHandle>& models);
   // Calls `report` and returns the findings that it passed.
@@ -108,7 +108,7 @@ class ComputeProbe {
   std::atomic<bool> stopping_ = false;
 
   Mutex mutex_;
-  std::map<VersionId, Failures> failures_ ABSL_GUARDED_BY(mutex_);  // failing models only
+  std::map<VersionId, Failures> failures_ ABSL_GUARDED_BY(mutex_);  // models whose last try failed
   size_t next_model_ ABSL_GUARDED_BY(mutex_) = 0;
   std::optional<Ticker> ticker_;
 };

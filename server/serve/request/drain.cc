@@ -25,7 +25,7 @@ void Drain::Run(const Ledger& ledger, const std::function<void()>& refuse,
   refuse();
   const bool all = AwaitAnswers(unanswered);
   AwaitSilence(ledger);
-  if (all) AwaitAnswers(unanswered);  // for requests that were in transit when rejection began
+  if (all) AwaitAnswers(unanswered);  // waits for requests that were in transit when the rejection began
 }
 
 void Drain::Hurry() {
@@ -46,7 +46,8 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
 // Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
-  // `least_unsent`: unsent bytes when clients last made progress. Rejections of new requests increase them for moments.
+  // `least_unsent`: number of unsent bytes when clients last made progress. Rejections of new requests briefly increase
+  // the number of unsent bytes.
   int64_t unread = 0, least_unsent = 0;
   absl::Time moved = clock_.Now();
   WaitFor(options_.deadline, kHurriedDeadline, [&] {

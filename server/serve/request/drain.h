@@ -22,7 +22,7 @@ struct DrainOptions {
 // Shutdown of a server: lame duck, rejection of new requests, wait for accepted requests. Thread-safe.
 class Drain {
  public:
-  // Once nothing is left to compute, answers are dropped if no client has read anything for this time.
+  // Once no request is left to compute, answers are dropped if no client has read anything for this time.
   static constexpr absl::Duration kUnreadGrace = absl::Seconds(2);
   // Maximum wait for accepted requests after Hurry.
   static constexpr absl::Duration kHurriedDeadline = absl::Seconds(1);
@@ -39,8 +39,8 @@ class Drain {
 
   // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
   // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
-  // for a quarter of a second, but at most half a second. So late clients read "draining" instead of getting a broken
-  // connection. Must not run twice at the same time.
+  // for a quarter of a second, but at most half a second. In this time, late clients get the error "draining" instead
+  // of a broken connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
   // Ends the lame_duck wait at once, and limits the rest of a running or later Run to about a second. Thread-safe.

@@ -16,7 +16,7 @@ class Ledger {
 
   int64_t accepted() const { return accepted_.load(std::memory_order_relaxed); }
   int64_t answered() const { return answered_.load(std::memory_order_acquire); }
-  // Never negative, because answered() is read first.
+  // Returns the number of accepted requests without an answer. Never negative, because answered() is read first.
   int64_t in_flight() const {
     const int64_t answered_now = answered();
     return accepted() - answered_now;

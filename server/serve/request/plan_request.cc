@@ -117,8 +117,8 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model requires ", preprocessing.channels()));
   }
-  // A normalized tensor must already have the model's input size. If the model crops, an image of that size would be
-  // scaled first.
+  // A normalized tensor must already have the model's input size. Only the planned input size is used here: an image of
+  // this size may be scaled before it is cropped, but a tensor is not scaled.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),

@@ -37,13 +37,14 @@ struct AdmissionOptions {
   // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
   // Part of the time to the deadline that the predicted latency may use. Below 1, because a prediction may be too low
-  // by some percent, and computing a request that misses its deadline is wasted work.
+  // by some percent, and a request that misses its deadline would be computed in vain.
   double deadline_share = 0.8;
   // Maximum bytes of planned or finished answers that clients have not read yet: see answer_budget.h.
   int64_t max_answer_bytes = int64_t{512} << 20;
   // Number of executors that share the queue.
   int executors = 1;
-  // Maximum tokens in a batch of a model without its own limits; a request may have to wait for one such batch.
+  // Maximum tokens in a batch of a model without its own limits; a request may have to wait until one such batch has
+  // ended.
   int64_t max_batch_tokens = 0;
   // True if batches of models with max_wait 0 are split as described at BatchOptions::executors.
   bool in_parts = false;
@@ -53,16 +54,17 @@ struct AdmissionOptions {
 
 using HeldPlace = Held<Admission, Place>;
 
-// The resources of an admitted request. Each resource is given back once, at destruction or earlier.
+// The resources of an admitted request. Each resource is given back exactly once, at destruction or earlier.
 struct Admitted {
   // Removes the request from the predicted work, because it was computed or never will be. If `used` is false, gives
   // its quota back as if it had never been taken.
   void Answered(bool used);
-  // Gives everything back as if it had never been taken. For a request that is rejected because the server is busy.
+  // Gives everything back as if it had never been taken. Call it for a request that is rejected because the server is
+  // busy.
   void Cancel();
 
   HeldRoom room = {};    // room for the answer
-  HeldQuota quota = {};  // caller's quota
+  HeldQuota quota = {};  // place in the caller's quota
   // Place in the queue. The last member, so that it is released first: when a client sends a request after an answer,
   // the place must be free.
   HeldPlace place = {};
@@ -101,7 +103,7 @@ class Admission {
 
   const AdmissionOptions& options() const { return options_; }
 
-  // Resources in addition to the place in the queue: quotas of the callers, and room for answers.
+  // Return the resources in addition to the place in the queue: the callers' quotas and the room for answers.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 

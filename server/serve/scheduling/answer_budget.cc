@@ -11,7 +11,7 @@ namespace vitrine {
 namespace {
 
 constexpr double kStayWeight = 0.2;                      // weight of a new observation
-constexpr absl::Duration kFirstStay = absl::Seconds(1);  // estimate until a first answer was read
+constexpr absl::Duration kFirstStay = absl::Seconds(1);  // estimate until the first answer was read
 
 }  // namespace
 

@@ -19,8 +19,8 @@ struct AnswerRoom {
   int64_t bytes = 0;
   absl::Time since;
 };
-// Reserved room. It is cancelled if its answer is never made, and then does not affect the mean time until answers are
-// read.
+// Reserved room. If the answer is never made, the room is cancelled, and does not affect the mean time until answers
+// are read.
 using HeldRoom = Held<AnswerBudget, AnswerRoom>;
 
 // Limits the bytes of planned or finished answers that clients have not read yet, over the whole process, because a

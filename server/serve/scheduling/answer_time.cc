@@ -44,7 +44,7 @@ absl::Duration RetryAfterDecay(const NewRequest& request, const std::vector<Othe
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent) {
   const int executors = request.executors;
   absl::Duration ahead = WorkAhead(request.mine, request.cost, others, request.batch, executors, urgent);
-  if (urgent > 0) {  // requests can overtake only until this request's patience ends
+  if (urgent > 0) {  // more urgent requests can overtake this request until its patience ends
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
@@ -58,7 +58,7 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
-  const absl::Duration allowed = std::max(limit, request.cost);  // a request is not rejected for its own cost alone
+  const absl::Duration allowed = std::max(limit, request.cost);  // its own cost alone never rejects a request
   // In the usual case the prediction with `all_others` is enough, and its cost does not depend on the number of
   // callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();

@@ -13,8 +13,8 @@ namespace vitrine {
 
 // A new request and the load at its arrival; the input for predicting its answer time.
 struct NewRequest {
-  absl::Duration cost;        // its executor time
-  absl::Duration limit;       // maximum predicted time to its answer
+  absl::Duration cost;        // executor time of the request
+  absl::Duration limit;       // maximum predicted time to the answer
   bool has_deadline = false;  // true if the limit comes from a deadline
   absl::Duration batch;       // longest batch that may begin before the request
   absl::Duration patience;    // time for which more urgent requests may overtake the request

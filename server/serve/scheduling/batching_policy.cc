@@ -14,8 +14,8 @@ namespace {
 
 // A live request and its sort key.
 struct Ranked {
-  absl::Duration turn;  // start of its caller's turn; zero if there is only one caller
-  int rank = 0;         // 0 if its patience has passed, else 1 + class
+  absl::Duration turn;  // start of the caller's turn; zero if there is only one caller
+  int rank = 0;         // 0 if the request's patience has passed, else 1 + class
   absl::Time due;
   uint64_t sequence = 0;
   size_t index = 0;
@@ -73,7 +73,8 @@ std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Tim
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
-  // If all requests will be late, they are tried: otherwise a wrong prediction would never be corrected.
+  // If all requests are predicted to be late, they are computed anyway: otherwise a wrong prediction would never be
+  // corrected.
   const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
     return !request.cancelled && request.deadline > now + request.least;
   });
@@ -111,7 +112,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
   std::vector<Forming> forming;                             // in the order of each model's first request
-  std::map<std::pair<const void*, bool>, size_t> of_model;  // key: model, and true if the request is slow
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // index by model, and by true if the request is slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());

@@ -19,7 +19,7 @@ namespace vitrine {
 // Priority classes, most urgent first.
 enum PriorityClass : int { kHigh = 0, kNormal = 1, kLow = 2 };
 inline constexpr int kPriorityClasses = 3;
-PriorityClass ClassOf(v1::Priority priority);  // UNSPECIFIED is kNormal
+PriorityClass ClassOf(v1::Priority priority);  // returns kNormal for UNSPECIFIED
 
 struct BatchOptions {
   // Maximum tokens in a batch. Larger batches raise throughput until the activations no longer fit into the cache (CPU)
@@ -28,9 +28,9 @@ struct BatchOptions {
   int64_t max_batch_tokens = 8 * (14 * 14 + 1);
   // Maximum images in a batch.
   int max_batch_images = 64;
-  // Maximum pixels in a batch: those of its images before they are resized, plus those of the overlays to draw. Limits
-  // the time to decode and draw, and the memory: images with overlays stay decoded until the answer, at 3 bytes per
-  // pixel. The default is two images of the largest accepted size.
+  // Maximum pixels in a batch: the pixels of its images before they are resized, plus the pixels of the overlays to
+  // draw. Limits the time to decode and draw, and the memory: images with overlays stay decoded until the answer, at 3
+  // bytes per pixel. The default is two images of the largest accepted size.
   int64_t max_batch_pixels = int64_t{32} << 20;
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
@@ -40,8 +40,8 @@ struct BatchOptions {
   int64_t executors = 0;
   // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
-  // Patience of each class. A request that has waited for this time precedes all requests whose patience has not
-  // passed, of any class. So no class starves.
+  // Patience of each class. A request that has waited for this time precedes all requests of every class whose patience
+  // has not passed. So every class is computed at some time.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -58,14 +58,14 @@ struct WaitingRequest {
   int64_t pixels = 0;
   PriorityClass priority = kNormal;
   uint32_t caller = 0;  // the caller's id in CallerTurns
-  absl::Duration cost;  // predicted executor time
-  TurnTime turn_time;   // executor time of its caller so far; equal for all requests of a caller
+  absl::Duration cost;  // predicted executor time of the request
+  TurnTime turn_time;   // executor time of the caller so far; equal for all requests of a caller
   absl::Time arrival;
   absl::Time deadline = absl::InfiniteFuture();
   absl::Duration least;  // predicted minimum time from start to answer; zero if unknown
   bool is_slow = false;  // true: decoding or drawing takes far longer than compute, so the request runs alone
   bool cancelled = false;
-  // Limits of its model, if they differ from BatchOptions; equal for all requests of a model.
+  // Limits of the model, if they differ from BatchOptions; equal for all requests of a model.
   std::optional<BatchLimits> own;
 
   // Returns the time by which the request should start: its deadline, or the end of its patience if that is earlier.
@@ -85,13 +85,13 @@ struct BatchDecision {
 
 // Chooses the next batch of an idle executor. Pure function; O(n log n) in the number of waiting requests.
 //
-// Order of one caller's requests: first those whose patience has passed, earliest due first; then HIGH, NORMAL, LOW;
-// within a class by Due, then sequence. Several callers take turns (see TurnTime). The turn of a request follows from
-// `turn_time` and from the cost of the caller's earlier requests for the same model. The turn with the least start goes
-// first.
+// Order of one caller's requests: first the requests whose patience has passed, earliest due first; then HIGH, NORMAL,
+// LOW; within a class by Due, then sequence. Several callers take turns (see TurnTime). The turn of a request follows
+// from `turn_time` and from the cost of the caller's earlier requests for the same model. The turn with the least start
+// goes first.
 //
 // The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A request
-// is live if it is neither cancelled nor expired. A slow request is left out and becomes its own batch, so that no
+// is live if it is not cancelled and not expired. A slow request is left out and becomes its own batch, so that no
 // other request waits for its decoding and drawing. The chosen model is the model of the first request whose batch may
 // run. A batch may run when it has reached a limit, when another request of its model does not fit, when its oldest
 // request has waited max_wait, or when a deadline in it is nearer than max_wait.
@@ -103,7 +103,7 @@ struct BatchDecision {
 //
 // For each (model, caller, class), the policy needs only the first requests by Due: as many as fit the limits, and one
 // more. So a scheduler with long queues may pass only these requests and gets the same batch. The limits of a model are
-// its requests' `own`, otherwise those of `options`.
+// its requests' `own`, otherwise the limits in `options`.
 BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options);
 
 // Tokens that the CPU engine computes together: a group of kGroupCells patches (models/engine/cpu/group.h), and their
@@ -112,10 +112,10 @@ inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCell
 
 // Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors): as many as have
 // at most kGroupTokens tokens in total, or more if their total cost is at most LongestPart(queued, executors). Small
-// batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This is guided
-// self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost` over the
-// waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or no cost
-// is known.
+// batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This method is
+// guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
+// over the waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or
+// no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
 // Returns half of one executor's equal part of the queued executor time.

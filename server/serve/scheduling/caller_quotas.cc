@@ -53,7 +53,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
     use.filled = now;
     use.rate = rate;
     use.burst = burst;
-    // The level is a sum of many small additions, so rounding is tolerated.
+    // The level is a sum of many small additions, so a small rounding error is tolerated.
     if (use.tokens < 1 - 1e-9) {
       return ShedError(ShedReason::kQuota,
                        absl::StrCat("caller \"", caller.name, "\" sends more than its quota of ", rate,
@@ -71,7 +71,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
 void CallerQuotas::Release(const QuotaUse& taken) {
   const absl::Duration stay = clock_.Now() - taken.since;
   MutexLock lock(mutex_);
-  Use& use = uses_[taken.caller];  // a caller with requests in flight is never pruned
+  Use& use = uses_[taken.caller];  // Prune never erases a caller that has requests in flight
   --use.in_flight;
   use.mean_stay =
       use.mean_stay == absl::ZeroDuration() ? stay : use.mean_stay + kCallerStayWeight * (stay - use.mean_stay);

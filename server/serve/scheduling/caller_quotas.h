@@ -27,7 +27,7 @@ struct QuotaUse {
   absl::Time since = {};
   bool took_token = false;  // true if the quota has a rate
 };
-// A held use. It is cancelled if the server is busy and rejects the request; the quota is then as before.
+// A held use. If the server is busy and rejects the request, the use is cancelled; the quota is then as before.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. Each call

@@ -46,9 +46,9 @@ class CallerTable {
   const Data& operator[](CallerId id) const { return entries_[id]->data; }
   size_t size() const { return ids_.size(); }
 
-  // Visits the next two entries in rotation and erases those for which `is_idle(id, data)` is true, so that no call
-  // under a lock has to visit all entries. If it is called for each added caller, it visits every entry before the
-  // table doubles. A small table is not pruned: idle data may still be useful. References to other data stay valid.
+  // Visits the next two entries in rotation and erases the entries for which `is_idle(id, data)` is true, so that no
+  // call under a lock has to visit all entries. If Prune is called for each added caller, it visits every entry before
+  // the table doubles. A small table is not pruned: idle data may still be useful. References to other data stay valid.
   template <typename IsIdle>
   void Prune(IsIdle is_idle) {
     if (size() <= kFew) return;
@@ -70,7 +70,7 @@ class CallerTable {
   };
 
   absl::flat_hash_map<std::string, CallerId> ids_;
-  std::vector<std::optional<Entry>> entries_;  // empty: not in use
+  std::vector<std::optional<Entry>> entries_;  // data of each caller by index; empty: not in use
   std::vector<CallerId> free_;                 // indices of empty entries
   CallerId next_ = 0;                          // entry that Prune visited last
 };

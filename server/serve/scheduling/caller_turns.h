@@ -25,9 +25,9 @@ struct TurnTime {
   }
 };
 
-// Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The next caller is the
-// one whose turn has the least start. A caller that had no waiting requests restarts at the turn start of the caller
-// served last, or at its own given time if that is higher. So a caller gains no executor time by a pause. The executor
+// Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The caller whose turn has
+// the least start is served next. A caller that had no waiting requests restarts at the turn start of the caller served
+// last, or at its own given time if that is higher. So a pause gives a caller no additional executor time. The executor
 // times of two callers that always have waiting requests grow equally, with a difference below the time of one batch
 // and one turn. Not thread-safe: the scheduler calls it under its lock.
 class CallerTurns {

@@ -55,7 +55,7 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared) {
   const int64_t free = limit - held;
   if (amount > free) return ShareVerdict::kFull;
-  // Divides instead of multiplying, since a limit may be as large as its type allows.
+  // A division is used, because a product could overflow: a limit may be as large as its type allows.
   const bool fits = !shared || own == 0 || (own + amount) / kFree < free;
   return fits ? ShareVerdict::kFits : ShareVerdict::kOverShare;
 }

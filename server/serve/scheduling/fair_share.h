@@ -30,8 +30,8 @@ struct OtherCaller {
 //
 // Each other caller counts with the smaller of two times:
 // - its turn: `mine` + `cost` + the work that overtakes;
-// - its waiting work + the work that it sends before the answer. The latter depends on the result, so the function
-//   solves a piecewise linear equation.
+// - its waiting work + the work that it sends before the answer. The work that a caller sends before the answer depends
+//   on the result, so the function solves a piecewise linear equation.
 // A running or forming batch is not interrupted, so the other callers' work beyond their turns also counts, up to
 // `batch`. Without other callers and overtaking requests the result is `mine`. Pure function; O(n log n).
 absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<OtherCaller> others,

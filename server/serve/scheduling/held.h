@@ -35,7 +35,8 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // The next two functions are for the owner, which may change the share. owner() is null if the object is empty.
+  // The next two functions are for the owner of the resource, which may change the share. owner() is null if the object
+  // is empty.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 

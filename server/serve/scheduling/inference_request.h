@@ -39,10 +39,10 @@ struct InferenceRequest {
   MessageBytes owner;           // owner of `input`; null if `input` is in static memory
   Geometry geometry;            // for a normalized tensor: the whole tensor, unchanged
   Grid grid;
-  int64_t tokens = 0;                           // with the prefix tokens
+  int64_t tokens = 0;                           // number of tokens of the image, including the prefix tokens
   int top_k = 0;                                // 0: the answer has no predictions
   std::vector<v1::AttentionRequest> attention;  // resolved: layers and heads are explicit and in range
-  std::vector<v1::FeatureRequest> features;     // resolved
+  std::vector<v1::FeatureRequest> features;     // resolved, like `attention`
   // Bytes of attention and features in the answer. An upper limit if there are overlays, whose size is not known yet.
   int64_t answer_bytes = 0;
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();  // largest answer that the client accepts
@@ -50,19 +50,19 @@ struct InferenceRequest {
   int64_t overlay_pixels = 0;
 
   bool is_routed = false;  // true: the traffic's shares chose the version; false: the client named it
-  bool is_probe = false;   // sent by the server itself (see compute_probe.h); not in the latency histograms
+  bool is_probe = false;   // true: sent by the server itself (see compute_probe.h); not in latency histograms
   std::string caller;      // Caller::Account, under which the caller's share and quota are counted
-  absl::Time arrival;      // monotonic (see server/process/clock.h)
+  absl::Time arrival;      // time of the monotonic clock (see server/process/clock.h)
   absl::Time deadline = absl::InfiniteFuture();
   CancelFlag cancelled;  // null: cannot be cancelled
-  // set when another image of the same call was rejected; null: there is no other image
+  // flag that is set when another image of the same call was rejected; null: there is no other image
   CancelFlag abandoned;
-  // The answer time of a call's images is predicted once, when the first one is admitted. `images_behind`: number of
+  // The answer time of a call's images is predicted once, when the first image is admitted. `images_behind`: number of
   // images after this one.
   bool is_first_of_call = true;
   int images_behind = 0;
   std::shared_ptr<Admitted> admitted;    // resources, shared with its AnswerResources if there are any; null: none
-  Progress progress = Progress::kQueue;  // kCompute once the model has computed the request
+  Progress progress = Progress::kQueue;  // last stage reached: kCompute once the model has computed the request
   RequestTrace* trace = nullptr;         // recorder of its stages, kept alive by `done`; null: not traced
 
   // Called exactly once, from any thread, with the answer or the error. Must not block or throw.
@@ -97,9 +97,9 @@ absl::Status DrainingError();
 
 // An executor's result for one image, before it is converted to a message.
 struct InferenceOutput {
-  std::vector<float> logits;                         // [classes], finite
-  std::vector<std::vector<AttentionMap>> attention;  // per entry of InferenceRequest::attention
-  std::vector<FeatureMap> features;                  // per entry of InferenceRequest::features
+  std::vector<float> logits;                         // [classes]; all values are finite
+  std::vector<std::vector<AttentionMap>> attention;  // maps for each entry of InferenceRequest::attention
+  std::vector<FeatureMap> features;                  // map for each entry of InferenceRequest::features
   v1::Timings timings;                               // timings of queue, decode and compute
   v1::BatchInfo batch;
   // The decoded, oriented image; null if no overlay was requested.

@@ -37,7 +37,7 @@ struct Holding {
     bytes -= place.bytes;
   }
 };
-// Requests and bytes of all callers, and those of one caller, that count against the same limits.
+// Requests and bytes that count against one limit: of all callers, and of one caller.
 struct Holdings {
   Holding all = {};
   Holding own = {};
@@ -60,14 +60,14 @@ class PlaceLedger {
   void BeginWork(Place& place);
   // Records that the request was computed or never will be. Later calls do nothing.
   void EndWork(Place& place);
-  // Removes a request. Has the effect of EndWork if that was not called before.
+  // Removes a request. Also has the effect of EndWork if EndWork was not called before.
   void Release(const Place& place);
 
   Holdings OfServer(CallerId caller) const;
-  Holdings OfModel(const Place& place) const;          // for the model and caller of `place`
-  absl::Duration waiting() const { return work_; }     // predicted executor time of waiting requests
-  int64_t computing() const { return computing_; }     // requests that wait or compute
-  size_t callers() const { return accounts_.size(); }  // callers that are recent or have requests
+  Holdings OfModel(const Place& place) const;          // returns the requests of the model and the caller of `place`
+  absl::Duration waiting() const { return work_; }     // returns the predicted executor time of waiting requests
+  int64_t computing() const { return computing_; }     // returns the number of requests that wait or compute
+  size_t callers() const { return accounts_.size(); }  // returns the number of callers that are recent or have requests
 
   // Work of one caller at the arrival of its request of `priority_class`.
   struct OwnWork {
@@ -82,16 +82,16 @@ class PlaceLedger {
 
  private:
   struct Account {
-    Holding held;                                       // its admitted requests
+    Holding held;                                       // admitted requests of the caller
     int64_t computing = 0;                              // number of these requests that wait or compute
-    std::array<absl::Duration, kPriorityClasses> work;  // executor time of waiting requests, by class
+    std::array<absl::Duration, kPriorityClasses> work;  // executor time of its waiting requests, by class
     absl::Duration total;                               // sum of `work`
-    absl::Duration listed;                              // the time of its entry in busiest_
-    std::array<RecentWork, kPriorityClasses> recent;    // by class
-    absl::InlinedVector<std::pair<const QueueLimits*, Holding>, 1> models;  // only models with requests
+    absl::Duration listed;                              // executor time in the caller's entry of busiest_
+    std::array<RecentWork, kPriorityClasses> recent;    // recent work of the caller, by class
+    absl::InlinedVector<std::pair<const QueueLimits*, Holding>, 1> models;  // by model; only models with requests
 
     double Rate(absl::Time now,
-                int classes = kPriorityClasses) const;  // sum of the rates of the most urgent `classes`
+                int classes = kPriorityClasses) const;  // returns the sum of the rates of the most urgent `classes`
   };
 
   // Returns an empty account for kNoCaller.
@@ -105,7 +105,7 @@ class PlaceLedger {
   std::map<std::shared_ptr<const QueueLimits>, Holding> models_;  // models with requests in flight
   absl::Duration work_;
   int64_t computing_ = 0;
-  RecentWork recent_;  // sum over all callers
+  RecentWork recent_;  // recent work of all callers together
   CallerTable<Account> accounts_;
   // Callers by the executor time of their waiting requests, largest first. An entry may be above the caller's true time
   // but never below it. The function Others corrects the entries that it reads, because it is called far less often

@@ -16,8 +16,8 @@ class RunningBatches;
 // One running batch; it ends at destruction.
 using HeldBatch = Held<RunningBatches, size_t>;
 
-// The running batches of the executors, without those of slow images, and their predicted ends. Thread-safe; takes only
-// short locks. Must outlive its HeldBatch objects.
+// The running batches of the executors and their predicted ends. Batches of slow images are not included. Thread-safe;
+// takes only short locks. Must outlive its HeldBatch objects.
 class RunningBatches {
  public:
   // Reserves memory for a batch per executor.
@@ -25,7 +25,7 @@ class RunningBatches {
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch. `predicted` is its predicted duration (zero if unknown), which may be too low by `error`.
+  // Begins a batch. `predicted` is the predicted duration; zero if unknown. It may be too low by `error`.
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
   // Returns the remaining time of each running batch, in rising order. The batch is expected to end when its prediction

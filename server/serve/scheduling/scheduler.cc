@@ -26,7 +26,7 @@ struct Ends {
   const absl::Status late =
       absl::DeadlineExceededError("the answer would have come after the deadline; nothing was computed");
   // Status of admitted requests that still wait when the server ends. Its text differs from the text of a rejection, so
-  // that logs distinguish the two.
+  // that the two cases can be distinguished in logs.
   const absl::Status given_up =
       absl::UnavailableError("the server ended before it computed this request; use another replica");
 };
@@ -122,7 +122,7 @@ std::optional<Batch> Scheduler::NextBatch(BatchKind work) {
         Await(work, wait);
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
-      // Another thread may have to recompute its wait after this decision.
+      // After this decision, another thread may have to wait for a different time, so it is woken.
       if (!queues_.empty()) changed_.NotifyOne();
       if (slow_ > 0) changed_for_slow_.NotifyOne();
       if (queues_.empty() && stopping_) {
@@ -176,7 +176,7 @@ int64_t Scheduler::SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t
   {
     MutexLock lock(mutex_);
     if (ForExecutors() > 0) return 0;
-    const int64_t slow = options_.slow_apart ? options_.executors - idle_slow_ : 0;  // slow requests that run
+    const int64_t slow = options_.slow_apart ? options_.executors - idle_slow_ : 0;  // number of slow requests that run
     sent = std::clamp<int64_t>(Free() - slow, 0, most);
     teams_.insert(teams_.end(), static_cast<size_t>(sent), team);
   }
@@ -263,7 +263,7 @@ void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::ve
 void Scheduler::LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   if (batch.empty()) return;
   const absl::Duration max_wait = front[batch.front()].own.value_or(options_.Limits()).max_wait;
-  if (max_wait > absl::ZeroDuration()) return;  // the model is configured to wait for full batches
+  if (max_wait > absl::ZeroDuration()) return;  // the model's configuration says to wait for full batches
   batch.resize(PartOf(front, batch, queued_, options_.executors));
 }
 

@@ -25,7 +25,7 @@ namespace vitrine {
 
 // Requests of one model version that run together, or a team of threads (engine::Team) to join.
 struct Batch {
-  uint64_t id = 0;  // counts from 1
+  uint64_t id = 0;  // number of the batch, counted from 1
   std::vector<std::unique_ptr<InferenceRequest>> requests;
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
@@ -60,7 +60,7 @@ class Scheduler {
   // executors. Sends one executor less for each running slow request, because the second thread that runs it uses the
   // core of an executor.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
-  // Number of executors to recall from teams, for waiting requests that no idle executor will take.
+  // Returns the number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
 
   // Answers cancelled and expired requests, and wakes waiting executors so that they decide again.
@@ -86,8 +86,8 @@ class Scheduler {
   };
 
   bool Enqueue(Entry& entry);                                          // takes the entry; returns false after Stop
-  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);          // as idle(), with the lock held
-  int64_t ForExecutors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // number of waiting requests that executors take
+  int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);          // returns idle(); the lock must be held
+  int64_t ForExecutors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // counts the waiting requests for executors
   // Removes the decided batch, and the requests that end without compute, from the queues.
   void TakeDecided(BatchKind work, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -95,12 +95,12 @@ class Scheduler {
   void Await(BatchKind work, absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the value of WaitingRequest::own for requests of this model.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the first requests of every model, as many as Decide needs.
+  // Returns the first requests of every model: as many of them as Decide needs.
   std::vector<WaitingRequest> Front(absl::Time now, BatchKind work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Removes from `batch` the part that other idle executors can run at the same time.
   void SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes from `batch` the part that is better computed in the next batch (PartOf).
+  // Removes from `batch` the requests that the next batch should compute: see PartOf.
   void LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -122,20 +122,20 @@ class Scheduler {
   CondVar empty_;
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
-  QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // without `oldest`
+  QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // totals of the queue; `oldest` is not set
   absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones
-  int64_t slow_ ABSL_GUARDED_BY(mutex_) = 0;       // slow requests that wait
+  int64_t slow_ ABSL_GUARDED_BY(mutex_) = 0;       // number of slow requests that wait
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work
   int64_t idle_slow_ ABSL_GUARDED_BY(mutex_) = 0;                             // threads that wait for slow work
   std::vector<std::shared_ptr<engine::Team>> teams_ ABSL_GUARDED_BY(mutex_);  // one entry per executor that must join
-  std::atomic<int64_t> recalls_ = 0;  // zero while no request waits; written under mutex_, and by teams
+  std::atomic<int64_t> recalls_ = 0;  // written under mutex_, and by teams; zero while no request waits
   uint64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t next_batch_ ABSL_GUARDED_BY(mutex_) = 1;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 
-  std::optional<Ticker> sweeper_;  // last member: its thread uses everything above
+  std::optional<Ticker> sweeper_;  // last member: its thread uses the members above
 };
 
 }  // namespace vitrine

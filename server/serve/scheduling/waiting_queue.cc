@@ -19,7 +19,7 @@ class WaitingQueue::Cursor {
     Settle();
   }
 
-  // Null at the end.
+  // Returns the current request; null at the end.
   const Entry* entry() const { return entry_; }
   absl::Duration turn() const { return turn_time_.start; }
   absl::Time due() const { return entry_->waiting.Due(options_->batch); }
@@ -30,10 +30,10 @@ class WaitingQueue::Cursor {
     ++ranges_[QueueOf(entry_->waiting)].first;
     Settle();
   }
-  // Counts requests that run alone or not at all, so that the scan of a caller's queue is limited.
+  // Counts a request that runs alone or not at all, and returns the count. It limits the scan of a caller's queue.
   int CountApart() { return ++apart_; }
 
-  // Orders a heap so that its top is the next request.
+  // Orders a heap of cursors so that its top has the next request.
   friend bool operator<(const Cursor& a, const Cursor& b) {
     return std::tuple(a.turn(), a.due(), a.entry_->waiting.sequence) >
            std::tuple(b.turn(), b.due(), b.entry_->waiting.sequence);
@@ -131,7 +131,7 @@ WaitingQueue::Turns::const_iterator WaitingQueue::Current(Turns::const_iterator 
 void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& turns,
                                std::vector<WaitingRequest>& front) {
   const BatchLimits limits = options.own.value_or(options.batch.Limits());
-  std::vector<Cursor> open;  // a heap
+  std::vector<Cursor> open;  // heap of the callers' cursors
   const auto push = [&](Cursor cursor) {
     if (cursor.entry() == nullptr) return;
     open.push_back(std::move(cursor));
@@ -169,7 +169,7 @@ void WaitingQueue::AppendFront(const FrontOptions& options, const CallerTurns& t
     tokens += waiting.tokens;
     pixels += waiting.pixels;
     // Stops when a sum reaches its limit. Above the limit, this request does not fit, or fills a batch alone; at the
-    // limit, no further request fits. Either way, Decide sees that the batch is full.
+    // limit, no further request fits. In both cases, Decide finds that the batch is full.
     if (++images >= limits.max_batch_images || tokens >= limits.max_batch_tokens || pixels >= limits.max_batch_pixels) {
       return;
     }

@@ -27,7 +27,7 @@ namespace vitrine {
 struct FrontOptions {
   const BatchOptions& batch;
   absl::Time now;
-  std::optional<BatchLimits> own;  // WaitingRequest::own of every request
+  std::optional<BatchLimits> own;  // WaitingRequest::own, equal for every request of the model
   bool is_idle = false;            // true: an executor is idle, so requests that may be late are tried
   BatchKind work = BatchKind::kAll;
 };
@@ -36,14 +36,15 @@ struct FrontOptions {
 // lock.
 class WaitingQueue {
  public:
-  using Order = std::pair<absl::Time, uint64_t>;  // due, sequence
+  using Order = std::pair<absl::Time, uint64_t>;  // due time, then sequence number
   struct Entry {
     WaitingRequest waiting;
     int64_t bytes = 0;
     std::unique_ptr<InferenceRequest> request;
-    size_t pending = 0;  // index in pending()
+    size_t pending = 0;  // index in the result of pending()
   };
-  // The part of an entry that a sweep reads. Entries are far apart in memory, and a sweep reads all of them.
+  // The part of an entry that a sweep reads. It is stored separately, because a sweep reads all entries, and the
+  // entries themselves are far apart in memory.
   struct Pending {
     Entry* entry;
     absl::Time arrival;
@@ -69,8 +70,8 @@ class WaitingQueue {
   // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
   // each caller's order. Stops when the batch is full. Takes O((b + d) log n): b is the number of requests in the
   // batch; d is the number of requests that run alone or not at all and come before the batch's last request; n is the
-  // number of waiting requests. Among callers whose turns have equal starts, the one with the earliest due request goes
-  // first.
+  // number of waiting requests. Among callers whose turns have equal starts, the caller with the earliest due request
+  // goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   // Returns all entries, in no particular order.
@@ -81,8 +82,8 @@ class WaitingQueue {
   using Turn = std::tuple<absl::Duration, absl::Time, CallerTurns::Id>;
   using Turns = absl::btree_set<Turn>;
   struct CallerQueues {
-    std::array<Queue, 2 * kPriorityClasses> queues;  // by class, quick ones before slow ones (see QueueOf)
-    Turn turn;                                       // its entry in turns_
+    std::array<Queue, 2 * kPriorityClasses> queues;  // by class; first quick requests, then slow requests (see QueueOf)
+    Turn turn;                                       // the caller's entry in turns_
   };
   class Cursor;
 
@@ -95,7 +96,7 @@ class WaitingQueue {
   // Corrects entries of turns_, beginning with `turn`, until an entry is exact, and returns this entry.
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
-  absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers with requests
+  absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers that have requests
   // One entry per caller. An entry is at most the caller's true turn, because the start of the caller's turn and the
   // due time of its first request only grow. Only Insert can lower them, and it updates the entry. Current corrects
   // other entries.
