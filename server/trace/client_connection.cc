@@ -40,7 +40,8 @@ bool IsReadable(int file) {
   return poll(&waiting, 1, 0) != 0;
 }
 
-// Adds the system's CA file explicitly: OpenSSL's default, /usr/lib/ssl, does not exist in a container image.
+// Makes a context that trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA file. OpenSSL's default
+// folder, /usr/lib/ssl, does not exist in a container image.
 SSL_CTX* MakeTlsContext() {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
   if (context == nullptr) return nullptr;
@@ -77,7 +78,7 @@ struct ClientConnection::Lookup {
   }
   const FileDescriptor done{eventfd(0, EFD_CLOEXEC)};  // readable once Run has returned on the lookup thread
   std::atomic<int> error = 0;
-  addrinfo* addresses = nullptr;  // read only after a load of `error`
+  addrinfo* addresses = nullptr;  // may be read only after `error` was read
 };
 
 ClientConnection::ClientConnection(HttpUrl url)
@@ -117,7 +118,7 @@ absl::Status ClientConnection::OpenAnew() {
   absl::Status connected = absl::UnavailableError("the name has no address");
   for (const addrinfo* each = lookup->addresses; each != nullptr; each = each->ai_next) {
     // Each address gets an equal part of the remaining time, so that an address that does not answer leaves time for
-    // the others.
+    // the other addresses.
     const absl::Time now = SteadyClock().Now();
     connected = Connect(*each, now + (end_ - now) / left--);
     if (connected.ok() || absl::IsCancelled(connected)) break;

@@ -19,15 +19,16 @@
 namespace vitrine {
 
 // A blocking client connection over TCP or TLS with a deadline. Open, Write and Read return UNAVAILABLE if there is no
-// connection or it breaks, DEADLINE_EXCEEDED if SetEnd's time passes, and CANCELLED if Cancel ends their wait. For use
-// by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
+// connection or the connection breaks, DEADLINE_EXCEEDED if SetEnd's time passes, and CANCELLED if Cancel ends their
+// wait. For use by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
-  // Only Open connects. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA certificates.
+  // The constructor does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA
+  // certificates.
   explicit ClientConnection(HttpUrl url);
   ~ClientConnection();
 
-  void SetEnd(absl::Time end) { end_ = end; }  // on SteadyClock()
+  void SetEnd(absl::Time end) { end_ = end; }  // `end` is a time of SteadyClock()
   // Connects, or keeps the existing connection if the server has not closed it.
   absl::Status Open();
   void Close();

@@ -21,7 +21,7 @@ class HttpClient {
  public:
   struct Response {
     int code = 0;
-    std::string type;         // content-type without parameters
+    std::string type;         // content type without parameters
     std::string retry_after;  // the header retry-after; empty if absent
     std::string body;
   };
@@ -29,9 +29,9 @@ class HttpClient {
 
   explicit HttpClient(HttpUrl url) : url_(url), connection_(std::move(url)) {}
 
-  // Sends a request and returns the response, whatever its code. Adds `headers` to host and content-length. Errors are
-  // those of ClientConnection, at the latest after `timeout`. INTERNAL: the response is not HTTP/1.1, or its body is
-  // too large. Never sends a request twice.
+  // Sends a request and returns the response, with any status code. Adds `headers` to host and content-length. For
+  // errors, see ClientConnection; an error comes at the latest after `timeout`. INTERNAL: the response is not HTTP/1.1,
+  // or its body is too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);
   // Cancels the running Send and every later one. Thread-safe.

@@ -36,7 +36,7 @@ absl::StatusCode CanonicalCode(int http_code) {
   }
 }
 
-// Returns the HTTP code, and the collector's message if it sent a google.rpc.Status.
+// Returns a text with the HTTP code, and with the collector's message if it sent a google.rpc.Status.
 std::string Reason(const HttpClient::Response& response) {
   google::rpc::Status details;
   const bool says = absl::EqualsIgnoreCase(response.type, kProtobuf) && details.ParseFromString(response.body) &&

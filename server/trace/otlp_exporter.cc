@@ -98,8 +98,8 @@ bool OtlpExporter::Pause(absl::Duration longest) {
   return end_ == absl::InfiniteFuture();
 }
 
-// Logs only changes: the first failure, the first loss and the recovery, so that a collector that is away for a day
-// causes three lines. Logs the reason of a loss even if the collector failed before.
+// Logs only changes: the first failure, the first loss and the recovery, so that a collector that cannot be reached for
+// a day causes only three lines. Logs the reason of a loss even if the collector failed before.
 void OtlpExporter::Say(const absl::Status& status, Outcome outcome) {
   if (outcome == said_ || (outcome == Outcome::kWaits && said_ == Outcome::kLost)) return;
   said_ = outcome;

@@ -20,7 +20,7 @@ namespace vitrine {
 using OtlpRequest = opentelemetry::proto::collector::trace::v1::ExportTraceServiceRequest;
 using OtlpResponse = opentelemetry::proto::collector::trace::v1::ExportTraceServiceResponse;
 
-// Result of one Send.
+// Result of one call of SpanSink::Send.
 struct SpansSent {
   absl::Status status;
   bool may_pass = false;                           // true: sending the same spans later may succeed
@@ -56,8 +56,8 @@ class OtlpExporter {
     SpanQueue& queue;
     SpanSink& sink;
     SpanCounters& counters;
-    const Clock& clock;    // clock of the traces' times
-    HttpCodeOf http_code;  // see otlp_spans.h
+    const Clock& clock;    // clock by which the traces' times were measured
+    HttpCodeOf http_code;  // converts status codes to HTTP codes: see otlp_spans.h
     std::string version;   // version of the program
   };
 
@@ -75,11 +75,11 @@ class OtlpExporter {
   void Loop();
   void Export(const SpanQueue::Traces& traces);
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
-  // Sends until it succeeds, the batch is dropped or the exporter stops.
+  // Sends one batch, again if necessary, until it is accepted, the batch is dropped or the exporter stops.
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
   // Returns the maximum time of a Send now; zero or less: the time to stop has passed.
   absl::Duration TimeLeft();
-  // Waits. Returns false if the exporter stops.
+  // Waits for `longest`. Returns false if the exporter stops.
   bool Pause(absl::Duration longest);
   void Say(const absl::Status& status, Outcome outcome);
 
@@ -89,9 +89,9 @@ class OtlpExporter {
 
   Mutex mutex_;
   CondVar changed_;
-  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on SteadyClock(); set by Stop
+  absl::Time end_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // time at which Stop gives up, on SteadyClock()
   bool is_done_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last member: it uses everything above
+  std::thread thread_;  // last member: it uses the members above
 };
 
 }  // namespace vitrine

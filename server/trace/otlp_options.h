@@ -15,8 +15,8 @@ struct OtlpOptions {
   // URL of an OpenTelemetry collector for OTLP over HTTP: http://HOST:PORT[/PATH], or https:// for TLS with the
   // system's CA certificates. Empty: no tracing and no cost.
   std::string endpoint = {};
-  // Share of requests to trace, 0 to 1, among requests without a caller's trace. For a request with a caller's trace,
-  // the caller decides.
+  // Share of requests to trace, 0 to 1, among requests without a caller's trace. If a request has a caller's trace, the
+  // caller decides.
   double sample = 0.1;
   // File of headers for the collector, one "NAME: VALUE" per line, for example for authentication. The values are
   // secrets, so the file must not be readable by every user. Empty: no headers.
@@ -31,8 +31,8 @@ absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint);
 
 using OtlpHeaders = HttpHeaders;
 
-// Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT names the line, never its value;
-// other errors are those of ReadGuardedFile.
+// Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT names the line, never its value.
+// For other errors, see ReadGuardedFile.
 absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path);
 
 }  // namespace vitrine

@@ -30,7 +30,7 @@ constexpr Endpoint kEndpoints[] = {{"vitrine.v1.Classifier", "Classify"},
                                    {nullptr, "/v1/models/{model}:classify"}};
 static_assert(std::size(kEndpoints) == kMethods);
 
-// Bits of Span::flags. Only 0x1 is also a flag of traceparent.
+// Bits of Span::flags. Only the bit 0x1 is also a flag in traceparent.
 constexpr uint32_t kSampledFlag = 0x1;
 constexpr uint32_t kHasIsRemote = 0x100;
 constexpr uint32_t kIsRemote = 0x200;

@@ -33,7 +33,7 @@ struct RequestTrace {
   SpanId span_id{};                // the request's own span
   std::optional<SpanId> parent{};  // span in the caller's process; unset: the trace begins here
   std::optional<int> part{};       // index of this image in a multi-image call; the call's span is the parent
-  int image_count = 0;             // number of images, in the span of a multi-image call
+  int image_count = 0;             // number of images in the call, if this is the span of a multi-image call
   Method method = Method::kClassify;
   Interval whole{};
   // stages that the request reached; the last one may be incomplete
@@ -42,11 +42,11 @@ struct RequestTrace {
 
   std::string model{};       // name sent by the client
   std::string request_id{};  // set by the client
-  std::string precision{};   // precision of the version; like `version` and `tokens`, unset if no version was reached
+  std::string precision{};   // precision of the version; unset if no version was reached, like `version` and `tokens`
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
-  std::string message{};  // error message
+  std::string message{};  // error message of the request
 
   void Note(Stage stage, absl::Time begin, absl::Time end) { stages[static_cast<int>(stage)] = Interval{begin, end}; }
   // Returns the number of spans that are made from this object.

@@ -13,7 +13,7 @@ namespace vitrine {
 using TraceId = std::array<uint8_t, 16>;
 using SpanId = std::array<uint8_t, 8>;
 
-// Return random ids. All bits are random, because samplers of other programs rely on that. Thread-safe and lock-free.
+// Return random ids. All bits are random, because samplers of other programs rely on this. Thread-safe and lock-free.
 TraceId NewTraceId();
 SpanId NewSpanId();
 

@@ -47,7 +47,7 @@ void Tracer::End(std::unique_ptr<RequestTrace> trace, const absl::Status& status
   trace->whole.end = end;
   trace->code = status.code();
   const int64_t spans = trace->Spans();
-  trace->message = std::string(status.message().substr(0, kMostText + 1));  // cut below
+  trace->message = std::string(status.message().substr(0, kMostText + 1));  // limits the copy; CutText cuts the rest
   CutText(trace->message);
   CutText(trace->model);
   CutText(trace->request_id);

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Owner of all tracing components. Thread-safe, except that only the owner may call Stop.
+// Owns all components of tracing. Thread-safe, except that only the owner may call Stop.
 class Tracing {
  public:
   // Returns null if `options` name no collector. Returns an error if the URL or the file of headers is invalid.
@@ -24,7 +24,7 @@ class Tracing {
 
   Tracer& tracer() { return tracer_; }
   SpanTotals Totals() const;
-  // See OtlpExporter::Stop.
+  // Stops the exporter: see OtlpExporter::Stop.
   void Stop(absl::Duration longest) { exporter_.Stop(longest); }
 
  private:
