@@ -88,7 +88,8 @@ HttpHandling HttpPort::Route(const std::shared_ptr<HttpRequest>& request) {
   }
   if (is_status) return Status(*request);
   if (is_document) return HttpHandling::Make([] { return HttpResponse{.body = kOpenApiJson}; });
-  // Make() runs the lambda, which copies the file, on a worker thread: files are large, and a copy takes time.
+  // Make() runs the lambda, which copies the file, on a worker thread: files are large, and a copy would delay the
+  // connection's thread.
   return HttpHandling::Make([this, request] {
     return *page_.files->Answer(request->method(), request->path(), request->Header("If-None-Match").value_or(""),
                                 request->Header("Accept-Encoding").value_or(""));

@@ -30,14 +30,15 @@ struct RpcOptions : TransportOptions {
   int queues = 0;
 };
 
-// Returns the number of connection threads: one per eight executors, rounded up. More would take cores from executors.
+// Returns the number of connection threads: one per eight executors, rounded up. More threads would take cores from
+// executors.
 constexpr int QueuesFor(int executors) {
   return (executors + 7) / 8;
 }
 
 // A listener for gRPC. It serves Classifier, Registry, the Open Inference Protocol, health and, if no credentials are
-// configured, reflection. A listener for probes serves only health. The handler `plain` answers requests that are not
-// gRPC. Thread-safe except Shutdown.
+// configured, reflection. If it is a listener for probes, it serves only health. The handler `plain` answers requests
+// that are not gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
   // The services behind the calls. They must outlive the RpcFront.
@@ -49,7 +50,7 @@ class RpcFront {
   };
 
   // Listens and serves. The health service reports NOT_SERVING until Health::SetServing is called. `plain` answers HTTP
-  // requests that are not gRPC; null: they are rejected. Maximum message size: http.max_body_bytes. Errors are those of
+  // requests that are not gRPC; null: they are rejected. Maximum message size: http.max_body_bytes. For errors, see
   // HttpServer::Start.
   static absl::StatusOr<std::unique_ptr<RpcFront>> Start(HttpServerOptions http, const Parts& parts,
                                                          HttpHandler plain = nullptr);
@@ -59,9 +60,9 @@ class RpcFront {
                                                                std::function<std::string()> not_ready);
   virtual ~RpcFront() = default;
 
-  // Bound address, host:port.
+  // Returns the bound address, host:port.
   virtual const std::string& address() const = 0;
-  // "unix:///PATH" of the socket; empty if there is none.
+  // Returns "unix:///PATH" of the socket; empty if there is no socket.
   virtual const std::string& socket_address() const = 0;
 
   // Return the number of open connections, and the number of open streams and watches.
@@ -76,7 +77,7 @@ class RpcFront {
   // begin later end at once.
   virtual void CloseStreams() = 0;
   // Ends streams and watches, stops listening, waits up to `grace` for calls and closes every connection. Other threads
-  // must answer every request before Shutdown returns, and none later. Idempotent.
+  // must answer every request before Shutdown returns, and must not answer requests later. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

@@ -12,12 +12,12 @@
 
 namespace vitrine {
 
-// Returns a request for `model`, without an image. `version` is a number, a label, or empty for the version that the
-// registry routes to. INVALID_ARGUMENT: version 0 or a number that is too large.
+// Returns a request for `model`, without an image. `version` is a number, a label, or empty if the registry chooses the
+// version. INVALID_ARGUMENT: version 0 or a number that is too large.
 absl::StatusOr<v1::ClassifyRequest> AddressOf(const std::string& model, const std::string& version);
 
 // Returns the version that now serves requests for `model` and `version` (as in AddressOf), if `caller` may use the
-// model. Errors are those of CheckModel, AddressOf and ClassifyService::Find, in this order.
+// model. For errors, see CheckModel, AddressOf and ClassifyService::Find, in this order.
 absl::StatusOr<ModelHandle> FindAddressed(const ClassifyService& service, const Caller& caller,
                                           const std::string& model, const std::string& version);
 

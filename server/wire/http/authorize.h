@@ -11,7 +11,7 @@
 namespace vitrine {
 
 // Authorizes the client for `rpc` by the bearer token in the header Authorization or by its certificate. Counts and
-// logs the result as for gRPC. Errors are those of Identity::Authorize.
+// logs the result as for gRPC. For errors, see Identity::Authorize.
 absl::StatusOr<Caller> AuthorizeHttp(const Identity& identity, ClassifyService& service, RpcName rpc,
                                      const HttpRequest& request);
 

@@ -58,7 +58,8 @@ absl::Status NothingHere(const HttpRequest& request) {
                    CurlLine(request, "", "")));
 }
 
-// Rejects only JSON. Other types are accepted, because curl declares an image as a form; CheckImage examines the bytes.
+// Rejects a body whose type is JSON. All other types are accepted, because curl declares an image as a form; CheckImage
+// then examines the bytes.
 absl::Status CheckType(const HttpRequest& request, const std::string& curl_line) {
   const std::vector<std::string> parts = absl::StrSplit(request.Header("Content-Type").value_or(""), ';');
   if (!absl::EqualsIgnoreCase(absl::StripAsciiWhitespace(parts[0]), "application/json")) return absl::OkStatus();
@@ -81,7 +82,8 @@ absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const 
       absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));
 }
 
-// Rejects features that the model lacks, with their names in URLs. ClassifyService's check would use gRPC's names.
+// Rejects features that the model lacks. The error has the features' names in URLs; the later check in ClassifyService
+// would use gRPC's names.
 absl::Status CheckFeatures(const v1::ClassifyRequest& wanted, const FeatureAbility& ability) {
   const std::vector<v1::FeatureKind>& kinds = ability.kinds;
   for (const v1::FeatureRequest& feature : wanted.features()) {

@@ -65,7 +65,7 @@ absl::Status ReadTopK(const std::string& value, ClassifyQuery& query) {
 absl::Status ReadResolution(const std::string& value, ClassifyQuery& query) {
   constexpr int32_t kLongestSide = 8192;
   std::vector<std::string> sides = absl::StrSplit(value, 'x');
-  if (sides.size() == 1) sides.push_back(sides[0]);  // a square
+  if (sides.size() == 1) sides.push_back(sides[0]);  // a single number is the side of a square
   int32_t height = 0, width = 0;
   const auto fine = [](const std::string& side, int32_t* pixels) {
     return absl::SimpleAtoi(side, pixels) && *pixels >= 1 && *pixels <= kLongestSide;

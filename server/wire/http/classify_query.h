@@ -23,7 +23,7 @@ absl::StatusOr<std::vector<std::pair<std::string, std::string>>> ParseQueryStrin
 struct ClassifyQuery {
   // The fields top_k, resolution, priority, version_label, request_id and features.
   v1::ClassifyRequest request = {};
-  absl::Duration deadline = absl::InfiniteDuration();  // infinite if absent
+  absl::Duration deadline = absl::InfiniteDuration();  // time limit of the request; infinite if absent
   std::vector<AttentionParameter> attention = {};
   std::optional<v1::AttentionEncoding> attention_encoding = {};
   std::optional<bool> normalize = {};  // applies to all of `features`

@@ -40,7 +40,7 @@ absl::Status CrossOrigin::Validate(const std::vector<std::string>& origins) {
 
 std::optional<HttpResponse> CrossOrigin::Apply(HttpRequest& request) const {
   if (origins_.empty()) return std::nullopt;
-  // This header is added even if no origin matches: a cache must not serve one origin's answer to another.
+  // This header is added even if no origin matches: a cache must not serve the answer for one origin to another origin.
   request.answer_headers.emplace_back("Vary", "Origin");
   const std::optional<std::string> origin = request.Header("Origin");
   if (!origin.has_value() || std::find(origins_.begin(), origins_.end(), *origin) == origins_.end()) {

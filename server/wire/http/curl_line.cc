@@ -14,7 +14,8 @@ constexpr std::string_view kPngBegins = "\x89PNG";
 constexpr std::string_view kWebpBegins = "RIFF";  // followed by a length, which curl may have shortened, and "WEBP"
 constexpr std::string_view kPngSignature = "\x89PNG\r\n\x1A\n";
 
-// Returns `text` if it is safe to paste into a shell, as hosts, model names and versions are; else `otherwise`.
+// Returns `text` if it is safe to paste into a shell, else `otherwise`. All valid hosts, model names and versions are
+// safe.
 std::string Pasteable(const std::string& text, const char* otherwise) {
   constexpr std::string_view kOthers = ".:-_[]";
   constexpr size_t kLongest = 255;
@@ -36,8 +37,8 @@ bool LooksLikeWebp(std::string_view body) {
 }
 
 // Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has a zero byte: the first byte of the
-// length of its first segment. Every complete WebP has zero bytes; if its length field has lost a byte, "WEBP" is
-// nearer to the front.
+// length of its first segment. Every complete WebP has zero bytes, too. If its length field has lost a byte, "WEBP"
+// begins at an earlier offset.
 bool LostBytes(std::string_view body) {
   if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
   if (BeginsWith(body, kPngBegins)) {

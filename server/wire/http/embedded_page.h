@@ -9,7 +9,7 @@ namespace vitrine {
 
 struct EmbeddedFile {
   std::string_view name;   // "style.css"
-  std::string_view bytes;  // static lifetime
+  std::string_view bytes;  // bytes of the file, which exist until the program ends
 };
 
 // Returns the files of server/page/. The build embeds them in the program: see cmake/embed_files.cmake.

@@ -21,8 +21,8 @@ std::string ModelJson(const LoadedModel& model);
 // use:
 //   {"models": [{"name": NAME, "versions": [{"version": 1, "state": "ready", "labels": ["stable"]}]}],
 //    "object": "list", "data": [{"id": NAME, "object": "model", "created", "owned_by"}]}
-// "data" is in OpenAI's form, from the version labelled `stable`, otherwise from the newest ready version. `versions`
-// are those of Registry::List, grouped by model.
+// "data" is in OpenAI's form, from the version labelled `stable`, otherwise from the newest ready version. `versions`:
+// result of Registry::List.
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller);
 
 }  // namespace vitrine

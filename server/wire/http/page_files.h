@@ -47,7 +47,7 @@ class PageFiles {
   absl::Status AddSamples(const std::string& folder, bool burst);
 
   std::map<std::string, std::string, std::less<>> kept_;  // contents that are not embedded in the program, by path
-  std::map<std::string, File, std::less<>> files_;        // by path
+  std::map<std::string, File, std::less<>> files_;        // files to serve, by path
 };
 
 }  // namespace vitrine

@@ -14,8 +14,8 @@ namespace vitrine {
 int HttpCode(const absl::Status& status);
 int HttpCode(absl::StatusCode code);
 
-// Returns {"error": SENTENCE}, as in the Open Inference Protocol. As over gRPC, the text of INTERNAL and similar codes
-// is not sent.
+// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The text of INTERNAL and similar codes is not sent;
+// the same holds for gRPC (see IsWithheld).
 std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);

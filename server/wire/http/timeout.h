@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Default and maximum timeout of a request over HTTP. The default timeout starts at the last byte of the body, since a
-// slow network may need longer for the body alone.
+// Default and maximum timeout of a request over HTTP. The default timeout starts when the last byte of the body has
+// arrived, because a slow network may need more than this time for the body alone.
 inline constexpr absl::Duration kHttpTimeout = absl::Seconds(60);
 
 }  // namespace vitrine

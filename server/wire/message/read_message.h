@@ -18,7 +18,7 @@ namespace vitrine {
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
-  inference::ModelInferRequest message = {};  // fields except raw_input_contents
+  inference::ModelInferRequest message = {};  // all fields except raw_input_contents
   std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
 };
@@ -30,8 +30,8 @@ inline constexpr size_t kMostRawContents = 2;
 absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes);
 absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes);
 
-// Return the request_id of a ClassifyRequest and the id of a ModelInferRequest; empty if there is none. They read
-// malformed messages as far as possible, because a stream's error answer needs the id.
+// Return the request_id of a ClassifyRequest and the id of a ModelInferRequest; empty if there is none. Malformed
+// messages are read as far as possible, because the error answer on a stream must contain the id.
 std::string RequestIdOf(std::string_view classify_request);
 std::string InferIdOf(std::string_view infer_request);
 

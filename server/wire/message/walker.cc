@@ -69,7 +69,7 @@ bool MessageWalker::SkipValue(uint32_t tag, std::string_view& value) {
 }
 
 bool MessageWalker::SkipGroup(uint32_t start) {
-  std::array<uint32_t, kMaxDepth> open;  // tags of the open groups
+  std::array<uint32_t, kMaxDepth> open;  // field tags of the groups that are open
   int depth = 0;
   if (depth == depth_) return false;
   open[static_cast<size_t>(depth++)] = start;

@@ -14,8 +14,8 @@ enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 
 // One field of a message, as views into it.
 struct WireField {
   uint32_t number = 0;
-  WireType type = WireType::kVarint;  // never kEndGroup
-  std::string_view whole = {};        // tag and value
+  WireType type = WireType::kVarint;  // any value except kEndGroup
+  std::string_view whole = {};        // bytes of the tag and the value
   std::string_view value = {};        // for kBytes only: the bytes after the length prefix
 
   bool IsBytes(int field) const { return type == WireType::kBytes && number == static_cast<uint32_t>(field); }
@@ -29,7 +29,7 @@ class MessageWalker {
   // Maximum nesting of groups and of nested walks, as in protobuf.
   static constexpr int kMaxDepth = 100;
 
-  // `depth`: maximum nesting of groups; pass a lower value for a nested message.
+  // `depth`: maximum nesting of groups. For a nested message, pass a lower value.
   explicit MessageWalker(std::string_view message, int depth = kMaxDepth)
       : at_(message.data()), end_(message.data() + message.size()), depth_(depth) {}
 

@@ -55,8 +55,8 @@ absl::Status RefuseImages(std::string_view sentence) {
   return AboutMember(absl::InvalidArgumentError({sentence.data(), sentence.size()}), kInput);
 }
 
-// Returns true if the text begins like base64 of a file of a known type. Damage after the beginning is reported when
-// the whole text is decoded.
+// Returns true if the text begins like base64 of a file of a known type. The later decoding of the whole text reports
+// damage after the beginning.
 bool BeginsLikeFile(absl::string_view text) {
   constexpr size_t kBegin = 64;  // characters of base64, which encode 48 bytes
   std::string digits;

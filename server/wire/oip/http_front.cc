@@ -113,7 +113,7 @@ HttpResponse Json(const Message& message, int code = 200) {
 
 using Path = std::vector<std::string>;
 
-// Returns the methods that a path supports; empty if the path is unknown.
+// Returns the HTTP methods that a path supports; empty if the path is unknown.
 absl::string_view MethodsOf(const Path& path) {
   constexpr absl::string_view kGet = "GET, HEAD", kPost = "POST";
   const size_t size = path.size();
@@ -129,7 +129,7 @@ absl::string_view MethodsOf(const Path& path) {
   return path[verb] == "ready" || path[verb] == "config" || path[verb] == "stats" ? kGet : "";
 }
 
-// Returns true for a path of a protocol extension that the server does not have.
+// Returns true for a path that belongs to a protocol extension which this server does not have.
 bool IsOfOtherExtension(const Path& path) {
   if (path.size() < 2 || path[0] != "v2") return false;
   const std::string& name = path.size() > 3 && path[1] == "models" ? path[3] : path[1];
@@ -343,7 +343,7 @@ HttpHandling OipHttpFront::Infer(Target target, const std::shared_ptr<HttpReques
 void OipHttpFront::Submit(absl::StatusOr<HttpInferRequest> read, Pending& pending, std::shared_ptr<HttpReply> reply) {
   absl::StatusOr<ReceivedInfer> message =
       read.ok() ? absl::StatusOr<ReceivedInfer>(std::move(read->infer)) : absl::StatusOr<ReceivedInfer>(read.status());
-  // Keeps the output options after the message is moved.
+  // Keeps the output options, which are still needed after the message is moved.
   auto form = std::make_shared<HttpInferRequest>(read.ok() ? *std::move(read) : HttpInferRequest());
   auto held = std::make_shared<AnswerResources>(service_.ledger());
   pending.call.held = held;

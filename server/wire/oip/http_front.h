@@ -19,7 +19,7 @@
 namespace vitrine {
 
 // Serves the Open Inference Protocol's REST form. A bearer token is in the header Authorization; each path needs the
-// access right of the RPC beside it. Thread-safe. The arguments must outlive the object.
+// right to call the RPC in the same line below. Thread-safe. The arguments must outlive the object.
 //   GET  /v2                                   ServerMetadata
 //   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 if not
 //   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
@@ -35,7 +35,7 @@ class OipHttpFront {
   // inference when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Budget of JSON bytes that are parsed at the same time, shared with other handlers.
+  // Returns the budget of JSON bytes that are parsed at the same time. Other handlers share this budget.
   const std::shared_ptr<ByteBudget>& parsed() const { return parsed_; }
 
   // Limit on JSON bytes that are parsed at the same time; further requests are rejected with a retry delay.

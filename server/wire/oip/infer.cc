@@ -69,7 +69,7 @@ class Gathering {
   }
 
  private:
-  // Adds the index of the faulty image to the error, because the whole request is rejected.
+  // Adds the index of the faulty image to the error, because the error answers the whole request.
   absl::Status OfPart(size_t index, absl::Status status) const {
     if (parts_.size() == 1 || !absl::IsInvalidArgument(status)) return status;
     absl::Status named(status.code(), absl::StrCat("in element ", index, " ", std::string(status.message())));
@@ -90,9 +90,9 @@ class Gathering {
   const std::string name_;
   const std::vector<RequestedOutput> outputs_;
   const CancelFlag abandoned_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<Part> parts_;  // constant
+  std::vector<Part> parts_;  // one entry per image; the number of entries is constant
   InferDone done_;
-  std::shared_ptr<AnswerResources> held_;  // null if CallContext::held was set
+  std::shared_ptr<AnswerResources> held_;  // resources of the request; null if CallContext::held was set
   std::unique_ptr<RequestTrace> spans_;    // constant until Finish
 
   Mutex mutex_;
@@ -175,7 +175,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   const absl::Time arrival = service.clock().Now();
   std::string name = request.ok() ? request->message.model_name() : "";
   absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
-  if (!plan.ok()) {  // lets the service count and log the rejection
+  if (!plan.ok()) {  // passes the error to the service, which counts and logs the rejection
     return service.Classify(plan.status(), std::move(call),
                             [done = std::move(done)](const absl::StatusOr<v1::ClassifyResponse>& refusal) mutable {
                               done(refusal.status());
@@ -192,7 +192,7 @@ void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, Call
   if (images == 1) return service.Classify(std::move(plan->parts[0]), std::move(call), CallbackFor(gathering, 0));
   for (size_t part = 0; part < images; ++part) {
     CallContext context = PartOf(call, *gathering, part);
-    if (part + 1 == images) call.held = nullptr;  // from here on only the parts own it
+    if (part + 1 == images) call.held = nullptr;  // from here on, only the contexts of the images own the resources
     service.Classify(std::move(plan->parts[part]), std::move(context), CallbackFor(gathering, part));
   }
 }

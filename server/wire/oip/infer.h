@@ -22,7 +22,7 @@ using InferDone = absl::AnyInvocable<void(absl::StatusOr<inference::ModelInferRe
 // Size of the batch that one request contains.
 struct BatchSize {
   int64_t requests = 1;  // number of images
-  int64_t bytes = 0;     // sum over all images
+  int64_t bytes = 0;     // bytes of all images together
 };
 
 // Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED gives the limit, without RetryInfo since a

@@ -31,7 +31,7 @@ using InputTensor = inference::ModelInferRequest::InferInputTensor;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
 constexpr size_t kMaxTensors = 16;     // maximum number of inputs and of outputs
-constexpr size_t kMaxParameters = 32;  // limit per object
+constexpr size_t kMaxParameters = 32;  // maximum number of parameters of one object
 constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape
 constexpr size_t kMaxMembers = 32;     // above this number, the spelling of an object's members is not checked
 
@@ -305,7 +305,7 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
                                     : "the body",
                                 document));
   std::string_view binary = all.substr(text.size());
-  if (binary.size() < text.size()) {  // frees a long JSON early: only images count as a request's bytes
+  if (binary.size() < text.size()) {  // frees a long JSON text early: only the images count as bytes of a request
     owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::string(binary), {}});
     binary = owner->bytes;
   }

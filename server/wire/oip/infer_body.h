@@ -22,10 +22,10 @@ struct HttpInferRequest {
 };
 
 // Parses a body. `json_bytes` is the value of Inference-Header-Content-Length: the length of the JSON; the inputs'
-// binary data follow it. Unset: the whole body is JSON. 0: the whole body is one image (Triton's raw binary request).
-// Does not set model and version, which are in the path. INVALID_ARGUMENT names the fault and its position. Needs
-// memory of at most about 20 times the JSON's size plus 4 times the size of its long strings. Binary data are copied
-// only if they are shorter than the JSON. A null member counts as absent.
+// binary data follow it. Unset: the whole body is JSON. Zero: the whole body is one image (Triton's raw binary
+// request). Does not set model and version, which are in the path. INVALID_ARGUMENT names the fault and its position.
+// Needs memory of at most about 20 times the JSON's size plus 4 times the size of its long strings. Binary data are
+// copied only if they are shorter than the JSON. A null member counts as absent.
 absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<size_t> json_bytes);
 
 // The body of an answer.

@@ -18,8 +18,8 @@
 namespace vitrine {
 
 // Names of the outputs.
-inline constexpr char kProbabilities[] = "probabilities";  // softmax over all classes
-inline constexpr char kLogits[] = "logits";                // before the softmax
+inline constexpr char kProbabilities[] = "probabilities";  // all classes, after the softmax
+inline constexpr char kLogits[] = "logits";                // all classes, before the softmax
 inline constexpr char kAttention[] = "attention";          // one attention map; only on request
 inline constexpr char kEmbedding[] = "embedding";          // one feature; only on request
 inline constexpr char kUnsure[] = "unsure";                // true if the answer is uncertain; only on request
@@ -38,23 +38,23 @@ struct RequestedOutput {
 // Properties of the version that the plan depends on.
 struct PlannedModel {
   int classes = 0;
-  const AttentionAbility* attention = nullptr;  // null: requests must name the kind
+  const AttentionAbility* attention = nullptr;  // kinds of attention of the version; null: requests must name the kind
   FeatureAbility features = {};
-  const TensorView* view = nullptr;  // null: the plan is for the model itself
+  const TensorView* view = nullptr;  // tensor view for which the plan is made; null: the plan is for the model itself
 };
 
 // A ModelInfer request as ClassifyRequests, one per image.
 struct InferPlan {
   std::vector<ReceivedClassify> parts = {};   // one per image, at least one; all options are set
-  std::vector<RequestedOutput> outputs = {};  // at least one
+  std::vector<RequestedOutput> outputs = {};  // requested outputs, at least one
 };
 
 // Returns the routing fields of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT: an
 // invalid version, or an unknown or invalid parameter.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
-// Returns true if each answer on a stream must be marked as the last answer to its request. Clients that support
-// several answers per request ask for this mark.
+// Returns true if each answer on a stream must be marked as the last answer to its request. Clients that accept several
+// answers per request need this mark.
 bool AsksForFinalMark(const inference::ModelInferRequest& request);
 
 // Returns the parameter timeout (microseconds); infinite if it is absent or 0.

@@ -14,7 +14,7 @@ namespace {
 
 using inference::InferParameter;
 
-// Returns false for a parameter without a value (a JSON null), which counts as absent.
+// Returns false for a parameter without a value (a JSON null). Such a parameter counts as absent.
 bool IsSet(const InferParameter& parameter) {
   return parameter.parameter_choice_case() != InferParameter::PARAMETER_CHOICE_NOT_SET;
 }

@@ -12,19 +12,20 @@
 namespace vitrine {
 namespace {
 
-// Retry delay. By then, most JSON that is now being parsed has been parsed.
+// Retry delay. After this time, most of the JSON texts that are being parsed now have been parsed.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 
 // Memory demand of a JSON text, found in one scan.
 struct JsonDemand {
   size_t depth = 0;  // nesting of arrays and objects
-  // Bytes that take many times their size in memory: all bytes except in long strings.
+  // Bytes that take many times their size in memory after parsing: bytes outside strings, and at most kShort per
+  // string.
   size_t dense = 0;
 };
 
 JsonDemand DemandOf(std::string_view text) {
-  constexpr size_t kShort = 64;  // memory of a string in addition to its text
+  constexpr size_t kShort = 64;  // memory that a parsed string needs in addition to its text, in bytes
   JsonDemand demand;
   size_t depth = 0, begin = 0;
   bool in_string = false;
@@ -79,7 +80,7 @@ absl::Status ParseJsonBody(std::string_view text, const char* what, JsonDocument
     return absl::InvalidArgumentError(
         absl::StrCat(what, " has a number that is too large for a 64-bit float; it ends at byte ", at));
   }
-  // Python's json.dumps writes these words, which other parsers refuse.
+  // Python's json.dumps writes these words, which JSON parsers reject.
   for (const char* word : {"NaN", "Infinity"}) {
     if (at > text.size() || !text.substr(at - 1).starts_with(word)) continue;
     return absl::InvalidArgumentError(absl::StrCat(what, " is not JSON: byte ", at, " begins ", word,

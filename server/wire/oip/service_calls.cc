@@ -8,7 +8,8 @@
 namespace vitrine {
 namespace {
 
-// Models can be loaded and unloaded only on the admin listener, which has its own service.
+// Returns the error of the calls that load and unload models. Models can be loaded and unloaded only on the admin
+// listener, which has its own service.
 absl::Status NotHere() {
   return absl::PermissionDeniedError("models are loaded and unloaded on the admin listener");
 }

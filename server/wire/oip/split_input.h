@@ -20,7 +20,7 @@ inline constexpr char kInputName[] = "image";
 // Pixel scaling of a tensor view, and the model's preprocessing.
 struct TensorView {
   PixelScale scale;
-  const v1::Preprocessing& preprocessing;  // the model's
+  const v1::Preprocessing& preprocessing;  // preprocessing of the model
 };
 
 // Maximum number of images in one request.
@@ -30,7 +30,7 @@ inline constexpr int kMaxBatch = 64;
 inline constexpr size_t kElementLengthBytes = 4;
 // Returns the length of the first element. `raw` must have at least kElementLengthBytes bytes.
 uint32_t ElementLength(std::string_view raw);
-std::string ElementLengthOf(std::string_view element);  // the length as raw bytes
+std::string ElementLengthOf(std::string_view element);  // returns the length of `element` as raw bytes
 
 // Splits the input of `request` into one request per image, in which only the image or tensor is set. Raw contents are
 // not copied; typed bytes are moved out of `request`, and typed numbers are copied.

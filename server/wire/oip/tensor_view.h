@@ -16,8 +16,8 @@
 namespace vitrine {
 
 // A tensor view presents a model in the form that Triton's image clients require: one FP32 input [n, C, H, W] in the
-// model's input size and, by default, one output. The view's name is the model's with a suffix, which says how clients
-// scale a pixel value v (0 to 255).
+// model's input size and, by default, one output. The view's name is the model's name with a suffix. The suffix says
+// how clients scale a pixel value v (0 to 255).
 enum class PixelScale {
   kNone,       // NAME:tensor            v
   kInception,  // NAME:tensor-inception  v / 127.5 - 1
@@ -38,7 +38,7 @@ struct FoundModel {
   std::optional<PixelScale> view = {};
 };
 
-// Returns the version for a name. Errors are those of ReadModelName and FindAddressed.
+// Returns the version for a name. For errors, see ReadModelName and FindAddressed.
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
                                      const std::string& version);
 
@@ -50,8 +50,8 @@ std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing);
 
 // Converts the values of one image, [C, H, W] float32 in the view's scale, to the model's normalized input. C is the
-// model's. INVALID_ARGUMENT: the values cannot be pixels in that scale; the message begins with a verb and lists the
-// views. Thread-safe.
+// model's number of channels. INVALID_ARGUMENT: the values cannot be pixels in that scale; the message begins with a
+// verb and lists the views. Thread-safe.
 absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessing& preprocessing,
                                          std::string_view values);
 

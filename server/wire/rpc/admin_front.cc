@@ -28,11 +28,12 @@ namespace {
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// Several threads, because while one call waits for a model, another call must be able to undo the first one.
+// Number of worker threads. More than one, because while one call waits for a model, another call must be able to undo
+// the change of the first call.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes models that the caller may not see. The answer to a request that names no model covers all models.
+// Removes the models that the caller may not use. They occur in the answer to a request that names no model.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {
@@ -41,7 +42,7 @@ void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
 }
 void KeepVisible(const Caller&, v1::ServingChange&) {}
 
-// The service behind the calls, and the calls' shared state. Must outlive the calls.
+// The service that answers the calls, and state that the calls share. Must outlive the calls.
 struct AdminParts {
   AdminService& service;
   const Identity& identity;
@@ -123,7 +124,7 @@ class AdminCall final : public SingleCall {
                           .peer = request().peer->address,
                           .method = std::string(rpc_.method()),
                           .arguments = asked};
-    // A change is also written before it begins, so that it is logged even if the process dies during the change.
+    // A change is also written before it begins, so that it is recorded even if the process ends during the change.
     if (caller.ok() && parsed.ok() && std::is_same_v<Answer, v1::ServingChange>) parts_.audit->Write(record);
     Response response;
     const absl::Status status = !caller.ok()   ? caller.status()
@@ -216,7 +217,7 @@ class AdminServer : public AdminFront {
 
  private:
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // The socket's mode already excludes other users, unless somebody has changed the mode.
+    // The mode of the socket's file excludes other users, but somebody may have changed the mode.
     if (is_unix && !IsTrusted(*request->peer)) {
       return HttpHandling::Answer(
           {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});

@@ -26,13 +26,13 @@ struct AdminOptions {
 // Thread-compatible.
 class AdminFront {
  public:
-  // Starts the listener. The arguments must outlive the AdminFront. UNAVAILABLE: the address cannot be bound. Other
-  // errors are those of AuditLog::Open.
+  // Starts the listener. The arguments must outlive the AdminFront. UNAVAILABLE: the address cannot be bound. For other
+  // errors, see AuditLog::Open.
   static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
                                                            const Identity& identity, Metrics& metrics);
   virtual ~AdminFront() = default;
 
-  // Bound address.
+  // Returns the bound address.
   virtual const std::string& address() const = 0;
 
   // Stops listening, waits up to `grace` for calls and cancels the remaining ones. Call Registry::Stop first, which

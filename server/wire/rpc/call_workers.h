@@ -52,8 +52,8 @@ class CallWorkers {
 
   Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // by account; no queue in it is empty
-  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                    // accounts in `waiting_`, next one first
+  std::map<std::string, std::deque<Work>> waiting_ ABSL_GUARDED_BY(mutex_);  // work of each account; no queue is empty
+  std::deque<std::string> turns_ ABSL_GUARDED_BY(mutex_);                    // accounts in the order of service
   size_t size_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

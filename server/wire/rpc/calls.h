@@ -32,7 +32,7 @@ class OpenEndedCall {
   virtual void Close() = 0;
 };
 
-// The set of open calls of this kind, so that draining can end them. Thread-safe.
+// The open objects of type OpenEndedCall, so that draining can end them. Thread-safe.
 class OpenEndedCalls {
  public:
   // Adds a call. After CloseAll, closes it at once.
@@ -47,13 +47,13 @@ class OpenEndedCalls {
   std::set<std::shared_ptr<OpenEndedCall>> open_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The services behind the calls, and the calls' shared state. Must outlive the calls.
+// The services that answer the calls, and state that the calls share. Must outlive the calls.
 struct CallParts {
   ClassifyService& service;
   Registry& registry;
   const Identity& identity;
   Health& health;
-  // Runs work that no quota limits.
+  // Threads for work that is not limited by a quota.
   CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
   OpenEndedCalls streams = {};  // calls in which the client sends requests
   OpenEndedCalls watches = {};
@@ -80,7 +80,7 @@ inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 inline constexpr size_t kMaxNameBytes = 128;
 absl::Status CheckNameLength(const std::string& what, const std::string& name);
 
-// Add the methods of one service each. `parts` must outlive the server's calls.
+// Each of these functions adds the methods of one service. `parts` must outlive the server's calls.
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);
 void AddRegistryCalls(GrpcServer& server, CallParts& parts);
 void AddHealthCalls(GrpcServer& server, CallParts& parts);

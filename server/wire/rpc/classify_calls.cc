@@ -58,7 +58,7 @@ class ClassifyStreamCall final : public StreamCall {
     if (read.id.empty()) {
       return absl::InvalidArgumentError("request_id is empty; answers of a stream are matched by it");
     }
-    if (IsIdTaken(read)) {  // an id is free again after its answer is sent
+    if (IsIdTaken(read)) {  // the id of a request can be used again once its answer is sent
       return absl::InvalidArgumentError(
           absl::StrCat("request_id \"", read.id, "\" is already in flight on this stream; ids must differ"));
     }

@@ -131,7 +131,7 @@ void GrpcCall::Read(absl::string_view bytes) {
 }
 
 bool GrpcCall::Keep(absl::string_view rest) {
-  if (!taken_.bytes.empty()) {  // `rest` is the end of taken_
+  if (!taken_.bytes.empty()) {  // `rest` is part of taken_, so the bytes need no copy
     taken_.read = taken_.bytes.size() - rest.size();
     return true;
   }

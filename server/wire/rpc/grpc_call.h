@@ -24,7 +24,7 @@ namespace vitrine {
 
 class GrpcServer;
 
-// The request of a call, after its headers were read and found valid.
+// The request of a call, once its headers are read and valid.
 struct GrpcOpening {
   GrpcServer& server;
   std::shared_ptr<HttpRequest> request;
@@ -58,7 +58,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // Runs before anything is read, and before OnDeadline.
   virtual void Start() {}
   // Derived classes override the functions below. OnMessage and OnHalfClosed run one at a time, on the connection's
-  // thread or a worker. OnMessage handles a message, or the error of one that could not be decompressed.
+  // thread or a worker. OnMessage handles a message, or the error of a message that could not be decompressed.
   virtual void OnMessage(absl::StatusOr<MessageBytes> message) = 0;
   // Runs when the client has sent all its messages.
   virtual void OnHalfClosed() = 0;
@@ -96,7 +96,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const std::shared_ptr<std::atomic<bool>>& cancelled() const { return opening_.request->hung_up; }
   absl::Time deadline() const { return opening_.deadline; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
-  // Name of the client's network (see PlaceOf). The workers serve networks in turn.
+  // Returns the name of the client's network (see PlaceOf). It serves as account in CallWorkers, which then serve the
+  // networks in turn.
   const std::string& place() const { return place_; }
 
   // Metadata that is sent in addition to the call's own. Set before anything is sent.
@@ -104,9 +105,9 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   HttpHeaders trailing_metadata_ = {};
 
  private:
-  friend class GrpcServer;  // calls OnDeadline
+  friend class GrpcServer;  // GrpcServer calls OnDeadline
 
-  // Bytes that were received and not read.
+  // Bytes that were received but not read.
   struct Unread {
     std::string bytes = {};
     size_t read = 0;  // number of bytes at the front that were read
@@ -117,7 +118,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   };
 
   // Reads `bytes`, then the bytes that arrived in the meantime. The calling thread must have set is_reading_. Read
-  // clears it at the end, unless a worker continues to read.
+  // clears is_reading_ at the end, except if a worker continues to read.
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(absl::string_view& bytes);
@@ -142,7 +143,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
 
   MessageReader reader_;      // used by the reading thread
   bool awaits_body_ = false;  // used by the reading thread
-  Unread taken_;              // bytes before those of unread_; used by the reading thread, or under read_mutex_
+  Unread taken_;              // bytes that come before unread_; used by the reading thread, or under read_mutex_
   Mutex read_mutex_;
   bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;

@@ -64,11 +64,11 @@ class GrpcServer {
   std::vector<std::string> services() const;
   const GrpcServerOptions& options() const { return options_; }
   const Clock& clock() const { return clock_; }
-  // Threads that decompress and compress messages, and read bytes that could not be read on arrival.
+  // Returns the threads that decompress and compress messages, and read bytes that could not be read on arrival.
   CallWorkers& body_workers() { return body_workers_; }
 
  private:
-  friend class GrpcCall;  // adds itself to expiring_
+  friend class GrpcCall;  // GrpcCall adds itself to expiring_
   using Expiring = std::list<GrpcCall*>;
 
   const GrpcServerOptions options_;
@@ -76,7 +76,7 @@ class GrpcServer {
   std::map<std::string, Open, std::less<>> methods_;  // by path; constant after Start
   std::atomic<int64_t> calls_ = 0;
   Mutex mutex_;
-  Expiring expiring_ ABSL_GUARDED_BY(mutex_);  // calls with a deadline
+  Expiring expiring_ ABSL_GUARDED_BY(mutex_);  // calls that have a deadline
   CallWorkers body_workers_;
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-// The server ("") and its services.
+// Names of the server ("") and of its services.
 constexpr const char* kServices[] = {"", "vitrine.v1.Classifier", "vitrine.v1.Registry",
                                      "inference.GRPCInferenceService", "grpc.health.v1.Health"};
 

@@ -31,9 +31,9 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // Returns the reason why requests are not served, in one sentence; empty if they are served. They are not served
-  // before SetServing, after SetNotServing, while SetHung or SetBroken has set a reason, and while there is no version
-  // that is ready and computes. (With `allow_empty`, a server without any version serves.)
+  // Returns the reason why requests are not served, in one sentence; empty if they are served. Requests are not served
+  // before SetServing and after SetNotServing. They are also not served while a reason of SetHung or SetBroken is set,
+  // or while no version is ready and computes. (With `allow_empty`, a server without any version serves.)
   std::string WhyNotServing() const;
   // Returns true if that version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
@@ -53,7 +53,7 @@ class Health {
 
   // Calls the listener with the present status (SERVICE_UNKNOWN for an unknown name), then on each change.
   uint64_t Watch(const std::string& service, Listener listener);
-  // Once Unwatch returns, the listener is not running and will not be called again.
+  // Removes a listener. Once Unwatch returns, the listener is not running and will not be called again.
   void Unwatch(uint64_t id);
 
  private:
@@ -81,7 +81,7 @@ class Health {
   std::string hung_ ABSL_GUARDED_BY(mutex_);
   std::string broken_ ABSL_GUARDED_BY(mutex_);
   std::set<VersionId> failing_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::map<int64_t, v1::ModelState>> versions_ ABSL_GUARDED_BY(mutex_);  // by model
+  std::map<std::string, std::map<int64_t, v1::ModelState>> versions_ ABSL_GUARDED_BY(mutex_);  // states, by model
   std::map<std::string, Status> statuses_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, Watcher> watchers_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_watcher_ ABSL_GUARDED_BY(mutex_) = 1;

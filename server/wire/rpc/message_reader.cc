@@ -15,7 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Buffer that is reserved for a message before its bytes arrive: a prefix alone must not cost much.
+// Maximum buffer that is reserved for a message before its bytes arrive, so that a client which sends only a prefix
+// occupies little memory.
 constexpr size_t kFirstRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 // Limits of decompression, which runs before admission control. Real messages have a lower compression ratio.
@@ -42,8 +43,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   const size_t room = whole.size() + taken;
-  // The buffer grows only once, because a buffer that doubles leaves holes in the heap; unwritten pages cost nothing.
-  // The first write may make a huge page resident, so that page is charged at once.
+  // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
+  // are not written use no memory. The first write may make a huge page resident, so that page is charged at once.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);

@@ -31,9 +31,9 @@ class MessageReader {
   MessageReader(int64_t max_bytes, bool takes_gzip, std::shared_ptr<ByteBudget> budget)
       : max_bytes_(max_bytes), takes_gzip_(takes_gzip), budget_(std::move(budget)) {}
 
-  // Consumes bytes from the front of `bytes` until a message is complete or all bytes are consumed. Returns the
-  // complete message, otherwise nullopt. After an error the body cannot be read further. RESOURCE_EXHAUSTED: the length
-  // in the prefix is too large, or the budget is used up. GrpcProtocolError: the prefix is invalid.
+  // Consumes bytes from the front of `bytes` until a message is complete or all bytes are consumed. Returns the message
+  // if it is complete, otherwise nullopt. After an error the body cannot be read further. RESOURCE_EXHAUSTED: the
+  // length in the prefix is too large, or the budget is used up. GrpcProtocolError: the prefix is invalid.
   absl::StatusOr<std::optional<Message>> Take(absl::string_view& bytes);
 
   // Returns true if a message has begun and is not complete.

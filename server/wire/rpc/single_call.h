@@ -170,7 +170,7 @@ class ServedCall final : public CheckedCall {
   std::shared_ptr<AnswerResources> held_;  // null after the answer
 };
 
-// Limit on events that wait to be sent to one watcher. If it is exceeded, the call ends.
+// Maximum number of events of one call that wait to be sent. If it is exceeded, the call ends.
 inline constexpr int kMaxWaitingEvents = 4096;
 
 // A call that sends events until the client leaves. Kind has
@@ -254,7 +254,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     if (id != 0) Kind::Unsubscribe(parts_, id);
   }
 
-  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // events not yet sent
+  const std::shared_ptr<std::atomic<int>> waiting_ = std::make_shared<std::atomic<int>>(0);  // number of unsent events
   Mutex mutex_;
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t subscription_ ABSL_GUARDED_BY(mutex_) = 0;

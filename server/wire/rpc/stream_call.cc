@@ -30,7 +30,7 @@ void StreamCall::OnMessage(absl::StatusOr<MessageBytes> message) {
   std::shared_ptr<InFlight> read;
   {
     MutexLock lock(mutex_);
-    // After the end, and once answers cannot be sent, no request is accepted or answered.
+    // No request is accepted or answered after the end of the call, or once answers can no longer be sent.
     if (is_gone_ || end_.has_value()) return;
     read = std::make_shared<InFlight>(self);
     in_flight_.push_back(read);

@@ -25,8 +25,8 @@ inline constexpr int kMaxInFlight = 64;
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A bidirectional call: each message is a request that gets one answer. The call ends once nothing is in flight and one
-// of these is true: the client has sent everything (OK), the server drains (UNAVAILABLE), or reading has failed, for
-// example because the client is not authorized. At the deadline it ends at once. Thread-safe.
+// of these is true: the client has sent everything (OK), the server shuts down (UNAVAILABLE), or reading has failed,
+// for example because the client is not authorized. At the deadline it ends at once. Thread-safe.
 class StreamCall : public GrpcCall, public OpenEndedCall {
  public:
   enum class Order { kAsAnswered, kAsReceived };
@@ -45,9 +45,9 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
     ~InFlight() { call->OnTaken(bytes); }
 
     const std::shared_ptr<StreamCall> call;
-    std::string id = {};                              // set before the request is answered
+    std::string id = {};                              // id of the request; set before the request is answered
     std::shared_ptr<AnswerResources> held = nullptr;  // set before the request is submitted; may be null
-    // The fields below are guarded by the call's mutex.
+    // The mutex of the call guards the fields below.
     std::optional<std::string> answer = {};  // frame, until it is sent
     bool is_answered = false;
     int64_t bytes = 0;  // counted in answer_bytes_: the answer's planned size, later its actual size
@@ -57,7 +57,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
   // Fills the context of `read`, whose `held` must be set. Authorizes every request, so that a token revoked during the
-  // stream fails at the next request. Errors are those of Authorize.
+  // stream fails at the next request. For errors, see Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
   // Returns true if another unanswered request has the same id.
   bool IsIdTaken(const InFlight& read);
@@ -88,7 +88,7 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
 
   Mutex mutex_;
   std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // unanswered requests, in the order read
-  // number of InFlight objects: unanswered requests, and answers that are not yet sent
+  // number of InFlight objects: unanswered requests, and requests whose answer is not yet sent
   int held_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // sum of `bytes` of these objects
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // true: the client can no longer be reached

@@ -12,7 +12,8 @@ namespace vitrine {
 
 // Limits of a client's connection.
 struct TransportOptions {
-  // Maximum size of a message or body. A larger one is rejected with RESOURCE_EXHAUSTED, over HTTP with 413.
+  // Maximum size of a message or body. A larger message or body is rejected with RESOURCE_EXHAUSTED, over HTTP with
+  // 413.
   int64_t max_message_bytes = kMaxRequestBytes;
   // Limit on the bytes of received messages and bodies in memory, over all client connections. Above it, requests are
   // rejected with RESOURCE_EXHAUSTED. At least twice max_message_bytes. A higher limit lets more clients send at once
