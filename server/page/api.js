@@ -28,7 +28,7 @@ export class Refusal extends Error {
 // Returns true if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
-const LIMIT = 65e3;  // time limit of an answer after the upload, in ms: a little longer than the server's limit
+const LIMIT = 65e3;  // time limit of an answer after the upload, in ms; a little more than the server's limit
 const unreachable = () =>
     new Refusal("The server does not answer. The page will retry.", "UNREACHABLE");
 
@@ -80,7 +80,7 @@ function post(path, body, signal, sent = () => {}) {
     if (token) request.setRequestHeader("Authorization", `Bearer ${token}`);
     const began = performance.now();
     const moved = (share) => {
-      request.timeout = performance.now() - began + LIMIT;  // counts from the beginning of the request
+      request.timeout = performance.now() - began + LIMIT;  // XMLHttpRequest counts this from the request's start
       sent(share);
     };
     request.upload.onprogress = ({loaded, total}) => moved(total ? loaded / total : 0);
@@ -114,7 +114,7 @@ export async function offers() {
   for (const sample of found.samples) sample.path = sample.path.split("/").map(encodeURIComponent).join("/");
   return found;
 }
-// `parameters`: [name, value] pairs, as in docs/how-to/http.md.
+// Classifies an image. `parameters`: [name, value] pairs, as in docs/how-to/http.md.
 export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;
 export const classify = (id, picture, parameters, signal, sent) =>
     post(classifyPath(id, parameters), picture, signal, sent);

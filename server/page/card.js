@@ -16,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: callbacks for the user's actions, {state(), patch([x, y]), leave(), head(h), code(card)}.
+  // `act`: callbacks for the actions of the user, {state(), patch([x, y]), leave(), head(h), code(card)}.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -89,7 +89,7 @@ export class Card {
     this.heads = [];
   }
 
-  // Shows the progress of a request, or of its preparation, until the returned function is called.
+  // Shows the progress of a request or of its preparation. The progress ends when the returned function is called.
   follow(before = "") {
     clearInterval(this.following);
     this.element.classList.add("asking");
@@ -113,13 +113,13 @@ export class Card {
     };
   }
 
-  // Ends the request and its progress.
+  // Aborts the request and stops its progress display.
   end() {
     this.stop?.abort();
     clearInterval(this.following);
   }
 
-  // Removes the answer, because there is none for the current image.
+  // Removes the answer. Called if there is no answer for the current image.
   clear() {
     this.end();
     this.picture = this.failure = null;
@@ -139,7 +139,8 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // Returns the largest value of the map as a multiple of an equal share, for the scale that all models share.
+  // Returns the largest value of the map in units of 1 / cells. All models share one colour scale, which is computed
+  // from these values.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
@@ -335,7 +336,7 @@ export class Card {
   place(event) {
     if (!this.part) return null;
     const box = this.canvas.getBoundingClientRect();
-    const scale = Math.min(box.width / this.canvas.width, box.height / this.canvas.height);  // object-fit: contain
+    const scale = Math.min(box.width / this.canvas.width, box.height / this.canvas.height);  // CSS object-fit: contain
     const x = (event.clientX - box.left - (box.width - this.canvas.width * scale) / 2) / scale;
     const y = (event.clientY - box.top - (box.height - this.canvas.height * scale) / 2) / scale;
     const at = [(x - this.part.left) / this.part.width, (y - this.part.top) / this.part.height];
@@ -360,7 +361,7 @@ export class Card {
   key(event) {
     const steps =
         {ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1], Enter: [0, 0], " ": [0, 0]};
-    if (event.altKey || event.ctrlKey || event.metaKey) return;  // shortcuts of the browser, such as back
+    if (event.altKey || event.ctrlKey || event.metaKey) return;  // the browser's shortcuts, such as "back"
     if (event.key === "Escape") this.act.leave();
     const step = steps[event.key], grid = this.answer?.grid;
     if (!step || !grid) return;

@@ -9,7 +9,8 @@ const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 
 // `asked`: id (of the model), parameters, origin (of the server), file (name of the image file), sample (path of the
-// image at the server; "" if it was uploaded), token (true if one was sent), map (the displayed map, {head} or null).
+// image at the server; "" if it was uploaded), token (true if a token was sent), map (the displayed map, {head} or
+// null).
 export function curl(asked) {
   const address = asked.origin + classifyPath(asked.id, asked.parameters);
   const token = asked.token ? `-H "Authorization: Bearer $${VARIABLE}" ` : "";

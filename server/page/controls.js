@@ -8,7 +8,7 @@ function option(value, text, chosen) { return make("option", {value, selected: c
 
 function drawModels(all, state, change) {
   const box = at("models"), focused = document.activeElement?.value;
-  const names = all.map(({id}) => id.split("@")[0]);  // without a version, the server chooses one
+  const names = all.map(({id}) => id.split("@")[0]);  // a name without a version: the server chooses the version
   const gone = state.models.filter((id) => all.every((each) => each.id !== id))
                    .map((id) => ({id, text: names.includes(id) ? id : `${id} (not ready)`}));
   box.replaceChildren(...[...all, ...gone].map(({id, text}) => {

@@ -114,7 +114,7 @@ function showLost(error) {
   at("live-verdict").textContent = error.message;
 }
 
-// If a poll has no answer yet, shows that the server hangs.
+// Shows that the server is slow or hangs, once polls have had no answer for SLOW milliseconds.
 function showSlow() {
   const waited = silent ? performance.now() - silent : 0;
   if (waited < SLOW) return;
@@ -173,7 +173,7 @@ export function start(changed, answered) {
       silent = 0;  // a hidden page does not poll
       return;
     }
-    if (looking) silent ||= performance.now();  // a poll that hung while the page was hidden counts from now
+    if (looking) silent ||= performance.now();  // a poll that is still open after the page was hidden counts from now
     showSlow();
     if (performance.now() - looked >= PERIOD) look();
   }, TICK);

@@ -23,7 +23,7 @@ const RETRY = 1000;  // milliseconds between two automatic retries
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
 let missing = "";                  // name of a sample that could not be fetched
 let beginning = null;              // promise of a restart of the page, at most one at a time
-let asking = false, retried = 0;  // a request is in flight; time of the last automatic retry
+let asking = false, retried = 0;  // asking: a request is in flight; retried: time of the last automatic retry
 const abouts = new Map();  // by id, for the models to choose from
 
 const say = (text) => {
@@ -65,7 +65,7 @@ async function loadModels(loading = catalogue.load()) {
 
 function settle() {
   if (!state.models.length && firstModel()) state.models = [firstModel()];
-  if (!state.kind && chosen().length) state.kind = firstKind();  // not before a model is known
+  if (!state.kind && chosen().length) state.kind = firstKind();  // a kind can be chosen only if a model is known
 }
 
 const act = {
@@ -142,11 +142,11 @@ async function ask() {
     if (!whole || mine !== turn) return whole;
     card.toldAbove = false;
     if (!card.failure) card.drawWords(looked);
-    await painted();  // drawing maps takes longer than text
+    await painted();  // text is drawn first, because maps take longer
     if (mine === turn) drawCards();
     return whole;
   });
-  picture.show();  // while the server computes
+  picture.show();  // shows the image while the server computes
   const done = await Promise.all(answering);
   if (mine !== turn) return;
   asking = false;
@@ -185,11 +185,11 @@ async function recover() {
 }
 
 // Writes the state into the address. Safari and Firefox throw after some hundred changes in a few seconds, for example
-// of a slider; a later change then writes the whole state.
+// while a slider moves. This does no harm, because a later change writes the whole state.
 function remember() {
   try {
     history.replaceState(null, "", states.write(state) || location.pathname);
-  } catch { /* as above */
+  } catch { /* a later change writes the state */
   }
 }
 
@@ -243,7 +243,7 @@ async function own(blob, of = 1) {
     if (!(error instanceof api.Refusal)) throw error;
     if (mine !== openingTurn) return;
     if (picture && !picture.bitmap) clearPicture();
-    return refuseGiven(error.message);  // the previous image stays
+    return refuseGiven(error.message);  // keeps the previous image
   }
   if (mine !== openingTurn || chosenBefore !== chosenTurn) return;
   ++chosenTurn;
@@ -254,7 +254,8 @@ async function own(blob, of = 1) {
   return take(opened, [one, opened.note].filter(Boolean).join(" "));
 }
 
-// Opens a sample, chosen by "hand" or by a "link". `bytes`: promise of the image if it is already being fetched.
+// Opens a sample that the user chose by "hand" or by a "link". `bytes`: promise of the image if it is already being
+// fetched.
 async function sample(name, by = "hand", bytes = null) {
   const found = samples.find((each) => picker.nameOf(each) === name);
   if (!found) return refuse(`This server has no sample ${name}.`);
@@ -341,7 +342,7 @@ at("token").addEventListener("submit", (event) => {
   begin(catalogue.ask());
   live.look();
 });
-// The link to the answers must not replace the fragment of the address, which contains the state.
+// The link to the answers would replace the fragment of the address, which contains the state.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   at("answers").focus();

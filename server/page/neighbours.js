@@ -33,7 +33,7 @@ function parametersOf({classes, features}) {
   return classes.length ? [["top_k", 1], ...parameters] : parameters;
 }
 
-// Returns the embeddings of all samples, which are requested once per version, with low priority.
+// Returns the embeddings of all samples. They are requested once per version, with low priority.
 function embedAll(card, samples) {
   const key = `${card.id} ${card.answer.version}`;
   if (!known.has(key)) {

@@ -8,7 +8,8 @@ export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll(
 
 let pictured = false;
 
-// Loads the thumbnails, now and when drawn later. Call it after the first answer, which the thumbnails would delay.
+// Loads the thumbnails of the present and of later samples. Call it after the first answer, because loading would delay
+// the answer.
 export function showThumbnails() {
   pictured = true;
   for (const image of at("samples").querySelectorAll("img")) image.src = image.dataset.path;
@@ -75,7 +76,7 @@ function startDrop(picked, refuse) {
 
 function startCamera(picked, refuse) {
   const dialog = at("camera"), video = at("video");
-  let asked = false;  // a second stream would never be stopped
+  let asked = false;  // true: a stream was requested; a second stream would never be stopped
   at("open-camera").addEventListener("click", async () => {
     if (asked) return;
     asked = true;

@@ -53,8 +53,9 @@ async function encoded(bitmap, source, type, scale = 1) {
 }
 
 // Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode the image (the server then reports the
-// cause), `note` describes changes. A format that the server does not accept is converted to PNG, and a too large image
-// is reduced, or saved as a JPEG if only its file is too large. Throws a Refusal for a file that is no image.
+// cause), `note` describes changes. A format that the server does not accept is converted to PNG, and an image with too
+// many pixels is reduced. If only the file is too large, the image is saved as a JPEG. Throws a Refusal for a file that
+// is no image.
 export async function open(blob) {
   let bitmap = null;
   try {

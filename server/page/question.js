@@ -36,8 +36,8 @@ export function lack(about, state) {
   return "";
 }
 
-// `wordsOf` splits a sample's name, GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png. `knows` returns true if one
-// part is a class of the model.
+// `wordsOf` splits a sample's name, GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png. `knows` returns true if the
+// model has a class with the name of one part.
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 

@@ -21,7 +21,7 @@ async function copy(button, text) {
   }
 }
 
-// `asked`: see code.js. `picture`: the file that the code reads; null if the server has it.
+// `asked`: see code.js. `picture`: the file that the code reads; null if the server has the file.
 export function showCode(asked, picture) {
   const code = make("code", {id: "code-text"});
   const copying = make("button", {type: "button", click: () => copy(copying, code.textContent)}, "Copy");
