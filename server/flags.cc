@@ -43,7 +43,7 @@ void Add(CLI::App& app, const std::string& flag, T& value, const std::string& he
   app.add_option(flag, value, help)->capture_default_str()->type_name(type);
 }
 
-// Adds a flag whose name is added to ServerOptions::chosen if it is given.
+// Adds a flag. If the command line has this flag, its name is added to ServerOptions::chosen.
 template <typename T>
 void AddChosen(CLI::App& app, ServerOptions& options, const std::string& flag, T& value, const std::string& help,
                const std::string& type) {
@@ -131,7 +131,8 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
       ->default_str(identity.plaintext_tokens ? "true" : "false");
   Add(app, "--policy", identity.policy, "access policy, textproto of vitrine.v1.AccessPolicy; read again when changed",
       "FILE");
-  // An empty value, such as that of an unset variable in a script, would open the server to all callers.
+  // An empty value is rejected: it may come from an unset variable in a script, and would open the server to all
+  // callers.
   for (const char* flag : {"--tls-cert", "--tls-key", "--tls-client-ca", "--tokens", "--policy"}) {
     app.get_option(flag)->check([](const std::string& text) {
       return text.empty() ? std::string("the value is empty; name a file, or leave the flag out") : std::string();
@@ -259,7 +260,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
 }
 
 std::vector<std::pair<std::string, std::string>> FlagsInForce(const ServerOptions& options) {
-  // BindFlags registers the bound values as defaults, so CLI11 returns the values in force.
+  // BindFlags registers the bound values as defaults, so CLI11 returns the effective values.
   ServerOptions copy = options;
   CLI::App app;
   BindFlags(app, copy);

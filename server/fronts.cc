@@ -13,12 +13,12 @@
 namespace vitrine {
 namespace {
 
-// Maximum time in which the open calls of a listener end and their clients read the answers. A busy machine needs more
-// than half a second for this; an idle machine needs less than 100 ms.
+// Maximum wait for a listener's open calls to end and for their clients to read the answers. A busy machine needs more
+// than half a second; an idle machine needs less than 100 ms.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
-// Maximum time in which the open calls of the Admin service end; it must be below ServerOptions::end_patience.
+// Maximum wait for the open calls of the Admin service to end. Must be below ServerOptions::end_patience.
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);
-// Maximum bytes of unread responses in addition to the answer budget.
+// Bytes of unread responses that are allowed in addition to the answer budget.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
 // Stores an opened listener and its bound address. If it could not be opened, adds the error to `faults`.

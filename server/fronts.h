@@ -44,7 +44,7 @@ class Fronts {
     StatusReader& status;
     std::function<std::string()> not_ready;
   };
-  // Bound addresses of the listeners; an address is empty if the server does not have its listener.
+  // Bound addresses of the listeners; an address is empty if the server has no such listener.
   struct Addresses {
     std::string rpc, socket, metrics, health, admin, http;
   };
@@ -59,15 +59,15 @@ class Fronts {
   // The functions from here to RejectedSettings may also be called while Open runs. Until Open ends, they report no
   // listener and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
-  // Number of open connections of the clients' listeners.
+  // Returns the number of open connections of the clients' listeners.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
-  // Bytes of responses that were not yet passed to the kernel.
+  // Returns the bytes of responses that were not yet passed to the kernel.
   int64_t unsent_bytes() const;
-  // Bytes of received messages and bodies that are still in memory.
+  // Returns the bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
-  // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service is on a TCP port, of the
-  // listener "admin"; empty without TLS.
+  // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service has a TCP port, of the
+  // listener "admin". Empty without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;
   // Returns an error text for each rejected settings file: the identity's files (see Identity::faults), and the file of
   // --serving-config if `serving_config` is an error.
@@ -76,12 +76,12 @@ class Fronts {
   // Reads the identity's files again: see Identity::Reread.
   absl::Status Reread() { return identity_ == nullptr ? absl::OkStatus() : identity_->Reread(); }
 
-  // The shutdown functions, in the order in which they must be called. StartLeaving asks clients to reconnect
-  // elsewhere; their calls are served until they do.
+  // The shutdown functions, in the order in which they must be called. StartLeaving asks clients to reconnect to
+  // another server, and continues to serve their calls.
   void StartLeaving();
   // Stops accepting further requests on open streams.
   void CloseStreams();
-  // Stops accepting calls; answered calls get kShutdownGrace to end.
+  // Stops accepting calls. Calls that are already answered get kShutdownGrace to end.
   void EndCalls();
   void EndAdmin();
   void EndMetrics() { http_.reset(); }

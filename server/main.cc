@@ -47,10 +47,10 @@ namespace {
 
 // Value of ServerOptions::end_patience, which the calculation in docs/operations/kubernetes.md uses.
 constexpr absl::Duration kEndPatience = absl::Seconds(2);
-// Time that the process may take after lame_duck and drain_deadline, to send the last answers and then wait up to
-// kEndPatience.
+// Time that the process may take after lame_duck and drain_deadline, for sending the last answers and then waiting up
+// to kEndPatience.
 constexpr absl::Duration kEndSpare = absl::Seconds(10);
-// Interval of the checks whether the repository is copied and whether the server is ready.
+// Interval between checks that the repository is copied and that the server is ready.
 constexpr absl::Duration kReadyTick = absl::Milliseconds(200);
 // Number of non-computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
@@ -76,9 +76,9 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory. By default, glibc returns blocks of a hundred kilobytes to the system and must get
-// zeroed pages for the next request. For a small model, this costs a fifth of the throughput. Blocks above 4 MiB are
-// still returned at once.
+// Makes glibc keep freed memory. By default, glibc returns blocks of a hundred kilobytes to the system, and must get
+// zeroed pages from the system for the next request. With a small model, this lowers the throughput by a fifth. Blocks
+// above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
@@ -91,7 +91,7 @@ void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
-// Writes the file atomically, so that a script that waits for it reads every line.
+// Writes the file atomically: a script that waits for the file then always finds all its lines.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   std::string lines = absl::StrCat("grpc=", server.address(), "\n");
   const auto add = [&](const char* name, const std::string& address) {
@@ -114,7 +114,8 @@ absl::Status NoThread(const std::system_error& error) {
 }
 
 // Checks that the system allows `count` threads: starts all of them, then ends them. RESOURCE_EXHAUSTED: a thread
-// cannot be started; a server that got only some of its threads could not recover.
+// cannot be started. The check comes before the start, because a server that has only some of its threads cannot
+// recover.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
   std::promise<void> end;
@@ -131,8 +132,8 @@ absl::Status CheckThreads(int count) {
   return status;
 }
 
-// Returns the number of threads that compute. On a CPU, these are the executors and as many threads for slow images; on
-// a CUDA device, the executors. On either device there are by default two computing threads per core.
+// Returns the number of threads that compute. On a CPU, each executor has a second thread for slow images. On a CUDA
+// device, only the executors compute. By default both devices have two computing threads per core.
 int ComputingThreads(const ServerOptions& options) {
   if (options.executor.threads == 0) return 2 * FindMachine().Threads();
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
@@ -149,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options
   }
 }
 
-// Prints and logs a line per listener with its services.
+// Prints and logs one line per listener, with its services.
 void LogListeners(const ServerOptions& options, const Server& server) {
   const std::string http = absl::StrCat("HTTP/1.1, HTTP/2: /v1, /v2", options.page ? ", page" : "");
   const std::string calls = options.listen_grpc_only ? "gRPC" : "gRPC, " + http;
@@ -171,7 +172,7 @@ void LogListeners(const ServerOptions& options, const Server& server) {
   std::cout << lines << std::flush;
 }
 
-// Reads the configuration again, on SIGHUP.
+// Reads the configuration again; called on SIGHUP.
 void Reread(Server& server) {
   const absl::Status read = server.Reread();
   if (read.ok()) {
@@ -182,9 +183,9 @@ void Reread(Server& server) {
   }
 }
 
-// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and that the locks of health
-// and registry are free; Watch (server.cc) detects hung batches. Returns true if the server is or was ready. READY=1 is
-// repeated, because a notification may be lost.
+// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs, and that no other thread
+// holds the locks of Health or Registry forever. Watch (server.cc) detects hung batches. Returns true if the server is
+// or was ready. READY=1 is repeated, because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
   const std::string why = server.WhyNotReady();
@@ -205,8 +206,8 @@ int AwaitEnd(const sigset_t& signals, const ServiceManager& manager, Server& ser
   }
 }
 
-// Waits for the first copy of a remote repository. The result of an interrupted refresh does not count as a copy, so
-// that the server does not begin with an arbitrary part of its models. Returns false if a signal ends the wait.
+// Waits for the first copy of a remote repository. The result of an interrupted refresh does not count as a copy,
+// because it contains only an arbitrary part of the models. Returns false if a signal ends the wait.
 bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const sigset_t& signals) {
   if (remote.HasCopy()) return true;
   Log(LogLevel::kInfo, "waiting for the first copy of the repository", {{"repository", source}});
@@ -231,7 +232,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
     }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // The file is written first, so that a program that reads the printed lines finds it.
+  // The file is written before the lines are printed: a program that reads the printed lines then finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const ServiceManager manager;
@@ -240,7 +241,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   Log(LogLevel::kInfo, "ending", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
   manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
-  // A second signal shortens the drain, unless no more threads can start.
+  // A second signal shortens the drain. The signal is ignored if no thread can be started for this.
   std::atomic<bool> drained = false;
   const auto hurry = [&] {
     const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};
@@ -310,8 +311,8 @@ int Main(int argc, char** argv) {
     std::cout << "SERVING\n";
     return EndOutput("vitrine-server", kExitSuccess);
   }
-  // Logging is off until its format is configured. CheckConfiguration returns errors; warnings are logged when the
-  // server opens the files again.
+  // Logging is off until its format is configured. CheckConfiguration returns its errors; its warnings are logged
+  // later, when the server opens the files again.
   spdlog::set_level(spdlog::level::off);
   if (const absl::Status valid = CheckConfiguration(options); !valid.ok()) {
     Fail("vitrine-server", valid);

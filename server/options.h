@@ -40,16 +40,16 @@ struct ServerOptions {
   std::string model_cache = {};
   // The copy of a remote repository: see remote_repository.h.
   RemoteRepositoryOptions remote = {};
-  // True: the server is ready without any version, to wait for its first model. False: it is not ready without
-  // versions, because the folder may be wrong.
+  // True: the server is ready without any version, to wait for its first model. False: a server without versions is not
+  // ready, because the folder may be wrong.
   bool allow_empty = false;
-  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free one; empty: no listener.
+  // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free port; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
-  // Minimum mean interval at which the text of /metrics is made. Scrapes in between get the last text, so that frequent
-  // scrapes take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
+  // Minimum mean interval at which the text of /metrics is made. Scrapes within the interval get the last text, so that
+  // frequent scrapes take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
-  // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free one; empty: no listener.
+  // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free port; empty: no listener.
   std::string http = {};
   // True: rpc.listen and rpc.socket serve only gRPC, and HTTP is served only on `http`.
   bool listen_grpc_only = false;
@@ -74,12 +74,12 @@ struct ServerOptions {
   AdmissionOptions admission;
   // Worker threads: see executor.h. `device` is set from `device` at start.
   ExecutorOptions executor;
-  // Pinning of each executor to a core: on, off or auto. auto pins if the control group owns its cores exclusively and
-  // has a core for each executor.
+  // Pinning of each executor to a core: on, off or auto. "auto" pins if no other control group may use this group's
+  // cores and there is a core for each executor.
   std::string pin = "auto";
   // Compute probes, which run when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
-  // Repository polling: see registry.h. `root` is set from `repository` at start.
+  // Polling of the repository: see registry.h. `root` is set from `repository` at start.
   RegistryOptions registry;
   // Transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
@@ -120,9 +120,9 @@ struct ServerOptions {
   // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};
 
-  // Folder that is served: the repository, or the copy of a remote repository.
+  // Returns the folder that is served: the repository, or the copy of a remote repository.
   const std::string& folder() const { return IsRemoteRepository(repository) ? remote.cache : repository; }
-  // True if HTTP is served to clients in addition to gRPC.
+  // Returns true if HTTP is served to clients in addition to gRPC.
   bool serves_http() const { return !listen_grpc_only || !http.empty(); }
 
   // Returns INVALID_ARGUMENT with one line per fault: the setting, its value and the allowed range.

@@ -32,15 +32,15 @@
 namespace vitrine {
 namespace {
 
-// Shares of the memory limit of the process's control group, in percent. The remaining fifth is for decoding and
-// computing, the program itself and memory kept by the allocator.
+// Shares of the memory limit of the process's control group, in percent. The remaining fifth is for decoding,
+// computing, the program itself, and freed memory that the allocator keeps.
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // images and tensors between admission and answer
 constexpr int kTransportShare = 10;  // received messages and bodies that are still in memory
 constexpr int kAnswerShare = 10;     // answers that clients have not read yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
-// Limits `bytes` to its share of the memory limit, except if its flag or the program has set it.
+// Limits `bytes` to its share of the memory limit, except if its flag is given or `bytes` differs from the default.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
   if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
@@ -80,7 +80,7 @@ absl::Status CheckCache(const ServerOptions& options) {
   if (cache.empty() || !options.models.empty() || !IsRemoteRepository(options.repository)) return absl::OkStatus();
   if (fs::is_directory(cache, error)) return absl::OkStatus();
   fs::path existing = fs::absolute(cache);
-  // A symbolic link to a missing folder counts as existing, because no folder can be made in its place.
+  // A symbolic link to a missing folder counts as an existing path, because no folder can be made in its place.
   while (existing.has_relative_path() && fs::symlink_status(existing, error).type() == fs::file_type::not_found) {
     existing = existing.parent_path();
   }
@@ -175,7 +175,7 @@ absl::Status CheckFiles(const ServerOptions& options) {
 }
 
 absl::Status CheckRepository(const ServerOptions& options) {
-  // A remote repository is first copied when the server starts.
+  // A missing copy of a remote repository is no fault, because the copy is first made when the server starts.
   std::error_code ignored;
   if (IsRemoteRepository(options.repository) && !std::filesystem::exists(options.folder(), ignored)) {
     return absl::OkStatus();
@@ -193,7 +193,7 @@ absl::Status CheckRepository(const ServerOptions& options) {
 
 ServerOptions WithoutNewFiles(ServerOptions options) {
   options.admin.audit_log.clear();
-  // If the lock's file cannot be created, LockState logs a warning, as at a start.
+  // If the lock file cannot be created, the option is kept, so that LockState logs the same warning as at a start.
   const std::string lock = ServingSettings::LockOf(options.registry.admin_state);
   std::error_code ignored;
   const bool can_be_created = access(FolderOf(lock).c_str(), W_OK) == 0;

@@ -23,8 +23,9 @@ LogFields DescribeMachine(const Machine& machine, const ServerOptions& resolved)
 // with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
-// Checks that the audit log and the admin state can be written, and creates neither. Returns INVALID_ARGUMENT with one
-// line per fault. For --check only: a start does not fail because of these faults, since a disk may be mounted later.
+// Checks that the audit log and the admin state can be written, without creating these files. Returns INVALID_ARGUMENT
+// with one line per fault. For --check only: a start does not fail because of these faults, since a disk may be mounted
+// later.
 absl::Status CheckFiles(const ServerOptions& options);
 
 // Checks that the repository contains versions, or that allow_empty is set. UNAVAILABLE: the repository cannot be read
@@ -32,9 +33,9 @@ absl::Status CheckFiles(const ServerOptions& options);
 // version that the settings name and the repository does not have. Requires valid settings.
 absl::Status CheckRepository(const ServerOptions& options);
 
-// Returns options with which a start creates no files, because such files would belong to the user who runs --check.
-// Omits the audit log. Also omits the admin state if its lock file does not exist yet, since then no server holds the
-// lock. Requires options that CheckConfiguration accepts.
+// Returns options with which a start creates no files, because these files would belong to the user who runs --check
+// and not to the server's user. Omits the audit log. Also omits the admin state if its lock file does not exist yet,
+// since then no server holds the lock. Requires options that CheckConfiguration accepts.
 ServerOptions WithoutNewFiles(ServerOptions options);
 
 }  // namespace vitrine

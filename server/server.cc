@@ -41,7 +41,8 @@
 namespace vitrine {
 namespace {
 
-// Run time of a batch after which the server reports not ready; half of hung_worker_timeout if that is less.
+// Run time of a batch after which the server reports that it is not ready. If half of hung_worker_timeout is less, it
+// applies instead.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
@@ -110,7 +111,7 @@ class RunningServer : public Server {
     Drain();
   }
 
-  // Opens the device, locks the admin state and opens the listeners. Returns every fault.
+  // Opens the device, locks the admin state and opens the listeners. Returns an error with every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision)), settings_->LockState()};
@@ -167,7 +168,7 @@ class RunningServer : public Server {
   std::string WhyNotReady() override { return fronts_.TakeCalls() ? health_.WhyNotServing() : "no calls are accepted"; }
 
   absl::Status Reread() override {
-    // A poll that takes longer, because it also loads models, continues after the wait.
+    // A poll that takes longer, because it also loads models, continues after Reread has returned.
     (void)registry_.Reconcile({}, kRereadPatience);
     return JoinFaults({fronts_.Reread(), settings_->fault()});
   }
@@ -193,8 +194,8 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered. The first tick comes at once; if a model load takes longer than end_patience, the
-    // second tick ends the process.
+    // All requests are answered. The first tick comes at once. The second tick comes after end_patience, and ends the
+    // process if a model load still runs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
@@ -248,7 +249,8 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        // Null on a CPU: after a stop of the process (SIGSTOP), a check could time out and count as a loss.
+        // Null on a CPU, which cannot be lost: if the process was stopped (SIGSTOP), a check could time out and wrongly
+        // count as a loss.
         .fatal = LossSource(options_.executor.device),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
@@ -298,8 +300,8 @@ class RunningServer : public Server {
         {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
   }
 
-  // Runs on the watchdog's thread, which continues while draining. A hung thread cannot be ended and its requests
-  // cannot be answered, so the process ends: otherwise the requests would wait forever.
+  // Runs on the watchdog's thread, which continues while draining. A hung thread cannot be ended, and its requests
+  // cannot be answered. So the process ends; otherwise the requests would wait forever.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
       EndProcess(kExitHung, [&] {

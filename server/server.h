@@ -28,27 +28,28 @@ class Server {
   // device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
-  // and those of CheckRepository. Loads no model and leaves no new file. Requires options that CheckConfiguration
-  // accepts.
+  // and the faults that CheckRepository finds. Loads no model and leaves no new file. Requires options that
+  // CheckConfiguration accepts.
   static absl::Status Check(ServerOptions options);
-  // If Drain was not called, drains without lame duck and waits for requests for about a second at most.
+  // If Drain was not called, drains without the lame duck time, and waits at most about a second for requests.
   virtual ~Server() = default;
 
-  // Bound host:port of the gRPC listener, which also serves HTTP except with ServerOptions::listen_grpc_only.
+  // Returns the bound host:port of the gRPC listener, which also serves HTTP except with
+  // ServerOptions::listen_grpc_only.
   virtual const std::string& address() const = 0;
-  // Bound host:port of /metrics; empty if there is no such listener.
+  // Returns the bound host:port of /metrics; empty if there is no such listener.
   virtual const std::string& metrics_address() const = 0;
-  // "unix:///PATH" of the socket, which has the same services as address(); empty if there is none.
+  // Returns "unix:///PATH" of the socket, which has the same services as address(); empty if there is no socket.
   virtual const std::string& socket_address() const = 0;
-  // Address of the listener for health probes; empty if there is none.
+  // Returns the address of the listener for health probes; empty if there is no such listener.
   virtual const std::string& health_address() const = 0;
-  // Bound address of the Admin service; empty if there is none.
+  // Returns the bound address of the Admin service; empty if there is no such listener.
   virtual const std::string& admin_address() const = 0;
-  // Address of the HTTP listener without gRPC; empty if there is none.
+  // Returns the address of the HTTP listener without gRPC; empty if there is no such listener.
   virtual const std::string& http_address() const = 0;
 
   // Waits until every version that the first poll chose to load is ready or failed, and one of the ready versions, if
-  // any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
+  // there are any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
   // allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
   // Returns the reason in the text of /readyz if its answer is 503; empty if it is 200. Thread-safe.
