@@ -13,7 +13,7 @@
 namespace vitrine {
 
 // Keeps the first error of protobuf's text parser, with its position. By default the parser prints all errors on
-// stderr. Bytes of the file that are no printable ASCII are escaped, because a message with invalid UTF-8 cannot be
+// stderr. Bytes of the file that are not printable ASCII are escaped, because a message with invalid UTF-8 cannot be
 // sent.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:

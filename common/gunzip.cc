@@ -36,7 +36,7 @@ int Decompress(absl::string_view compressed, int window_bits, size_t size, std::
   z_stream stream = {};
   if (const int code = inflateInit2(&stream, window_bits); code != Z_OK) return code;
   const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // The spare byte is needed because inflate reaches the end of the stream only with output space left.
+  // The spare byte is needed because inflate detects the end of the stream only if output space is left.
   decompressed.resize(size + 1);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));  // zlib does not modify it
   stream.avail_in = static_cast<uInt>(compressed.size());

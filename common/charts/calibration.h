@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Calibration of a classifier (Guo et al. 2017): answers in bins of equal width by confidence, with the accuracy and
-// the mean confidence of each bin.
+// Calibration of a classifier (Guo et al. 2017). Groups the answers by confidence into bins of equal width, and
+// computes the accuracy and the mean confidence of each bin.
 class Calibration {
  public:
   struct Bin {

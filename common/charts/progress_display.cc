@@ -38,7 +38,7 @@ void ProgressDisplay::Update(double share, const std::string& text, absl::Time n
     return;
   }
   std::string line = Bar(share) + " " + text;
-  // A line that the terminal wraps could not be overwritten.
+  // The line is cut to the terminal's width, because a wrapped line cannot be overwritten.
   const int width = options_.width > 0 ? options_.width : Columns();
   if (width > 1) line.resize(std::min(line.size(), static_cast<size_t>(width - 1)));
   out_ << "\r\033[K" << line << std::flush;

@@ -21,7 +21,7 @@ class ProgressDisplay {
   ProgressDisplay(std::ostream& out, const Options& options) : out_(out), options_(options) {}
   ~ProgressDisplay() { Finish(); }
 
-  // Returns true if Update would draw: enough time has passed since the last drawing.
+  // Returns true if Update would draw at `now`, because enough time has passed since the last drawing.
   bool Due(absl::Time now) const;
   // If due, draws a bar for `share` (0 to 1) and `text`, one printable line. Without a terminal, prints only `text`.
   void Update(double share, const std::string& text, absl::Time now);

@@ -32,9 +32,9 @@ struct Roofline {
   std::vector<RooflinePoint> points;
 };
 
-// Returns the diagram as an SVG document: logarithmic axes, the roofs of memory and computation, a dot per operator,
-// labels that do not overlap. Points without operations are left out. If dots lie above the slanted roof, the legend
-// explains why.
+// Returns the diagram as an SVG document: logarithmic axes, the limits of memory and computation ("roofs"), a dot per
+// operator, labels that do not overlap. Points without operations are left out. If dots lie above the slanted roof, the
+// legend explains why.
 std::string RooflineSvg(const Roofline& roofline);
 
 }  // namespace vitrine

@@ -47,7 +47,7 @@ absl::StatusOr<T> WrongCommandLine(absl::StatusOr<T> value) {
 }
 
 // Flushes std::cout and stdout at the end of a program. If output could not be written, for example to a full disk,
-// prints a message on stderr. Returns `exit_code`, but kExitFailure instead of kExitSuccess if output was lost.
+// prints a message on stderr. Returns `exit_code`; if output was lost, returns kExitFailure instead of kExitSuccess.
 int EndOutput(std::string_view program, int exit_code);
 
 // Prints "<program>: <message>" on stderr. Returns kExitFailure, or kExitUsage for a usage error.

@@ -10,8 +10,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the allowed values of CLI11's IsMember. CLI11 exposes them only as text, "{table,json}": in the check's
-// description, or in its name if OneOf hides them from the help.
+// Returns the allowed values of CLI11's IsMember. CLI11 gives the values only as a text such as "{table,json}". The
+// text is the check's description or, if OneOf hides the values from the help, the check's name.
 std::vector<std::string> ChoicesOf(CLI::Option& option) {
   CLI::Validator* check = nullptr;
   try {

@@ -40,8 +40,8 @@ std::string Variable(const std::string& prefix, const std::string& key) {
   return absl::StrCat(prefix, absl::AsciiStrToUpper(absl::StrReplaceAll(key, {{"-", "_"}})));
 }
 
-// Throws if a line of the file has none of the forms that setting_sources.h lists. CLI11 alone would join lines until a
-// list ends, so that after a missing ] the following settings would become part of the list.
+// Throws if a line of the file does not have one of the forms in setting_sources.h. CLI11 alone would join lines until
+// a list ends, so that after a missing ] the following settings would become part of the list.
 void CheckForm(const std::string& text) {
   static const std::regex kNothing(R"(\s*(#.*)?)"), kTable(R"(\s*\[.*)"),
       kSetting(R"(\s*([\w-]+)\s*=\s*("[^"#]*"|[^\s"'#,;\[\]=]+|\[\s*("[^"#]*"\s*(,\s*"[^"#]*"\s*)*)?\])\s*(#.*)?)");

@@ -96,7 +96,7 @@ bool HttpLoop::CloseIdlest() {
 
 void HttpLoop::Tick() {
   if (on_tick_ != nullptr) on_tick_();
-  // Runs backwards, because closing a connection moves the last connection to the closed one's index.
+  // Runs backwards, because closing a connection moves the last connection to the index of the closed connection.
   for (size_t i = open_.size(); i-- > 0;) {
     if (i < open_.size()) std::shared_ptr<HttpConnection>(open_[i])->OnTick();
   }
@@ -124,7 +124,7 @@ void HttpLoop::KeepUnsentInBounds() {
   if (longest != nullptr && !is_alone) longest->Close(CloseReason::kUnsent);
 }
 
-// A connection with a running handshake closes when the handshake ends.
+// Closes all connections. A connection with a running handshake closes when the handshake ends.
 void HttpLoop::CloseAll() {
   for (const std::shared_ptr<HttpConnection>& each : std::vector(open_)) each->Close(CloseReason::kShutdown);
 }

@@ -25,7 +25,7 @@ class TokenBucket {
     Refill(now);
     return points_ / burst_;
   }
-  // Reduces the points to at most that share of the burst.
+  // Reduces the points to at most `share` of the burst.
   void Cap(double share) { points_ = std::min(points_, burst_ * share); }
 
  private:

@@ -51,7 +51,7 @@ void HttpWorkers::Run() {
     if (work == nullptr) return;
     try {
       work();
-    } catch (const std::exception&) {  // a library's exception; the dropped reply sends 503
+    } catch (const std::exception&) {  // an exception of a library; the destroyed reply sends 503
     }
     work = nullptr;  // destroyed before the thread counts as free
     if (!on_a_body) continue;

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kMostListed = 1 << 16;  // the kernel itself allows at most 8192
+constexpr int kMostListed = 1 << 16;  // maximum number of listed cores; the kernel itself allows at most 8192
 
 }  // namespace
 

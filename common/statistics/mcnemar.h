@@ -20,8 +20,8 @@ struct PairedCounts {
 // McNemar's test (1947) of the hypothesis that two classifiers are equally accurate. Only images with one right and one
 // wrong answer count. Under the hypothesis, the right answer is equally likely to come from either classifier.
 struct McNemar {
-  bool exact = true;     // true: binomial; false: chi-squared with Edwards' continuity correction (1948)
-  double statistic = 0;  // chi-squared with one degree of freedom; 0 if exact
+  bool exact = true;     // true: exact binomial test; false: chi-squared with Edwards' continuity correction (1948)
+  double statistic = 0;  // chi-squared with one degree of freedom; 0 for the exact test
   double p = 1;          // two-sided
 };
 

@@ -40,7 +40,7 @@ inline constexpr int64_t kFewPairs = 6;
 // in common, such as the seed.
 struct PairedTest {
   MeanEstimate difference = {};
-  // p, two-sided, of the hypothesis that the mean is 0: t test, or sign test if all differences are equal
+  // two-sided p of the hypothesis that the mean is 0: by the t test, or by the sign test if all differences are equal
   double p = 1;
   double sign_p = 1;  // two-sided sign test
   // p of the hypothesis that the mean is outside the margin (two one-sided tests); 1 without a margin

@@ -44,7 +44,7 @@ Cell Cell::Number(double value, std::string text) {
 std::string DataTable::Print(OutputFormat format) const {
   switch (format) {
     case OutputFormat::kJson:
-      // Texts may have invalid UTF-8, which would throw.
+      // Texts may have invalid UTF-8. It is replaced, because dump() would otherwise throw an exception.
       return AsJson().dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
     case OutputFormat::kCsv:
       return AsCsv();

@@ -38,7 +38,7 @@ std::string WithPlainColours(std::string_view svg) {
     if (end != std::string_view::npos && comma < end) {
       plain += svg.substr(comma + 1, end - comma - 1);
       svg.remove_prefix(end + 1);
-    } else {  // "var(--" in a text of the chart
+    } else {  // "var(--" in a text of the chart is not a colour
       plain += "var(--";
       svg.remove_prefix(variable + 6);
     }

@@ -75,7 +75,7 @@ absl::Status AskForClients(SSL_CTX* context, const TlsPem& pem) {
   return absl::OkStatus();
 }
 
-// OpenSSL's socket write, but without SIGPIPE if the client is gone.
+// Writes to the socket as OpenSSL does, but without SIGPIPE if the client is gone.
 int WriteWithoutSignal(BIO* bio, const char* bytes, int size) {
   const ssize_t sent = send(static_cast<int>(BIO_get_fd(bio, nullptr)), bytes, static_cast<size_t>(size), MSG_NOSIGNAL);
   BIO_clear_retry_flags(bio);

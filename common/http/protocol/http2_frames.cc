@@ -323,8 +323,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   stream->has_local_ended = true;
   if (stream->has_remote_ended) return;
   stream->is_reset_here = true;
-  // gRPC clients read the status despite the reset. Other clients (curl 7.88) would discard the response, so their
-  // reset is delayed.
+  // gRPC clients read the status despite the reset. Other clients (curl 7.88) would discard the response, so the reset
+  // is delayed for them.
   if (!IsGrpc(*stream->request)) {
     stream->answered_early = Now();
     return;

@@ -107,7 +107,7 @@ class Http2Session final : public HttpProtocol {
   bool has_settings_ = false;             // true: the client's first SETTINGS arrived
   std::optional<Time> head_since_;        // start time of the headers being received
   size_t head_bytes_ = 0;                 // decoded size of the headers being received
-  std::shared_ptr<Http2Stream> head_of_;  // stream of the headers being received; null if unwanted
+  std::shared_ptr<Http2Stream> head_of_;  // stream of the headers being received; null: none, or ignored
   int64_t body_bytes_ = 0;                // body bytes received on all streams
   Leaving leaving_ = Leaving::kNo;
   int32_t final_stream_ = 0;         // last stream that the final GOAWAY reports as processed

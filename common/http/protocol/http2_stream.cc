@@ -41,7 +41,7 @@ void Http2Stream::Post(Change change) {
   connection_->Wake();
 }
 
-// If the stream is closed, the part stays with the caller, who destroys it after the lock is released.
+// Queues a part. If the stream is closed, the part stays with the caller, who destroys it after the lock is released.
 void Http2Stream::Send(Part&& part) {
   const auto bytes = static_cast<int64_t>(part.bytes.size());
   Post([&](Http2Mailbox::Mail& mail) {
