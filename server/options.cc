@@ -47,7 +47,7 @@ class Faults {
   std::vector<std::string> sentences_;
 };
 
-// Adds a fault of an address HOST:PORT. Returns true if there is none.
+// Returns true if the address has the form HOST:PORT; otherwise adds a fault.
 bool CheckAddress(absl::string_view flag, absl::string_view address, Faults& faults) {
   if (const size_t scheme = address.find("://"); scheme != absl::string_view::npos && address.substr(0, 4) != "unix") {
     faults.Add(absl::StrCat(flag, " is \"", address, "\", a URL; give only its host and port, as in ",

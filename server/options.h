@@ -98,8 +98,8 @@ struct ServerOptions {
   absl::Duration lame_duck = absl::ZeroDuration();
   // Time for accepted requests to finish after lame_duck. Requests that still wait then are answered with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
-  // Time for the process to end after all requests are answered. A model load that takes longer is aborted with the
-  // process. Infinite: the server waits for the load; code that embeds the server in its own process must use this
+  // Time for the process to end after all requests are answered. A model load that takes longer is aborted, because the
+  // process ends. Infinite: the server waits for the load; code that embeds the server in its own process must use this
   // value. This setting has no flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
   // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so

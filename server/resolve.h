@@ -18,9 +18,9 @@ ServerOptions Resolve(ServerOptions options, const Device& device, const Machine
 // Resolve.
 LogFields DescribeMachine(const Machine& machine, const ServerOptions& resolved);
 
-// Checks what can be checked before a port is opened or a model is read: flags, the repository, the folder of its copy,
-// TLS files, tokens, policy, serving configuration, headers of the collector, the port file. Returns INVALID_ARGUMENT
-// with one line per fault.
+// Checks the following settings, without opening a port or reading a model: flags, the repository, the folder of its
+// copy, TLS files, tokens, policy, serving configuration, headers of the collector, the port file. Returns
+// INVALID_ARGUMENT with one line per fault.
 absl::Status CheckConfiguration(const ServerOptions& options);
 
 // Checks that the audit log and the admin state can be written, without creating these files. Returns INVALID_ARGUMENT

@@ -200,7 +200,7 @@ class RunningServer : public Server {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
     registry_.Stop();
-    // registry_.Stop has ended the admin calls that wait for a model load.
+    // registry_.Stop has ended the admin calls that waited for a model load, so EndAdmin does not wait for a load.
     fronts_.EndAdmin();
     canaries_.Stop();
     if (starter_.joinable()) starter_.join();
@@ -356,7 +356,7 @@ class RunningServer : public Server {
   std::thread starter_;
   bool said_hung_ = false;  // used only by the watchdog's thread
 
-  Mutex executors_mutex_;  // guards the pool, which exists from Begin to Drain
+  Mutex executors_mutex_;  // guards the pool of executors, which exists from Begin to Drain
   std::unique_ptr<ExecutorPool> executors_ ABSL_GUARDED_BY(executors_mutex_);
 
   Mutex mutex_;

@@ -98,7 +98,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
   const VersionId replacement{bad.model, good};
   const Edit hold = [&](v1::ModelOverride& row) { AddLoaded(row, good); };
   const bool serves = registry_.Traffic(bad.model).stable == bad.version;
-  std::string difference;  // between the classes of `bad` and `good`, compared while both are in memory
+  std::string difference;  // difference between the classes of `bad` and `good`, compared while both are in memory
   const auto verify = [&]() -> absl::Status {
     RETURN_IF_ERROR(CheckReady(replacement));
     const absl::StatusOr<ModelHandle> before = registry_.Find(bad.model, bad.version),

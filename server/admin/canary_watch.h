@@ -43,7 +43,7 @@ class CanaryWatch {
 
   // Calls Look every kPeriod on a separate thread with low priority, until Stop.
   void Start(RollBack roll_back);
-  // Ends the calls of Look and waits for a running one. Idempotent.
+  // Ends the calls of Look and waits for a running call. Idempotent.
   void Stop();
   // Judges the canaries of the models whose guard is on, then rolls back the canaries that exceed a bound. Tries failed
   // rollbacks again.
@@ -56,7 +56,7 @@ class CanaryWatch {
   struct Canary {
     std::weak_ptr<const LoadedModel> model;  // the loaded version; if the version is reloaded, all fields are reset
     OutcomeWindow window;
-    std::weak_ptr<const LoadedModel> stable;  // if it changes, the comparisons are reset
+    std::weak_ptr<const LoadedModel> stable;  // the stable version; if it changes, the comparisons are reset
     ComputeWindow compute;
     AnswerWindow answers;
     std::string other_classes;  // difference from the classes of `stable`

@@ -31,7 +31,7 @@ class AccessRules {
     // Models that each method may be used with, by RpcName::index; null: the method is denied.
     std::array<std::shared_ptr<const ModelPatterns>, kMethodCount> methods;
     std::shared_ptr<const CallerQuota> quota;  // null: no limit
-    std::string name;                          // Caller::name of the matched caller; empty: the credential's name
+    std::string name;                          // Caller::name of the matched caller; empty: the name in the credential
   };
 
   // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: the text is not such a textproto (with line and

@@ -210,7 +210,8 @@ absl::StatusOr<Caller> Identity::Authorize(RpcName rpc, const Credentials& crede
   return ByDefault(rpc, known, credentials);
 }
 
-// A token takes precedence: if it is wrong, the call is UNAUTHENTICATED, even with a valid certificate.
+// Returns the identity in the credentials. A token takes precedence: if it is wrong, the call is UNAUTHENTICATED, even
+// with a valid certificate.
 absl::StatusOr<AuthenticatedIdentity> Identity::Recognise(const State& state, const Credentials& credentials) const {
   if (state.tokens.has_value() && credentials.authorization.has_value()) {
     const std::optional<absl::string_view> token = BearerOf(*credentials.authorization);

@@ -51,7 +51,7 @@ struct RequestTotals {
   uint64_t OfCode(absl::StatusCode code) const;
   uint64_t All() const;
   uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }
-  uint64_t Faults() const;  // number of INTERNAL, UNKNOWN and DATA_LOSS, which are faults of the server
+  uint64_t Faults() const;  // returns the number of INTERNAL, UNKNOWN and DATA_LOSS: faults of the server
   uint64_t Shed() const;
 };
 

@@ -36,8 +36,8 @@ struct RequestLine {
   std::string_view method;
   std::string_view caller;
   std::string_view peer = {};
-  std::string_view model = {};  // empty if the model is not known
-  int64_t version = 0;          // 0 if the version is not known
+  std::string_view model = {};  // name of the model; empty if the model is not known
+  int64_t version = 0;          // version number; 0 if the version is not known
   std::string_view request_id = {};
   std::optional<TraceContext> trace = {};
   absl::Status status;

@@ -32,8 +32,8 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
   const int file_;
   const size_t piece_;  // maximum bytes of one write
   std::atomic<uint64_t>& lost_;
-  bool torn_ = false;      // the output ends in the middle of a line
-  bool is_stuck_ = false;  // the reader took nothing at the last write
+  bool torn_ = false;      // true: the output ends in the middle of a line
+  bool is_stuck_ = false;  // true: the reader took nothing at the last write
 };
 
 }  // namespace vitrine

@@ -7,7 +7,7 @@ import {colours, compose, coveredPart, markCell} from "./heat.js";
 import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question.js";
 import {download, showModel} from "./sheet.js";
 
-const PATIENCE = 400, LONG = 2000;  // milliseconds until progress is shown, and until it shows seconds
+const PATIENCE = 400, LONG = 2000;  // time until progress is shown, and until the progress shows seconds, in ms
 const LEAST_SHARE = 2;  // minimum end of the colour scale, in units of 1 / cells, so that uniform attention looks flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
@@ -280,7 +280,7 @@ export class Card {
             ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
   }
 
-  // Keeps the focus when the buttons are replaced.
+  // Replaces the heads' buttons, and keeps the focus.
   drawHeads(state) {
     this.strip.hidden = this.heads.length < 2;
     if (this.strip.hidden) return;

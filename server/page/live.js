@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
 const PERIOD = 800, TICK = 100, KEPT = 60;
-const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // milliseconds until a poll is shown as slow, as down, and is aborted
+const SLOW = 900, HANGS = 3000, LIMIT = 10000;  // ms after which a poll is shown as slow, shown as down, and aborted
 const history = {
   rate: [],
   flight: [],
@@ -38,7 +38,7 @@ function follow(status) {
   keep(history.queue, status.load.queue_requests);
   const sum = (name) => status.models.reduce((total, model) => total + model[name], 0);
   const requests = sum("requests"), batches = sum("batches");
-  if (last && now - last.now < PERIOD / 2) return;  // polls during a burst are too close for a rate
+  if (last && now - last.now < PERIOD / 2) return;  // polls during a burst are too close together for computing a rate
   if (last) {
     const answered = Math.max(0, requests - last.requests), made = Math.max(0, batches - last.batches);
     keep(history.rate, (1000 * answered) / (now - last.now));
@@ -47,7 +47,7 @@ function follow(status) {
   last = {now, requests, batches};
 }
 
-// Formats seconds in the largest unit in which the number is at least 2.
+// Formats seconds in the largest time unit for which the number is at least 2.
 const since = (seconds) => {
   const [unit, length] =
       [["day", 86400], ["hour", 3600], ["minute", 60]].find(([, each]) => seconds >= 2 * each) ?? ["second", 1];

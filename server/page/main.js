@@ -24,7 +24,7 @@ let models = [], samples = [], picture = null, cards = [], before = "", turn = 0
 let missing = "";                  // name of a sample that could not be fetched
 let beginning = null;              // promise of a restart of the page, at most one at a time
 let asking = false, retried = 0;  // asking: a request is in flight; retried: time of the last automatic retry
-const abouts = new Map();  // by id, for the models to choose from
+const abouts = new Map();  // descriptions of the models to choose from, by id
 
 const say = (text) => {
   at("said").textContent = text;
@@ -46,7 +46,7 @@ function firstKind() {
   return "none";
 }
 
-// Returns the id of the default model: the first model that has the sample's class, otherwise the first model.
+// Returns the id of the default model: the first model that knows the sample's class, otherwise the first model.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
@@ -159,7 +159,7 @@ async function ask() {
   neighbours.show(asked, samples, looked, () => mine === turn, sample);
 }
 
-// Shows an error once if several models all returned it.
+// Shows an error only once if several models returned the same error.
 function tellFailures(asked, looked) {
   const sentences = new Set(asked.map((card) => card.failure?.message));
   const once = asked.length > 1 && sentences.size === 1 && asked[0].failure;
@@ -317,7 +317,7 @@ async function begin(asked) {
   if (!models.length) return refuse("The server has no model that is ready.");
   picker.showSamples(samples, sample);
   if (state.sample) return sample(state.sample, "link", bytes);
-  return ask();  // an uploaded image that was chosen before there was a model or a valid token
+  return ask();  // sends an image that was uploaded before there was a model or a valid token
 }
 
 function beginAgain() {

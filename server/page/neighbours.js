@@ -21,7 +21,7 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb || 1);
 }
 
-// Returns the samples whose class the model knows; all samples if there is no such sample.
+// Returns the samples whose class the model knows; all samples if the model knows none of their classes.
 function fitting(about, samples) {
   const known = samples.filter((sample) => knows(about, nameOf(sample)));
   return known.length ? known : samples;

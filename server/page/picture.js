@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chosen image: the bytes for the server, and the bitmap for the browser.
+// The chosen image: its bytes for the server, and its bitmap for the browser.
 import {Refusal} from "./api.js";
 
 const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
@@ -42,7 +42,7 @@ const headOf = async (blob, bytes) => new Uint8Array(await blob.slice(0, bytes).
 async function encoded(bitmap, source, type, scale = 1) {
   const canvas = new OffscreenCanvas(Math.ceil(bitmap.width * scale), Math.ceil(bitmap.height * scale));
   const context = canvas.getContext("2d");
-  if (type === "image/jpeg") {  // no transparency; the server composites it over white
+  if (type === "image/jpeg") {  // a JPEG has no transparency; like the server, composites the image over white
     context.fillStyle = "white";
     context.fillRect(0, 0, canvas.width, canvas.height);
   }

@@ -41,7 +41,7 @@ export function lack(about, state) {
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 
-// Returns a sentence if the image's class is not a class of the model; empty if it may be.
+// Returns a sentence if the image's class is not a class of the model; empty if it is one or the class is not known.
 export function unknown(about, state) {
   if (!state.sample || !about?.classes.length || knows(about, state.sample)) return "";
   const {classes} = about,

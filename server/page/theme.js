@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dark or light theme: as in the system's settings, until the button changes it.
+// Dark or light theme. The system's settings apply until the user presses the button.
 import {at} from "./dom.js";
 
 const KEY = "vitrine-theme";

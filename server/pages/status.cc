@@ -16,7 +16,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr absl::Duration kCertificateWarning = absl::Hours(14 * 24);
-// Minimum age of a running batch that is reported as a problem. On a healthy machine a batch takes far less.
+// Minimum age of a running batch that is reported as a problem. On a healthy machine a batch takes far less time.
 constexpr absl::Duration kLongBatch = absl::Seconds(10);
 constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
@@ -51,7 +51,7 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // A rollback is reported for one minute only, since the stable version then serves the requests.
+    // A rollback is reported for one minute only, because the stable version serves the requests after it.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));

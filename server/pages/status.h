@@ -47,7 +47,7 @@ struct ServerStatus {
     absl::Duration batch_age = {};  // age of the running batch; zero if idle
   };
 
-  std::string not_ready;         // reason why requests are not served; empty if they are served
+  std::string not_ready;         // reason why requests are not served; empty if requests are served
   std::string repository_fault;  // error of Registry::repository_status; empty if the repository is readable
   // Reasons why settings files are rejected; each begins with the flag and the path.
   std::vector<std::string> rejected_settings;
@@ -73,7 +73,7 @@ double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
 enum class Severity { kOk, kDegraded, kDown };
 struct Problem {
   Severity severity = Severity::kDegraded;
-  std::string sentence = {};  // may quote text from clients or files
+  std::string sentence = {};  // sentence for people; may quote text from clients or files
 };
 
 // Returns all problems, worst first. Pure function.

@@ -21,9 +21,10 @@ namespace {
 
 constexpr int kNiceness = 10;
 constexpr size_t kMostLineBytes = size_t{64} << 10;
-constexpr int kNoProgram = 127;  // exit code if the program cannot be executed, as in a shell
+constexpr int kNoProgram = 127;  // exit code if the program cannot be executed; shells use the same code
 
-// Executes the program, in the forked child. The parent has threads, so only async-signal-safe functions may be called.
+// Executes the program, in the forked child. The parent has several threads, so the child may call only
+// async-signal-safe functions.
 [[noreturn]] void Become(char* const* arguments, int output, pid_t parent) {
   // If the parent ended before prctl, no signal arrives, so the child checks its parent and ends itself.
   prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -38,7 +38,7 @@ class ChildProcess {
   ChildProcess(pid_t pid, FileDescriptor output) : output_(std::move(output)), pid_(pid) {}
 
   FileDescriptor output_;
-  std::string read_;  // bytes after the last line that was returned
+  std::string read_;  // bytes that follow the last returned line
   int code_ = 0;      // valid once pid_ is 0
   Mutex mutex_;
   pid_t pid_ ABSL_GUARDED_BY(mutex_);  // 0: Wait has collected the exit status; the id may be reused

@@ -16,8 +16,8 @@ namespace vitrine {
 // thread gets a CrashHandlerStack.
 void PrintStackOnCrash();
 
-// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without it,
-// an overflow ends the process without a report. Destroy it on the same thread.
+// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without this
+// stack, an overflow ends the process without a report. Destroy it on the same thread.
 class CrashHandlerStack {
  public:
   CrashHandlerStack();

@@ -36,8 +36,8 @@ bool ComparesPairs(const v1::CanaryGuard& guard);
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
-// A sliding window over counters that only grow. `Counters` needs operator-. Keeps about kSamples values for any window
-// length; this limits the precision of the window's start.
+// A sliding window over counters that only grow. `Counters` must have operator-. Keeps about kSamples values for any
+// window length; this limits the precision of the window's start.
 template <typename Counters>
 class CounterWindow {
  public:
@@ -85,7 +85,7 @@ struct ComputePair {
 };
 using ComputeWindow = CounterWindow<ComputePair>;
 
-// Answers of a canary and `stable`, sampled at the same moments.
+// Answers of a canary and of `stable`, sampled at the same moments.
 struct AnswerPair {
   AnswerTotals canary;
   AnswerTotals stable;
@@ -100,7 +100,7 @@ using AnswerWindow = CounterWindow<AnswerPair>;
 // The data on which a canary is judged. The counts and the comparisons with `stable` cover the guard's window.
 struct CanaryEvidence {
   OutcomeCounts counts;
-  // Result of the last run of the goldens. Unset before the first run; infinite or NaN if they failed to compute.
+  // Result of the last run of the goldens. Unset before the first run; infinite or NaN if the computation failed.
   std::optional<double> drift;
   std::optional<double> tolerance;  // allowed drift when the guard sets none; unset: unknown
   ComputeComparison compute;
@@ -120,7 +120,7 @@ struct RollbackVerdict {
 // must allow for differences between users. Versions trained with different seeds stay within the default bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
-// Describes for people when the guard rolls back a canary.
+// Returns a text for people that says when the guard rolls back a canary.
 std::string DescribeGuard(const v1::CanaryGuard& guard);
 
 }  // namespace vitrine

@@ -43,7 +43,7 @@ absl::Status OpenDevice(const Device& device, Precision precision = Precision::k
 struct Compute {
   std::string device;
   std::string cpu;        // see cpu::CpuDescription
-  std::string path;       // kernels for `precision`: "avx512", "amx"; "cuda" on a CUDA device
+  std::string path;       // kernels used for `precision`: "avx512", "amx"; "cuda" on a CUDA device
   std::string precision;  // default precision of models
 };
 Compute ComputeOn(const Device& device, Precision precision);

@@ -30,7 +30,8 @@
 namespace vitrine {
 namespace {
 
-// Allowance for the bytes of a file that are not weights, such as its header; BytesOf does not count them.
+// Allowance for the bytes of a file that are not weights, such as its header; BytesOf ignores up to this number of
+// bytes per file.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {
@@ -74,7 +75,7 @@ class StoredWeights : public engine::WeightSource {
   std::vector<StoredTensor>& weights_;
 };
 
-// Returns the precision, with the layers that keep fp32 according to the manifest.
+// Returns the precision, and the layers that the manifest keeps in fp32.
 absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision precision) {
   PrecisionChoice choice = {.precision = precision, .kept = {}};
   if (precision == Precision::kFp32) return choice;

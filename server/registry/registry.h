@@ -48,7 +48,7 @@ struct RegistryOptions {
   // File of --serving-config: see ServingSettings::Options. Empty: no file.
   std::string serving_config;
   std::string admin_state;
-  // Maximum memory of all loaded models, in bytes. While a version is replaced, the old and the new one count.
+  // Maximum memory of all loaded models, in bytes. While a version is replaced, the old and the new version count.
   int64_t max_memory_bytes = kNoMemoryLimit;
   // Number of models loaded in parallel, at least 1; the versions of one model are loaded one after the other.
   int loads_at_once = 1;
@@ -90,7 +90,7 @@ class Registry {
   // Follows the repository on a separate thread with low priority, until Stop. Polls every poll_interval, and at once
   // when the system reports a change.
   void Start();
-  // Stops polling for good: waits for the running loads, and no other load begins. Idempotent.
+  // Stops polling permanently. Waits for the running loads; no other load begins. Idempotent.
   void Stop();
   // Returns true once Stop was called; the thread may still be in its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
@@ -145,7 +145,7 @@ class Registry {
   const RegistryOptions& options() const { return options_; }
 
  private:
-  // A model and its versions on disk; `present` is null if they are unknown.
+  // A model and its versions on disk; `present` is null if the versions are unknown.
   struct ModelLook {
     std::string model;
     const std::set<int64_t>* present;

@@ -27,7 +27,7 @@ constexpr char kGone[] = "its folder is gone from the repository; it serves from
 
 }  // namespace
 
-// Polls the models on this thread and on others with the same niceness; each thread polls one model at a time.
+// Polls the models on this thread and on other threads with the same niceness; each thread polls one model at a time.
 void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {

@@ -42,7 +42,7 @@ std::function<absl::Time()> RefreshSource(const std::string& cache, const std::s
 // child removes versions that the source no longer has.
 class RemoteRepository {
  public:
-  // Starts a thread. `program` is the path of vitrine-repo.
+  // Starts a thread that runs the child. `program` is the path of vitrine-repo.
   RemoteRepository(std::string source, RemoteRepositoryOptions options, const std::string& program);
   // Calls Stop.
   ~RemoteRepository();
@@ -60,7 +60,7 @@ class RemoteRepository {
 
  private:
   void Loop();
-  // Runs the child until it ends. Returns for the log why it ended.
+  // Runs the child until it ends. Returns a text for the log that says why it ended.
   std::string RunOnce();
   // Waits for `duration`. Returns false if Stop was called.
   bool Sleep(absl::Duration duration);

@@ -74,7 +74,7 @@ void RepositoryWatch::Refresh() {
   if (!inotify_.valid()) return;
   names_.clear();
   Add(root_);
-  // If the root is removed and created again, its parent folder gets the event.
+  // If the root is removed and created again, inotify reports this for its parent folder.
   AddEntry(root_);
   for (const std::filesystem::path& file : files_) {
     if (!file.empty()) AddEntry(file);

@@ -38,7 +38,7 @@ struct KnownVersion {
   std::weak_ptr<const LoadedModel> retiring;
   int failures = 0;
   absl::Time retry_at = absl::InfinitePast();
-  std::string stamp;       // READY: stamp of the loaded files; FAILED: of the manifest
+  std::string stamp;       // READY: stamp of the loaded files; FAILED: stamp of the manifest
   std::string refused;     // stamp of the whole folder at the last failure
   bool suspended = false;  // see VersionTable::Suspend
 };
@@ -52,7 +52,7 @@ class VersionTable {
   // Unsubscribe.
   using Listener = std::function<void(const v1::ModelEvent&)>;
 
-  // Returns the requested READY version, or the `stable` one if `version` is not set. NOT_FOUND lists the existing
+  // Returns the requested READY version, or the `stable` version if `version` is not set. NOT_FOUND lists the existing
   // models or versions. UNAVAILABLE: before SetComplete, or the model's folder cannot be read. INVALID_ARGUMENT:
   // `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
@@ -66,8 +66,8 @@ class VersionTable {
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Returns List(), but a `stable` version without a reason gets one: it lists the versions of the model that were put
-  // away, latest first, each with the cause and the command that loads it again.
+  // Returns List(), but a `stable` version without a reason gets a reason that lists the versions of the model that
+  // were put away, latest first, each with the cause and the command that loads it again.
   std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;
@@ -76,8 +76,8 @@ class VersionTable {
   // Returns the routing of a model; empty if the model is not known.
   TrafficTable Traffic(std::string_view model) const;
   // Returns the waiting versions, each with the reason why it waits, as text for people. While no READY version is
-  // labelled `stable`, a version that is newer than the serving one waits if it has different class labels or another
-  // architecture. It gets only requests that name it, until it has the label `stable` or `canary`, or a share.
+  // labelled `stable`, a version that is newer than the serving version waits if it has different class labels or
+  // another architecture. It gets only requests that name it, until it has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended ones.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;

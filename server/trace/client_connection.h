@@ -51,7 +51,7 @@ class ClientConnection {
   absl::Status TlsFault(absl::string_view what, int error) const;
 
   const HttpUrl url_;
-  const FileDescriptor cancelled_;  // an eventfd, readable once Cancel was called
+  const FileDescriptor cancelled_;  // an eventfd, which is readable once Cancel was called
   absl::Time end_;
   std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> context_;
   FileDescriptor socket_;

@@ -49,7 +49,7 @@ absl::Status Read(ClientConnection& connection, Parser& parser, std::string& rec
       continue;
     }
     beast::error_code error;
-    if (parser.got_some()) parser.put_eof(error);  // ends a body that has no length
+    if (parser.got_some()) parser.put_eof(error);  // ends a body whose length was not announced
     if (!parser.is_done()) return absl::UnavailableError("the connection was closed before the answer was complete");
   }
   return absl::OkStatus();

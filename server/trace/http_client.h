@@ -34,7 +34,7 @@ class HttpClient {
   // or its body is too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);
-  // Cancels the running Send and every later one. Thread-safe.
+  // Cancels the running call of Send and all later calls. Thread-safe.
   void Cancel() { connection_.Cancel(); }
 
  private:

@@ -33,7 +33,7 @@ class SpanSink {
   virtual ~SpanSink() = default;
   // Returns once the spans are accepted or rejected, at the latest after `timeout`. For use by one thread.
   virtual SpansSent Send(const OtlpRequest& request, OtlpResponse& response, absl::Duration timeout) = 0;
-  // Ends the running Send and every later one with CANCELLED. Thread-safe.
+  // Ends the running call of Send and all later calls with CANCELLED. Thread-safe.
   virtual void Cancel() = 0;
 };
 
@@ -77,7 +77,7 @@ class OtlpExporter {
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
   // Sends one batch, again if necessary, until it is accepted, the batch is dropped or the exporter stops.
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
-  // Returns the maximum time of a Send now; zero or less: the time to stop has passed.
+  // Returns the time that a call of Send may take now; zero or less: the time of Stop has passed.
   absl::Duration TimeLeft();
   // Waits for `longest`. Returns false if the exporter stops.
   bool Pause(absl::Duration longest);

@@ -13,7 +13,7 @@ namespace vitrine {
 
 struct OtlpOptions {
   // URL of an OpenTelemetry collector for OTLP over HTTP: http://HOST:PORT[/PATH], or https:// for TLS with the
-  // system's CA certificates. Empty: no tracing and no cost.
+  // system's CA certificates. Empty: no tracing.
   std::string endpoint = {};
   // Share of requests to trace, 0 to 1, among requests without a caller's trace. If a request has a caller's trace, the
   // caller decides.

@@ -67,7 +67,7 @@ Span& AddSpan(ScopeSpans& spans, const RequestTrace& trace, const SpanId& id, co
   return span;
 }
 
-// Returns true if the error is the server's fault by OpenTelemetry's conventions for servers.
+// Returns true if OpenTelemetry's conventions for servers count the error as a fault of the server.
 bool IsServersError(const Endpoint& endpoint, absl::StatusCode code, HttpCodeOf http_code) {
   if (code == absl::StatusCode::kOk) return false;
   if (endpoint.service == nullptr) return http_code(code) >= 500;

@@ -16,8 +16,8 @@ namespace vitrine {
 class SpanQueue {
  public:
   using Traces = std::vector<std::unique_ptr<RequestTrace>>;
-  static constexpr size_t kCapacity = 2048;  // in requests; each takes about 1 KB
-  static constexpr size_t kBatch = 100;      // in requests; at most 500 spans
+  static constexpr size_t kCapacity = 2048;  // maximum number of requests in the queue; each takes about 1 KB
+  static constexpr size_t kBatch = 100;      // number of requests in a batch, with at most 500 spans
   static constexpr absl::Duration kPatience = absl::Seconds(1);
 
   SpanQueue() { waiting_.reserve(kCapacity); }

@@ -41,7 +41,7 @@ constexpr int QueuesFor(int executors) {
 // that are not gRPC. Thread-safe except Shutdown.
 class RpcFront {
  public:
-  // The services behind the calls. They must outlive the RpcFront.
+  // The services that answer the calls. They must outlive the RpcFront.
   struct Parts {
     ClassifyService& service;
     Registry& registry;
@@ -71,7 +71,7 @@ class RpcFront {
   virtual int64_t unsent_bytes() const = 0;  // see HttpServer::unsent_bytes
   virtual std::vector<HttpConnectionStatus> Describe(size_t most) const = 0;
 
-  // Asks clients to reconnect elsewhere: see HttpServer::StartLeaving.
+  // Asks clients to connect to another server: see HttpServer::StartLeaving.
   virtual void StartLeaving() = 0;
   // Reads no further requests from streams, and ends each stream once its requests in flight are answered. Streams that
   // begin later end at once.

@@ -56,7 +56,7 @@ void ReadmitVersion(v1::ModelOverride& row, int64_t version);
 // Marks the version to be loaded regardless of the policy.
 void AddLoaded(v1::ModelOverride& row, int64_t version);
 bool IsLoadedByHand(const v1::ModelOverride& row, int64_t version);
-// Sets the version of a label. 0: no version has the label, even if the file gives it to one.
+// Sets the version of a label. Zero: no version has the label, even if the file gives the label to a version.
 void SetLabelIn(v1::ModelOverride& row, const std::string& label, int64_t version);
 
 }  // namespace vitrine

@@ -25,7 +25,7 @@ absl::StatusOr<v1::ServingConfig> ReadConfig(const std::filesystem::path& path) 
   return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(valid.message())));
 }
 
-// Validates a row of changes as if the file of --serving-config were empty.
+// Validates a row of changes without the row of the file of --serving-config.
 absl::Status ValidateOverride(const v1::ModelOverride& row) {
   return ValidateServing(MergeServing(v1::ModelServing(), row));
 }

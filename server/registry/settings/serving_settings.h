@@ -21,7 +21,7 @@ namespace vitrine {
 
 // Settings of one model.
 struct ModelPlan {
-  v1::ModelServing file;      // the row of the file; empty if it has none
+  v1::ModelServing file;      // row of the model in the file; empty if the file has no row for it
   v1::ModelServing serving;   // `file` after `changed` is applied; the policy is always set
   v1::ModelOverride changed;  // changes by the Admin service; empty for most models
 };
@@ -104,7 +104,7 @@ class ServingSettings {
     absl::Status staged;  // result of staging the change next to the state file
   };
   std::optional<OpenChange> open_ ABSL_GUARDED_BY(mutex_);
-  bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // the state file lacks a best-effort change
+  bool behind_ ABSL_GUARDED_BY(mutex_) = false;  // true: the state file lacks a best-effort change
 };
 
 }  // namespace vitrine

@@ -18,15 +18,15 @@ namespace vitrine {
 // `stable` has the remaining points. If the first version's share grows, this version keeps all its requests.
 struct TrafficTable {
   struct Part {
-    uint64_t end = 0;  // end of its range of points, exclusive
+    uint64_t end = 0;  // end of the version's range of points, exclusive
     int64_t version = 0;
     double percent = 0;
   };
   int64_t stable = 0;       // 0: no version is READY, or the version that must be `stable` is not loaded yet
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
-  // READY versions by label. If the settings do not set `canary`, the only version with a share has it; if they do not
-  // set `stable`, the version in the field `stable` has it.
+  // READY versions by label. If the settings do not set `canary`, and only one version has a share, this version has
+  // the label. If the settings do not set `stable`, the version in the field `stable` has this label.
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
@@ -40,8 +40,8 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 
 // Returns the point of a request with an id. The point is FNV-1a of model, a zero byte and id, then the finalizer of
-// SplitMix64. It is the same in every process and release, so that replicas agree and a restart moves no id to another
-// version.
+// SplitMix64. It is the same in every process and release, so that replicas agree and the requests of an id get the
+// same version after a restart.
 uint64_t PointOfId(std::string_view model, std::string_view request_id);
 // Returns the point of the n-th request without an id: a multiple of the golden ratio, so that consecutive requests are
 // divided almost exactly as the shares say.

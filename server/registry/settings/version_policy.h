@@ -15,8 +15,8 @@ struct VersionFacts {
   enum class State {
     kAbsent,    // on disk, not in memory
     kReady,     // READY: serves requests
-    kRetiring,  // replaced, but a request may still use it
-    kFailed,    // failed, and its next try is not due
+    kRetiring,  // replaced, but a request may still use the version
+    kFailed,    // failed, and the next try is not due yet
   };
   int64_t version = 0;
   State state = State::kAbsent;

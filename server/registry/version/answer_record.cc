@@ -7,7 +7,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the variance of the mean. Adds 1 / `count` to the sample variance, which is zero for a few equal answers.
+// Returns the variance of the mean. Adds 1 / `count` to the sample variance, because a few equal answers have a sample
+// variance of zero.
 double VarianceOfMean(double mean, double mean_of_squares, double count) {
   return (std::max(mean_of_squares - mean * mean, 0.0) + 1 / count) / count;
 }

@@ -27,8 +27,8 @@ struct AnswerTotals {
 // The answers of a version since its load. Thread-safe.
 class AnswerRecord {
  public:
-  // Counts an answer: `top` is the index of its first class, `confidence` that class's probability. `unsure` has no
-  // value if the version has no calibration.
+  // Counts an answer: `top` is the index of its first class, `confidence` is the probability of this class. `unsure`
+  // has no value if the version has no calibration.
   void Add(int64_t top, double confidence, std::optional<bool> unsure);
   AnswerTotals Read() const;
 
@@ -49,8 +49,9 @@ struct AnswerComparison {
   int64_t images = 0;   // number of images of the version with fewer answers
   Estimate confidence;  // mean of `version` minus mean of `other`; -1 to 1
   Estimate unsure;      // share of `version` minus share of `other`; -1 to 1; zero if one of them has no calibration
-  // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). 0 if equal, 1
-  // without a common class. The value expected by chance is subtracted, so the result may be below 0.
+  // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). The distance
+  // is 0 if they are equal, and 1 if they have no common class. The value expected by chance is subtracted, so the
+  // result may be below 0.
   Estimate classes;
 };
 AnswerComparison Compare(const AnswerTotals& version, const AnswerTotals& other);

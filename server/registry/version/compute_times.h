@@ -40,7 +40,7 @@ class ComputeRecord {
 // Result of comparing one version with another.
 struct ComputeComparison {
   int64_t images = 0;  // number of images per version that could be compared
-  double ratio = 0;    // time per image of `version` divided by that of `other`; 0: nothing to compare
+  double ratio = 0;    // time per image of `version`, divided by the time per image of `other`; 0: nothing to compare
 };
 
 // Compares batches of equal size. The weight of each size is the image count of the version with fewer images of this

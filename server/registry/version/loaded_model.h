@@ -37,7 +37,7 @@ struct LoadedModel {
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
   int64_t device_bytes = 0;  // weights in the form used for computing
-  // All memory of the version on a device with memory of its own: weights and batches; zeros on a CPU.
+  // Memory of the version on a device that has its own memory: weights and batches. Zeros on a CPU.
   DeviceMemory device_memory = {};
 
   // Returns the bytes that count in memory budgets.
@@ -52,12 +52,13 @@ struct LoadedModel {
 
   // Costs, shared by the model's versions with the same precision, so that a new version starts with known costs.
   std::shared_ptr<ModelCost> cost = std::make_shared<ModelCost>();
-  // The server's metrics if the loader has them, otherwise metrics that nothing reads; never null.
+  // Metrics of the model: the server's metrics if the loader has them, otherwise metrics that are never read. Never
+  // null.
   std::shared_ptr<ModelMetrics> metrics = std::make_shared<ModelMetrics>();
   std::shared_ptr<VersionMetrics> version_metrics = std::make_shared<VersionMetrics>();
   std::shared_ptr<QueueLimits> queue_limits = std::make_shared<QueueLimits>();
 
-  // Compute times, for the canary guard: only of batches in which no request named a version or label.
+  // Compute times, for the canary guard. Only batches in which no request named a version or label are counted.
   const std::shared_ptr<ComputeRecord> computed = std::make_shared<ComputeRecord>();
   // Answers to requests that named no version or label, and comparisons with the answers of the stable version. The
   // canary guard uses both.

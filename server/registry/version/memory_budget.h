@@ -20,7 +20,7 @@ namespace vitrine {
 
 inline constexpr int64_t kNoMemoryLimit = std::numeric_limits<int64_t>::max();
 
-// Returns the bytes of the versions in memory, of one model or of all. Includes retiring versions that a request
+// Returns the bytes of the versions in memory, of one model or of all models. Includes retiring versions that a request
 // still uses.
 int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view model = "");
 

@@ -35,8 +35,8 @@ class PairedAnswers {
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
-  // Sets the version that computes images from now on (an expired pointer: none). Its classes and preprocessing must
-  // equal the canary's.
+  // Sets the version that computes images from now on (an expired pointer: no version). Its classes and preprocessing
+  // must equal the canary's.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
   // Returns the version that must compute an image now; null: none.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);

@@ -23,7 +23,7 @@ struct VersionStatus;
 // Thread-safe.
 class VersionCosts {
  public:
-  // Maximum number of cached sizes. At the maximum, each new size replaces another.
+  // Maximum number of cached sizes. At the maximum, each new size replaces another size.
   static constexpr size_t kMost = 1024;
 
   // Returns the cost. INVALID_ARGUMENT: the size is smaller than a patch.

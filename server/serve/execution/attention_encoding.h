@@ -20,8 +20,8 @@ std::string EncodeHalf(std::span<const float> values);
 // Converts a float to IEEE 754 binary16, rounded to nearest even; overflow becomes infinity.
 uint16_t ToHalf(float value);
 
-// Default and maximum of max_attention_bytes, a request's limit on the bytes of attention values and features in its
-// answer.
+// Default and maximum of a request's max_attention_bytes. This field limits the bytes of attention values and features
+// in the answer.
 inline constexpr int64_t kDefaultAttentionBytes = int64_t{1} << 20;
 inline constexpr int64_t kMaxAttentionBytes = int64_t{16} << 20;
 // Returns the request's max_attention_bytes, or the default.

@@ -88,7 +88,7 @@ class BatchRun {
 
   // --- answers and errors
 
-  // Returns the class with the highest logit; the first one of equal logits.
+  // Returns the class with the highest logit; if several logits are equal, the first of these classes.
   static int64_t FirstClass(std::span<const float> logits);
   // Returns the items' indices by increasing overlay pixels: drawing one overlay takes longer than all other answers.
   std::vector<size_t> AnswerOrder() const;

@@ -170,7 +170,7 @@ void ExecutorPool::Run(int index, int core) {
   const cpu::FloatMode mode;
   engine::Workspace workspace;
   Place& place = *places_[index];
-  // A CUDA device computes by itself, so there is no work for helpers.
+  // A CUDA device computes without the threads of this process, so there is no work for helpers.
   const bool computes = options_.device.kind == Device::Kind::kCpu;
   const int most = options_.lane_width == 0 ? threads() : std::min(options_.lane_width, threads());
   const int width = computes ? most : 1;

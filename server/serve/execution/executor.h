@@ -59,8 +59,8 @@ class ExecutorPool {
   static constexpr absl::Duration kWatchPeriod = absl::Milliseconds(100);
   // If a call of the watchdog is late by this time or more, the pool concludes that the process was stopped.
   static constexpr absl::Duration kLongestLook = absl::Seconds(1);
-  // Niceness of the threads for slow images, relative to that of the executors. Such a thread gets a quarter of a core
-  // that it shares with a busy executor.
+  // Niceness of the threads for slow images, relative to the niceness of the executors. Such a thread gets a quarter of
+  // a core that it shares with a busy executor.
   static constexpr int kSlowNiceness = 5;
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
@@ -75,7 +75,8 @@ class ExecutorPool {
 
   int threads() const { return static_cast<int>(places_.size()); }
   // Returns the state of each executor together with its thread for slow images. `busy` is the time in which at least
-  // one of the two threads worked. `batch_age` is the age of their older batch. Thread-safe; takes only short locks.
+  // one of the two threads worked. `batch_age` is the age of the older of their two batches. Thread-safe; takes only
+  // short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:

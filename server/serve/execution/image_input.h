@@ -37,8 +37,8 @@ absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, st
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Makes the model's input for a request. `batch` is the number of its batch, for the log. Never throws: an internal
-// fault is INTERNAL, and its cause is logged. Decodes nothing for the null model, which reads no pixels, so that this
-// model measures the service alone.
+// fault is INTERNAL, and its cause is logged. Decodes nothing for the null model: this model reads no pixels, and
+// serves to measure the service without decoding and computing.
 absl::StatusOr<ImageInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine

@@ -131,7 +131,7 @@ void NormalizeVectors(std::span<float> values, size_t width) {
   }
 }
 
-// Fills the features. Returns their size in bytes.
+// Fills the features of the answer. Returns their size in bytes.
 int64_t FillFeatures(const InferenceRequest& request, const InferenceOutput& output, v1::ClassifyResponse& response) {
   int64_t bytes = 0;
   for (size_t entry = 0; entry < output.features.size(); ++entry) {
@@ -159,9 +159,9 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Checks early that the overlays will fit, since compression takes most of the time of an overlay. Estimates the total
-// from the first overlay's size and from an eighth of the rows of each overlay: for photographs the error of the
-// estimate is at most a tenth.
+// Checks that the overlays will fit before they are compressed, because compression takes most of the time of an
+// overlay. Estimates the total from the first overlay's size and from an eighth of the rows of each overlay: for
+// photographs the error of the estimate is at most a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;

@@ -30,7 +30,7 @@ class AnswerResources {
 
   // Sets the size of the serialized answer or error. Call once, before it is sent.
   void SetBytes(int64_t actual);
-  // Returns the bytes reserved for the answer or, after SetBytes, their actual number.
+  // Returns the number of bytes that are reserved for the answer or, after SetBytes, the answer's actual size.
   int64_t bytes() const;
   // Returns the number of requests that were accepted with this object. Release counts each of them as answered.
   int requests() const { return requests_; }

@@ -49,7 +49,7 @@ struct ClassifyService::Pending {
   std::string model, request_id;        // `model`: model name that the client sent
   std::unique_ptr<RequestTrace> spans;  // null: not traced
   ModelMetrics* metrics = nullptr;      // metrics of unknown models until the model is known
-  // version that the request was submitted to, which the request keeps alive; null: none
+  // version to which the request was submitted; null: none. The request keeps the version in memory.
   const LoadedModel* version = nullptr;
   std::shared_ptr<AnswerResources> held;  // resources of this request if the caller gave no AnswerResources
   Done done;
@@ -213,7 +213,7 @@ void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallCon
   if (!plan.ok()) {
     if (absl::IsDeadlineExceeded(plan.status())) pending->metrics->CountExpired(Progress::kAdmission);
     Count(*pending, plan.status(), clock_.Now() - pending->arrival);
-    call.held = nullptr;  // from here on the sender of the answer decides when the resources are released
+    call.held = nullptr;  // from here on, the sender of the answer decides when the resources are released
     return done(std::move(plan).status());
   }
   if (call.planned) std::exchange(call.planned, nullptr)(plan->admitted->room->bytes);

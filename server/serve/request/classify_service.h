@@ -32,7 +32,7 @@
 
 namespace vitrine {
 
-// Properties of the answer's encoding that determine its size.
+// Properties of the answer's encoding, from which the size of the answer is predicted.
 struct AnswerForm {
   // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
@@ -97,8 +97,8 @@ class ClassifyService {
         tracer_(tracer) {}
 
   // Calls `done` exactly once: on this thread with a rejection, or later on any thread. The request counts as accepted
-  // now, and as answered when context.held is released. Call this also with the error of a message that could not be
-  // parsed, so that it is counted.
+  // at the time of the call, and as answered when context.held is released. Also call Classify with the error of a
+  // message that could not be parsed, so that it is counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
   // Counts the result of Identity::Authorize for a call from `peer`. Also logs an error, except for the unary methods
@@ -125,7 +125,7 @@ class ClassifyService {
   Metrics& metrics() { return metrics_; }
 
  private:
-  struct Pending;  // state of a request, without its message, until it is answered
+  struct Pending;  // state of a request until it is answered, without its message
 
   // Records the end of a request in metrics, log and trace.
   void Count(Pending& pending, const absl::Status& status, absl::Duration spent);

@@ -62,7 +62,8 @@ std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
   return answer.value;
 }
 
-// Returns the result of `fatal`. Calls it on a separate thread, since it does not return if a kernel never ends.
+// Returns the result of `fatal`. Calls it on a separate thread, because `fatal` does not return if a GPU kernel never
+// ends.
 bool ComputeProbe::IsLost() const {
   const auto answer = std::make_shared<Answer<bool>>();
   try {
@@ -124,7 +125,7 @@ absl::Status ComputeProbe::Try() {
   const size_t chosen = turn % others.size();
   const absl::Status other = TryModel(others[chosen]);
   first.Update(other);
-  // A timeout is not the model's fault, and every other model would also time out.
+  // A timeout is not the model's fault, and all other models would also time out.
   if (other.ok() || absl::IsDeadlineExceeded(other)) return first;
   for (size_t i = 0; i < others.size(); ++i) {
     if (i != chosen) (void)TryModel(others[i]);
@@ -184,7 +185,7 @@ absl::Status ComputeProbe::TryModel(const ModelHandle& model) {
     if (recovered) spdlog::info("probe: model \"{}\" version {} computes again", model->id.model, model->id.version);
     return status;
   }
-  // The device is checked first, because logging may block.
+  // The device is checked before anything is logged, because logging may block.
   if (failures >= kFailuresBeforeFatal) EndIfLost();
   spdlog::error("probe: model \"{}\" version {}: {}", model->id.model, model->id.version,
                 std::string(status.message()));

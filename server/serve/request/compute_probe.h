@@ -25,13 +25,14 @@ struct ComputeProbeOptions {
   // Longest time without an OK answer. After this time, the server sends a probe image, which an executor computes like
   // a request. Infinite: probes are sent only before the server is ready, and later to models that failed.
   absl::Duration interval = absl::Seconds(10);
-  // Time limit of a probe. It must be much longer than the wait in a full queue, because a full queue is no failure.
+  // Time limit of a probe. It must be much longer than the wait in a full queue, because a wait in a full queue must
+  // not count as a failure.
   absl::Duration timeout = absl::Seconds(30);
 };
 
 // Results of the probes so far.
 struct ComputeFindings {
-  std::set<VersionId> failing;  // versions that answered the probe with an error or not at all
+  std::set<VersionId> failing;  // versions that answered the probe with an error, or did not answer it
   // True if a probe did not return: an executor or the device hangs, which is not the model's fault.
   bool stuck = false;
 };

@@ -43,7 +43,7 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
   }
 }
 
-// Gives up on clients that do not read: see kUnreadGrace.
+// Waits for the answers. Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
   // `least_unsent`: number of unsent bytes when clients last made progress. Rejections of new requests briefly increase

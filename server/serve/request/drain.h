@@ -49,7 +49,7 @@ class Drain {
  private:
   // Waits until `done`, at most `longest`; after Hurry at most `hurried`.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
-  // Waits for the answers. Returns false if some answers were given up.
+  // Waits for the answers. Returns false if it gave up on some answers.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);
   void AwaitSilence(const Ledger& ledger);
 

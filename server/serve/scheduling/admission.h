@@ -29,8 +29,8 @@ struct InferenceRequest;
 class Admission;
 
 struct AdmissionOptions {
-  // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit only
-  // makes requests wait longer.
+  // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit lets more
+  // requests wait, but they then wait longer.
   int64_t max_requests = 4096;
   // Maximum bytes of the images and tensors of admitted requests, until their answers are delivered.
   int64_t max_bytes = int64_t{256} << 20;
@@ -109,7 +109,7 @@ class Admission {
 
   // Returns the limits, and the totals of admitted requests whose answers have not been delivered.
   AdmissionStatus load() const;
-  size_t callers() const;  // number of callers that have an entry
+  size_t callers() const;  // returns the number of callers that have an entry
 
  private:
   friend HeldPlace;

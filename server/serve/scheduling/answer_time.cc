@@ -49,8 +49,8 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
   // The running batches count with their whole time, including the part that has passed, but at most as much as the
-  // work ahead. The prediction is high on purpose: a low prediction wastes executor time, while a high one only rejects
-  // a request.
+  // work ahead. The prediction is high on purpose: a low prediction wastes executor time, while a high prediction only
+  // rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }

@@ -34,9 +34,10 @@ struct BatchOptions {
   int64_t max_batch_pixels = int64_t{32} << 20;
   // Maximum time for which the oldest request waits for a fuller batch while an executor is idle. Zero: no wait.
   absl::Duration max_wait = absl::ZeroDuration();
-  // Number of executors. A batch of more than kGroupTokens tokens is limited to half of an executor's equal part of the
-  // queue (see PartOf). Larger batches gain little: a CPU is hardly faster with them, and a CUDA device computes the
-  // batches of all executors together anyway. Models with max_wait above 0 are not limited. Zero: no such limit.
+  // Number of executors. A batch of more than kGroupTokens tokens is limited to a part of the queue: half of the
+  // queue's work, divided by the number of executors (see PartOf). Larger batches gain little: a CPU is hardly faster
+  // with them, and a CUDA device computes the batches of all executors together anyway. Models with max_wait above 0
+  // are not limited. Zero: no such limit.
   int64_t executors = 0;
   // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
@@ -47,7 +48,8 @@ struct BatchOptions {
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
 };
 
-// Kind of requests that a thread takes: all, only quick ones or only slow ones (see WaitingRequest::is_slow).
+// Kind of requests that a thread takes: all requests, only quick requests or only slow requests (see
+// WaitingRequest::is_slow).
 enum class BatchKind { kAll, kQuick, kSlow };
 
 // A waiting request, as input of the policy.
@@ -79,7 +81,7 @@ struct BatchDecision {
   std::vector<size_t> cancelled;  // to be answered CANCELLED without compute
   // to be answered DEADLINE_EXCEEDED without compute, because they are or will be too late
   std::vector<size_t> expired;
-  // Time for the next decision if no request arrives and `batch` is empty.
+  // Time at which to decide again if `batch` is empty and no request arrives before.
   absl::Time wake = absl::InfiniteFuture();
 };
 
@@ -118,11 +120,12 @@ inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCell
 // no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,
               int64_t executors);
-// Returns half of one executor's equal part of the queued executor time.
+// Returns half of the queued executor time, divided by the number of executors.
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
-// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number whose
-// tokens reach one executor's equal part. The other executors take their parts from the remaining requests.
+// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number of
+// requests whose tokens reach the total number of tokens divided by `executors`. The other executors take their parts
+// from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

@@ -34,7 +34,7 @@ absl::StatusOr<HeldQuota> CallerQuotas::Admit(const Caller& caller) {
   const CallerQuota& quota = *caller.quota;
   const absl::Time now = clock_.Now();
   MutexLock lock(mutex_);
-  // A caller with a full bucket and no request in flight needs no entry.
+  // Erases callers that need no entry, because their bucket is full and they have no request in flight.
   uses_.Prune([now](CallerId, const Use& use) {
     return use.in_flight == 0 && Level(use.tokens, use.filled, now, use.rate, use.burst) >= use.burst;
   });

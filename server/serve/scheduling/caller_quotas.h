@@ -45,7 +45,7 @@ class CallerQuotas {
   // rejection uses no quota. Takes no lock for a caller without a quota.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 
-  size_t callers() const;  // number of callers that have an entry
+  size_t callers() const;  // returns the number of callers that have an entry
 
  private:
   friend HeldQuota;

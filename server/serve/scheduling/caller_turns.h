@@ -42,7 +42,7 @@ class CallerTurns {
 
   // Returns the executor time of the caller. Only differences are meaningful.
   const TurnTime& time(Id id) const { return accounts_[id].time; }
-  size_t callers() const { return accounts_.size(); }  // number of callers that have an account
+  size_t callers() const { return accounts_.size(); }  // returns the number of accounts
 
  private:
   struct Account {

@@ -39,7 +39,8 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 
 // Result of CheckShare. Requests or bytes under a limit are shared by dynamic thresholds (Choudhury and Hahne 1998):
 // while several callers are active, each may have at most eight times the free amount. So one greedy caller gets eight
-// ninths of the limit, several greedy callers get equal parts, and a new caller always finds something free.
+// ninths of the limit, several greedy callers get equal parts, and a part of the limit always stays free for a new
+// caller.
 enum class ShareVerdict { kFits, kFull, kOverShare };
 // Returns the verdict for a caller that has `own` of the `held` requests or bytes and takes `amount` more. If `shared`
 // is false, the caller is the only one and may take everything. A caller that has nothing may take any free amount.

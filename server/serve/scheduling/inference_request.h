@@ -63,7 +63,7 @@ struct InferenceRequest {
   int images_behind = 0;
   std::shared_ptr<Admitted> admitted;    // resources, shared with its AnswerResources if there are any; null: none
   Progress progress = Progress::kQueue;  // last stage reached: kCompute once the model has computed the request
-  RequestTrace* trace = nullptr;         // recorder of its stages, kept alive by `done`; null: not traced
+  RequestTrace* trace = nullptr;         // recorder of the request's stages, kept alive by `done`; null: not traced
 
   // Called exactly once, from any thread, with the answer or the error. Must not block or throw.
   absl::AnyInvocable<void(absl::StatusOr<v1::ClassifyResponse>)> done;

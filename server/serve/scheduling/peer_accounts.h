@@ -39,7 +39,7 @@ class PeerAccounts {
 
   std::string AccountOf(const Caller& caller, std::string_view peer);
 
-  size_t places() const;  // number of places that have an account
+  size_t places() const;  // returns the number of places that have an account
 
  private:
   struct Place {

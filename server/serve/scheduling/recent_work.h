@@ -13,7 +13,7 @@ class RecentWork {
  public:
   // Minimum rate, in executor seconds per second; a caller with a lower rate is ignored.
   static constexpr double kForgottenRate = 1e-4;
-  // Time in which an hour of executor time decays to less than kForgottenRate.
+  // Time in which even an hour of executor time decays to a rate below kForgottenRate.
   static constexpr absl::Duration kForgottenAfter = absl::Seconds(20);
 
   // Returns the factor by which a rate decays in `passed`.
@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns the rate at `now`, in executor seconds per second.
   double Rate(absl::Time now) const {
-    // Most callers have sent no request in this time, so the usual case needs no exponential.
+    // Most callers have sent no request in this time, so for most calls no exponential is computed.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

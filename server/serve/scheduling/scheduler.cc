@@ -36,7 +36,8 @@ const Ends& End() {
   return ends;
 }
 
-// Begins the batch at the Admission object that admitted the requests. Returns an empty object if none was admitted.
+// Begins the batch at the Admission object that admitted the requests. Returns an empty object if none of them was
+// admitted.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
     if (request->admitted == nullptr) continue;

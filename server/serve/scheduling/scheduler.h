@@ -42,7 +42,7 @@ class Scheduler {
   // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.
   static constexpr absl::Duration kSweepPeriod = absl::Milliseconds(20);
 
-  // `sweep` false: the caller calls Sweep (tests with a fake clock).
+  // `sweep`: false in tests with a fake clock, which call Sweep themselves.
   Scheduler(const BatchOptions& options, const Clock& clock, bool sweep = true);
   // Answers waiting requests with UNAVAILABLE. No thread may be in NextBatch.
   ~Scheduler();
@@ -57,7 +57,7 @@ class Scheduler {
   std::optional<Batch> NextBatch(BatchKind work = BatchKind::kAll);
 
   // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait for
-  // executors. Sends one executor less for each running slow request, because the second thread that runs it uses the
+  // executors. For each running slow request, sends one executor less: the second thread that runs the request uses the
   // core of an executor.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Returns the number of executors to recall from teams, for waiting requests that no idle executor will take.
@@ -118,7 +118,7 @@ class Scheduler {
   mutable Mutex mutex_;
   CondVar changed_;           // notified when there is work for executors
   CondVar changed_for_slow_;  // notified when there is slow work
-  // notified when the queue is empty; for Stop
+  // notified when the queue is empty; Stop waits for this
   CondVar empty_;
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);

@@ -93,7 +93,8 @@ class WaitingQueue {
   }
   static absl::Time FirstDue(const CallerQueues& caller);
   void SetTurn(CallerQueues& caller, const Turn& turn);
-  // Corrects entries of turns_, beginning with `turn`, until an entry is exact, and returns this entry.
+  // Corrects entries of turns_, beginning with `turn`, until it finds an entry that needs no correction. Returns this
+  // entry.
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
   absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers that have requests

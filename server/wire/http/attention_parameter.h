@@ -20,7 +20,7 @@ struct AttentionNumbers {
 };
 
 // The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS", or, only for the kind `query`,
-// "query:LAYERS:HEADS:PATCH". The names are those of `vitrine classify`, for example "mean:0,-1:all".
+// "query:LAYERS:HEADS:PATCH". The names are the same as for `vitrine classify`, for example "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   AttentionNumbers layers = {};
@@ -31,8 +31,8 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Returns the request for this attention from a model with `ability`. If `encoding` is not set, it is an overlay for
-// kinds that fit on the image, and numbers for other kinds. INVALID_ARGUMENT: the model lacks the kind (the message
+// Returns the request for this attention from a model with `ability`. If `encoding` is not set, kinds that fit on the
+// image are encoded as an overlay, and other kinds as numbers. INVALID_ARGUMENT: the model lacks the kind (the message
 // lists its kinds), or an overlay of a kind that does not fit on the image is requested. Layers and heads are checked
 // by PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,

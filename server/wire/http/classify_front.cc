@@ -69,8 +69,8 @@ absl::Status CheckType(const HttpRequest& request, const std::string& curl_line)
                    curl_line));
 }
 
-// Returns the body. Adds `curl_line` to the error if the body ends early or its compression is not supported, and a
-// remedy if the body is too large.
+// Returns the body. If the body ends early or its compression is not supported, adds `curl_line` to the error. If the
+// body is too large, adds a remedy.
 absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const std::string& curl_line) {
   if (IsTooLarge(body.status())) {
     return TooLargeError(absl::StrCat(std::string(body.status().message()),

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// The library's DOM builder with a depth limit; records the position of an error.
+// The DOM builder of nlohmann::json with a depth limit. Records the position of an error.
 class Builder : public nlohmann::detail::json_sax_dom_parser<json> {
  public:
   explicit Builder(json& root) : json_sax_dom_parser(root, /*allow_exceptions_=*/false) {}

@@ -38,7 +38,7 @@ inline nlohmann::json JsonArray() {
 inline nlohmann::json JsonObject() {
   return nlohmann::json::object();
 }
-// Appends a null to an array. Returns the null.
+// Appends a null to an array. Returns a reference to the null.
 inline nlohmann::json& Append(nlohmann::json& array) {
   return array.get_ref<nlohmann::json::array_t&>().emplace_back();
 }

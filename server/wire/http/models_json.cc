@@ -76,7 +76,7 @@ std::string ModelJson(const LoadedModel& model) {
 }
 
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
-  std::map<std::string, ModelHandle> ready, newest;  // by model; at first, `ready` has only `stable` versions
+  std::map<std::string, ModelHandle> ready, newest;  // by model; before the merge, `ready` has only `stable` versions
   std::map<std::string, std::string> texts;          // JSON of the versions, by model
   for (const VersionStatus& status : versions) {
     if (status.id.version == kWholeModel || !caller.MayUse(status.id.model)) continue;

@@ -18,8 +18,8 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on bytes other than images and values: as objects in memory, small fields take up to a hundred times their
-// size.
+// Limit on bytes other than images and values: small fields become objects that take up to a hundred times their size
+// in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
 // Limit on length-delimited fields (BYTES elements and runs of packed values) in the typed contents of the inputs.
 constexpr size_t kMostPieces = 4096;
@@ -115,7 +115,7 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   using v1::ClassifyRequest;
   ReceivedClassify read;
   SmallFields rest, form;
-  size_t form_bytes = 0;                             // counts all tensors, even if an image replaces them
+  size_t form_bytes = 0;  // bytes of all tensors except their data, even if an image replaces them
   auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input; earlier inputs have no effect
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {

@@ -16,7 +16,7 @@ struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;  // any value except kEndGroup
   std::string_view whole = {};        // bytes of the tag and the value
-  std::string_view value = {};        // for kBytes only: the bytes after the length prefix
+  std::string_view value = {};        // bytes after the length prefix; only for kBytes
 
   bool IsBytes(int field) const { return type == WireType::kBytes && number == static_cast<uint32_t>(field); }
 };
@@ -45,7 +45,7 @@ class MessageWalker {
   bool Skip(size_t bytes);
   bool SkipVarint();
   bool SkipGroup(uint32_t start);
-  // Reads the value of a field after its tag; not for groups.
+  // Reads the value of a field whose tag was read. Must not be called for groups.
   bool SkipValue(uint32_t tag, std::string_view& value);
 
   const char* at_;

@@ -12,14 +12,14 @@
 
 namespace vitrine {
 
-// Metadata of the server and its models for the Open Inference Protocol. Thread-safe. ServerMetadata does not list the
-// extension model_repository, because load and unload are only on the admin listener.
+// These functions return metadata of the server and its models for the Open Inference Protocol. Thread-safe.
+// ServerMetadata does not list the extension model_repository, because load and unload are only on the admin listener.
 inference::ServerMetadataResponse ServerMetadata();
 // `registry` provides the list of ready versions.
 absl::StatusOr<inference::ModelMetadataResponse> ModelMetadata(const FoundModel& found, const Registry& registry);
 absl::StatusOr<inference::ModelConfigResponse> ModelConfiguration(const FoundModel& found);
 
-// Returns the versions that `caller` may use; with `ready_only`, only those that are READY.
+// Returns the versions that `caller` may use; with `ready_only`, only the READY versions.
 inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, const Caller& caller, bool ready_only);
 
 // Returns the statistics of every model with a ready version that `caller` may use, or only of the named model. The

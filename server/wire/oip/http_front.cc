@@ -35,7 +35,7 @@ namespace vitrine {
 struct OipHttpFront::Target {
   std::string model;
   std::string version;  // empty if the path has none
-  std::string verb;     // "infer", "ready", ...; empty for the model itself
+  std::string verb;     // action on the model: "infer", "ready", ...; empty for the model itself
 };
 
 // An inference whose body has not arrived yet.
@@ -44,7 +44,7 @@ struct OipHttpFront::Pending {
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
   std::string curl_line = {};
-  std::string request_id = {};  // from the header; used if the message has no id
+  std::string request_id = {};  // id in the header; used if the message has no id
 };
 
 namespace {
@@ -54,12 +54,12 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using nlohmann::json;
 
-// Maximum body of a request for the repository index.
+// Maximum size of a request body for the repository index.
 constexpr size_t kMaxIndexBytes = size_t{64} << 10;
 
 // Converts a message to the protocol's REST form: fields have the names of the .proto, whole numbers are JSON numbers
-// (protobuf's own JSON writes strings), and enums are names. Fields without presence are always written, others only if
-// set. No field may be a map. `object` is part of a JsonDocument.
+// (protobuf's own JSON writes strings), and enums are names. Fields without presence are always written; other fields
+// are written only if they are set. No field may be a map. `object` is part of a JsonDocument.
 void MessageToJson(const Message& message, json& object);
 
 // Converts one value: element `i` of a repeated field, or the whole field if `i` is negative.

@@ -30,10 +30,10 @@ using nlohmann::json;
 using InputTensor = inference::ModelInferRequest::InferInputTensor;
 using OutputTensor = inference::ModelInferRequest::InferRequestedOutputTensor;
 
-constexpr size_t kMaxTensors = 16;     // maximum number of inputs and of outputs
+constexpr size_t kMaxTensors = 16;     // maximum number of inputs, and of outputs
 constexpr size_t kMaxParameters = 32;  // maximum number of parameters of one object
 constexpr size_t kMaxDimensions = 8;   // maximum dimensions of a shape
-constexpr size_t kMaxMembers = 32;     // above this number, the spelling of an object's members is not checked
+constexpr size_t kMaxMembers = 32;     // if an object has more members, their spelling is not checked
 
 absl::Status RefuseBody(const std::string& what) {
   return absl::InvalidArgumentError(what);
@@ -128,7 +128,8 @@ absl::Status AddValue(const json& value, InputTensor& input) {
   return absl::OkStatus();
 }
 
-// Returns true if `value` is nested arrays whose lengths equal the input's dimensions, starting at index `dimension`.
+// Returns true if `value` consists of nested arrays whose lengths equal the input's dimensions, starting at index
+// `dimension`.
 bool IsNestedLike(const json& value, const InputTensor& input, int dimension) {
   if (dimension == input.shape_size()) return !value.is_array();
   return value.is_array() && static_cast<int64_t>(value.size()) == input.shape(dimension) &&

@@ -45,7 +45,7 @@ struct PlannedModel {
 
 // A ModelInfer request as ClassifyRequests, one per image.
 struct InferPlan {
-  std::vector<ReceivedClassify> parts = {};   // one per image, at least one; all options are set
+  std::vector<ReceivedClassify> parts = {};   // one request per image, at least one; all options are set
   std::vector<RequestedOutput> outputs = {};  // requested outputs, at least one
 };
 

@@ -15,8 +15,8 @@
 namespace vitrine {
 
 // Limit on the bytes of JSON in a request. Long strings (such as base64 images) do not count; only the message size
-// limits them. JSON numbers are many times larger than binary ones, and their parsed form is many times larger than
-// their text. Larger tensors are sent as binary data after the JSON.
+// limits them. JSON numbers are many times larger than binary numbers, and parsed JSON numbers are many times larger
+// than their text. Larger tensors are sent as binary data after the JSON.
 inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
 
 // Reserves budget for parsing a body of `bytes`. RESOURCE_EXHAUSTED, with a retry delay: the budget is used up.

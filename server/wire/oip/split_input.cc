@@ -70,7 +70,7 @@ ReceivedClassify ImageOf(std::string_view bytes, MessageBytes owner) {
   return part;
 }
 
-// Splits BYTES contents. Each element of bytes_contents is moved into an owner of its own.
+// Splits BYTES contents. Each element of bytes_contents is moved into its own owner.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& request, InputTensor& input,
                                                             const std::string_view* raw, int64_t batch) {
   std::vector<ReceivedClassify> parts;
@@ -179,7 +179,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   std::string packed;
   if (input.datatype() == "FP32") {
     const auto* bytes = reinterpret_cast<const char*>(contents.fp32_contents().data());
-    // not memcpy, because data() is null if there are no values
+    // assign is used instead of memcpy, because data() is null if there are no values
     packed.assign(bytes, contents.fp32_contents_size() * sizeof(float));
     return packed;
   }

@@ -110,7 +110,7 @@ class AdminCall final : public SingleCall {
     if (!taken.ok()) Finish(taken);
   }
 
-  // Authorizes and executes the call. Writes it to the audit log.
+  // Authorizes and executes the call, and writes it to the audit log.
   void Respond(const absl::StatusOr<MessageBytes>& message) {
     const absl::Time start = SteadyClock().Now();
     Request sent;

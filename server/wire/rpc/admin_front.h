@@ -35,7 +35,7 @@ class AdminFront {
   // Returns the bound address.
   virtual const std::string& address() const = 0;
 
-  // Stops listening, waits up to `grace` for calls and cancels the remaining ones. Call Registry::Stop first, which
+  // Stops listening, waits up to `grace` for calls and cancels the remaining calls. Call Registry::Stop first, which
   // ends calls that wait for a model. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };

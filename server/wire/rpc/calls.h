@@ -84,7 +84,7 @@ absl::Status CheckNameLength(const std::string& what, const std::string& name);
 void AddClassifierCalls(GrpcServer& server, CallParts& parts);
 void AddRegistryCalls(GrpcServer& server, CallParts& parts);
 void AddHealthCalls(GrpcServer& server, CallParts& parts);
-// Must be called last: it reports the services that the server has at that time.
+// Adds reflection. Must be called last, because reflection reports the services that the server has at that time.
 void AddReflectionCalls(GrpcServer& server, CallParts& parts);
 
 }  // namespace vitrine

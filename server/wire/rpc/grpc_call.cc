@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Size in bytes from which a message is compressed.
+// Minimum size in bytes of a message that is compressed.
 constexpr size_t kLeastCompressed = size_t{1} << 10;
 
 HttpHeaders HeadOf(const HttpRequest& request) {

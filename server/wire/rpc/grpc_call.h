@@ -87,7 +87,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // or if no worker is free, calls `send` at once with the unchanged frame.
   void Compress(std::string frame, std::function<void(std::string)> send);
   // Runs `work` on one of the workers, as work of `account`. If `work` throws, as a library may, ends the call with
-  // INTERNAL. Errors: see CallWorkers::Do.
+  // INTERNAL. For errors, see CallWorkers::Do.
   absl::Status RunOn(CallWorkers& workers, const std::string& account, std::function<void()> work);
 
   const GrpcOpening& opening() const { return opening_; }

@@ -30,7 +30,7 @@ v1::StreamError ToStreamError(const absl::Status& status);
 // Returns INTERNAL for a violation of the gRPC protocol by the client, to whom `sentence` is sent.
 absl::Status GrpcProtocolError(std::string_view sentence);
 
-// Returns grpc-status, and grpc-message and grpc-status-details-bin if they are not empty.
+// Returns the trailer grpc-status and, if they are not empty, grpc-message and grpc-status-details-bin.
 HttpHeaders GrpcTrailers(const absl::Status& status);
 
 // Returns true if messages of statuses with this code are not sent to clients.

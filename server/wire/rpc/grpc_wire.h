@@ -29,8 +29,8 @@ bool IsProtobufType(std::string_view content_type);
 inline constexpr size_t kMaxGrpcMessageBytes = 4096;
 std::string PercentEncoded(std::string_view message);
 
-// Parses a grpc-timeout: 1 to 8 digits and one of H, M, S, m, u, n. More digits mean no timeout, as in gRPC's own
-// servers. Returns nullopt if it is malformed.
+// Parses a grpc-timeout: 1 to 8 digits and one of H, M, S, m, u, n. A value with more digits means no timeout, as in
+// gRPC's own servers. Returns nullopt if it is malformed.
 std::optional<absl::Duration> ParseGrpcTimeout(std::string_view value);
 
 // Returns the values of a metadata name, in the order received.

@@ -35,7 +35,7 @@ class Health {
   // before SetServing and after SetNotServing. They are also not served while a reason of SetHung or SetBroken is set,
   // or while no version is ready and computes. (With `allow_empty`, a server without any version serves.)
   std::string WhyNotServing() const;
-  // Returns true if that version is ready and computes, and the server is not draining.
+  // Returns true if the version is ready and computes, and the server is not draining.
   bool Serves(const VersionId& version) const;
 
   void SetServing();

@@ -248,7 +248,7 @@ class WatchCall final : public CheckedCall, public OpenEndedCall {
     Leave(id);
   }
 
-  // Call without the lock, because Unsubscribe waits for a running listener.
+  // Ends the subscription. Call it without the lock, because Unsubscribe waits for a running listener.
   void Leave(uint64_t id) {
     parts_.watches.Remove(Self());
     if (id != 0) Kind::Unsubscribe(parts_, id);

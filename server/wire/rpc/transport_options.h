@@ -16,8 +16,8 @@ struct TransportOptions {
   // 413.
   int64_t max_message_bytes = kMaxRequestBytes;
   // Limit on the bytes of received messages and bodies in memory, over all client connections. Above it, requests are
-  // rejected with RESOURCE_EXHAUSTED. At least twice max_message_bytes. A higher limit lets more clients send at once
-  // and leaves less memory for models.
+  // rejected with RESOURCE_EXHAUSTED. At least twice max_message_bytes. With a higher limit, more clients can send at
+  // the same time, but less memory is left for models.
   int64_t max_transport_bytes = int64_t{512} << 20;
   // Limit on the headers of one request: bytes of names and values, plus 32 per header. Above it, the request is
   // rejected with RESOURCE_EXHAUSTED, over HTTP with 431.
