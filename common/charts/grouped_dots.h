@@ -16,7 +16,7 @@ struct DotsFigure {
   std::string x_name;               // text below the groups
   std::string y_name;               // text beside the axis
   std::vector<std::string> groups;  // from left to right
-  std::vector<std::string> series;  // side by side within a group, each in its own colour; at least one
+  std::vector<std::string> series;  // side by side within a group, each in its own colour; at least one series
   std::string series_name;          // heading of the legend, which is drawn for two or more series
 
   // Measurements of one series in one group.

@@ -10,7 +10,7 @@ namespace vitrine {
 
 // Logits of one image, and its right class.
 struct LabelledLogits {
-  std::span<const float> logits = {};  // one for each class, finite
+  std::span<const float> logits = {};  // logits of all classes, in class order; finite
   int32_t label = 0;                   // right class
 };
 

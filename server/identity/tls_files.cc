@@ -128,8 +128,8 @@ absl::Status CheckOwn(const TlsFileOptions& options, absl::Time now, TlsMaterial
   return CheckChain(options.certificate, chain);
 }
 
-// Ignores an expired CA certificate if there are valid ones, because operators often append a new certificate and leave
-// the old one in the file.
+// Ignores an expired CA certificate if there are valid CA certificates, because operators often append a new
+// certificate and leave the old one in the file.
 absl::Status CheckAuthorities(const TlsFileOptions& options, absl::Time now, TlsMaterial& material) {
   ASSIGN_OR_RETURN(const std::vector<Certificate> authorities,
                    Certificates(kClientCaFlag, options.client_ca, material.client_ca));

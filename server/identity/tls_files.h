@@ -36,7 +36,7 @@ absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsFileOptions& options);
 // Checks that a server can use the files, and sets `expires`. INVALID_ARGUMENT names the setting and the file. Errors
 // are: text that is not PEM; a key that has a passphrase or belongs to another certificate; a certificate that is not
 // for servers or not valid at `now`; a chain with a broken link; a client_ca with a non-CA certificate or without a
-// valid certificate. An expired CA certificate is logged and ignored if there are valid ones.
+// valid certificate. An expired CA certificate is logged and ignored if there are valid CA certificates.
 absl::Status CheckTls(const TlsFileOptions& options, absl::Time now, TlsMaterial& material);
 
 }  // namespace vitrine

@@ -20,8 +20,9 @@ class TokenTable {
   static constexpr size_t kShortestToken = 32;
 
   // Parses lines of "NAME sha256:<64 hexadecimal digits>"; skips empty lines and lines that begin with #. A name may
-  // have several lines, so that a token can be replaced while the old one still works. If there are no lines, no token
-  // is valid. INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token itself.
+  // have several lines, so that a token can be replaced while the old token is still valid. If there are no lines, no
+  // token is valid. INVALID_ARGUMENT names the line number but quotes nothing, since the line may contain the token
+  // itself.
   static absl::StatusOr<TokenTable> Parse(std::string_view text);
 
   // Returns the name of the token; nullopt if it is not in the table or too short. The duration of the search does not

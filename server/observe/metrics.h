@@ -45,7 +45,7 @@ struct ServerCounters {
 
 // State of one executor.
 struct ExecutorStatus {
-  absl::Duration busy;       // time spent on batches since the start, including the running one; never decreases
+  absl::Duration busy;       // time spent on batches since the start, including the running batch; never decreases
   uint64_t batches = 0;      // number of batches that were begun
   absl::Duration batch_age;  // age of the running batch; zero if idle
 };

@@ -261,7 +261,7 @@ async function sample(name, by = "hand", bytes = null) {
   if (!found) return refuse(`This server has no sample ${name}.`);
   const fits = (about) => knows(about, name);
   state = {...state, sample: name};
-  // If no chosen model has the sample's class, chooses one that does.
+  // If no chosen model has the sample's class, chooses a model that has the class.
   if (by === "hand" && !chosen().some(fits) && [...abouts.values()].some(fits)) {
     state = {...state, models: [firstModel()], kind: "", layer: null, head: null, patch: null};
     settle();

@@ -14,7 +14,8 @@
 namespace vitrine {
 
 // Caches a text that is costly to make. On average at most one text per period is made: occasional readers get a fresh
-// text, and frequent readers get the last text. One thread makes the text while the others wait. Thread-safe.
+// text, and frequent readers get the last text. While one thread makes the text, other threads that need it wait.
+// Thread-safe.
 class RateLimitedText {
  public:
   // `clock` must outlive the object. Get calls `make` on its thread; `make` must not call Get.

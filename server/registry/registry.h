@@ -59,10 +59,11 @@ struct RegistryOptions {
 
 // The set of models in memory, which follows a repository on disk and the settings. Thread-safe.
 //
-// A new version is verified and computes its goldens while the old one serves; then it replaces the old one. No event
-// on disk removes a READY version: if a version or the repository is corrupt, partial or gone, the last good version
-// keeps serving. If a version's files are replaced in place, which is discouraged, it is loaded again with a warning.
-// Models without references are freed during a poll, not on the thread that dropped the last reference.
+// A new version is verified and computes its goldens while the old version serves; then the new version replaces the
+// old version. No event on disk removes a READY version: if a version or the repository is corrupt, partial or gone,
+// the last good version keeps serving. If a version's files are replaced in place, which is discouraged, it is loaded
+// again with a warning. Models without references are freed during a poll, not on the thread that dropped the last
+// reference.
 class Registry {
  public:
   using Loader = std::function<absl::StatusOr<ModelHandle>(const VersionId&)>;

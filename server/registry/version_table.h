@@ -28,7 +28,7 @@ struct VersionSelector {
   std::string_view label;
   // Id that chooses the version if shares divide a model's requests; empty: versions alternate by their shares.
   std::string_view request_id;
-  // Models that an error may name in addition to the requested one: Caller::models. Null: all models.
+  // Models that an error may name in addition to the requested model: Caller::models. Null: all models.
   const ModelPatterns* visible = nullptr;
 };
 
@@ -56,12 +56,12 @@ class VersionTable {
   // models or versions. UNAVAILABLE: before SetComplete, or the model's folder cannot be read. INVALID_ARGUMENT:
   // `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
-  // Returns the version that serves a request: the requested version or label, otherwise one chosen by the traffic
-  // shares. INVALID_ARGUMENT: the request names both. For other errors, see Find.
+  // Returns the version that serves a request: the requested version or label, otherwise the version that the traffic
+  // shares choose. INVALID_ARGUMENT: the request names both. For other errors, see Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
-  // Returns a known version in any state. Without `version`, returns the `stable` one or, if there is none, the newest.
-  // For errors, see Find. The messages name only models in `visible` (see VersionSelector). The status has the same
-  // reason as in ListForCallers.
+  // Returns a known version in any state. Without `version`, returns the `stable` version or, if there is none, the
+  // newest version. For errors, see Find. The messages name only models in `visible` (see VersionSelector). The status
+  // has the same reason as in ListForCallers.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all, sorted by name, then version.

@@ -36,7 +36,7 @@ struct RequestTrace {
   int image_count = 0;             // number of images in the call, if this is the span of a multi-image call
   Method method = Method::kClassify;
   Interval whole{};
-  // stages that the request reached; the last one may be incomplete
+  // stages that the request reached; the last stage may be incomplete
   std::array<std::optional<Interval>, kStages> stages{};
   std::optional<Batch> batch{};
 

@@ -22,7 +22,7 @@
 namespace vitrine {
 
 // Returns the default number of executors. On a CPU it is one per core. For a CUDA device it is two per core: while one
-// executor waits for the device, the other decodes images for the next batch.
+// executor waits for the device, the other executor decodes images for the next batch.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {

@@ -23,8 +23,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum magnitude of a normalized value. Usual values are a few units; much larger ones would make sums of products
-// overflow fp32, so that logits are not finite.
+// Maximum magnitude of a normalized value. Usual values are a few units; much larger values would make sums of products
+// overflow fp32, and the logits would not be finite.
 constexpr float kMaxNormalizedValue = 1e4f;
 
 PixelOrder OrderOf(const v1::RawTensor& raw) {

@@ -123,7 +123,7 @@ class Scheduler {
   std::map<const LoadedModel*, WaitingQueue> queues_ ABSL_GUARDED_BY(mutex_);  // no queue in it is empty
   CallerTurns turns_ ABSL_GUARDED_BY(mutex_);
   QueueStatus depth_ ABSL_GUARDED_BY(mutex_);      // totals of the queue; `oldest` is not set
-  absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow ones
+  absl::Duration queued_ ABSL_GUARDED_BY(mutex_);  // predicted executor time of waiting requests, except slow requests
   int64_t slow_ ABSL_GUARDED_BY(mutex_) = 0;       // number of slow requests that wait
   absl::Time oldest_ ABSL_GUARDED_BY(mutex_);
   int64_t idle_ ABSL_GUARDED_BY(mutex_) = 0;                                  // executors that wait for work

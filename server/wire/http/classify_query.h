@@ -29,8 +29,9 @@ struct ClassifyQuery {
   std::optional<bool> normalize = {};  // applies to all of `features`
 };
 
-// Parses a query. INVALID_ARGUMENT: an unknown parameter (the message lists the known ones), a repeated parameter other
-// than `attention`, a parameter without effect (`normalize` alone), or an invalid value (the message lists valid ones).
+// Parses a query. INVALID_ARGUMENT: an unknown parameter (the message lists the known parameters), a repeated parameter
+// other than `attention`, a parameter without effect (`normalize` alone), or an invalid value (the message lists valid
+// values).
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query);
 
 }  // namespace vitrine

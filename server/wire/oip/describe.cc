@@ -175,8 +175,8 @@ absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& re
     if (status.state != v1::READY || !caller.MayUse(status.id.model)) continue;
     if (!request.name().empty() && named.model != status.id.model) continue;
     if (wanted.has_version() && wanted.version() != status.id.version) continue;
-    // List returns the versions of a model one after the other, and all of them have the same totals. If the request
-    // names no version, the model gets one entry, with the newest version.
+    // List returns the versions of a model one after the other, and all versions of a model have the same totals. If
+    // the request names no version, the model gets one entry, with the newest version.
     auto& entries = *response.mutable_model_stats();
     const bool is_same = !entries.empty() && entries.rbegin()->name() == NameOf(status.id.model, named.view);
     inference::ModelStatistics& statistics = is_same ? *entries.rbegin() : *entries.Add();

@@ -16,8 +16,8 @@
 namespace vitrine {
 
 // Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Callers,
-// named by `account`, take turns, so that a caller with much work does not delay the others. Each account has its own
-// queue limit. Thread-safe except Start.
+// named by `account`, take turns, so that a caller with much work does not delay the other callers. Each account has
+// its own queue limit. Thread-safe except Start.
 class CallWorkers {
  public:
   struct Options {
