@@ -40,10 +40,10 @@ struct VersionStep {
 // policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
-//   - wanted versions are loaded one by one: first the one labelled `stable`, then from the newest to the oldest,
-//     canaries last; no version retires before every wanted version is READY or has failed;
-//   - if any version is READY, one READY version stays, even if unwanted: the newest one that is not excluded,
-//     otherwise the newest one.
+//   - wanted versions are loaded one by one: first the version labelled `stable`, then the other versions from the
+//     newest to the oldest, canaries last; no version retires before every wanted version is READY or has failed;
+//   - if any version is READY, one READY version stays, even if unwanted: the newest version that is not excluded,
+//     otherwise the newest version.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 
 }  // namespace vitrine
