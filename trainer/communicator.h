@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// A group of processes that train one model. Every rank must make the same calls in the same order, from one thread. An
-// UNAVAILABLE error names the rank that was lost or timed out. The group cannot be used after that error.
+// A group of processes that train one model. Every rank must make the same calls in the same order, from one thread.
+// UNAVAILABLE names the rank that was lost or timed out; after this error, the group cannot be used.
 class Communicator {
  public:
   virtual ~Communicator() = default;

@@ -69,7 +69,7 @@ absl::StatusOr<v1::FeatureRequest> VectorOf(const Model& model) {
   return ResolveFeature(request, model.features());
 }
 
-// Copies the vector of each image of a batch to its row of `features`.
+// Copies the vector of each image of a batch to the image's row of `features`.
 void TakeFeatures(const v1::FeatureRequest& request, const TokenTap& tokens, const std::vector<int64_t>& indices,
                   at::Tensor& features) {
   for (size_t i = 0; i < indices.size(); ++i) {
@@ -122,7 +122,8 @@ absl::StatusOr<Geometry> PlanEvaluation(const v1::Preprocessing& preprocessing, 
 
 namespace {
 
-// Reads the size from the file's header, plans the resize, and decodes as the plan requires, like the server.
+// Reads the size from the file's header, plans the resize, and decodes at the resolution that the plan needs, like the
+// server.
 absl::StatusOr<PlannedImage> ReadReduced(const Dataset& data, int64_t index, const v1::Preprocessing& preprocessing,
                                          std::optional<Size> size, double crop) {
   PlannedImage image;
@@ -142,7 +143,8 @@ absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t inde
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size, crop);
     if (reduced.ok()) return reduced;
-    // The calls below read the image again, so that the data set replaces a corrupt image or reports its error.
+    // If ReadReduced fails, the calls below read the image again. The data set then replaces a corrupt image or reports
+    // its error.
   }
   ASSIGN_OR_RETURN(image.image, data.image(index));
   ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size, crop));
@@ -161,7 +163,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
   }
   if (options.predicted != nullptr) options.predicted->assign(static_cast<size_t>(data.size()), -1);
   const auto work = [&](const MeasureProgress& progress) {
-    at::init_num_threads();  // as in Replicas
+    at::init_num_threads();  // each thread must set LibTorch's number of threads for itself
     for (int64_t i; (i = next++) < batches && !(options.stop != nullptr && *options.stop);) {
       const int64_t first = i * options.batch;
       const int64_t last = std::min<int64_t>(data.size(), first + options.batch);
@@ -178,7 +180,7 @@ absl::StatusOr<Accuracy> Evaluate(const Model& model, const Dataset& data, std::
 
   Accuracy accuracy{.size = size};
   for (const absl::StatusOr<BatchScore>& score : scores) {
-    // Returns the error of the failed batch, not of the batches that were cancelled because of it.
+    // Returns the error of the batch that failed, not CANCELLED of the batches that were skipped after the failure.
     if (!score.ok() && !absl::IsCancelled(score.status())) return score.status();
   }
   for (const absl::StatusOr<BatchScore>& score : scores) {

@@ -17,7 +17,7 @@ namespace vitrine {
 
 // Accuracy of a model on one split at one size.
 struct Accuracy {
-  std::optional<Size> size;  // nullopt: native size by the model's resolution policy
+  std::optional<Size> size;  // nullopt: each image's native size, by the model's resolution policy
   int64_t images = 0;
   int64_t correct = 0;
   double loss = 0;  // mean cross entropy, without label smoothing
@@ -36,13 +36,13 @@ absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t inde
 
 struct EvaluateOptions {
   int batch = 250;                          // images per forward pass
-  double crop = 1;                          // share of a side that is kept; see Recipe.evaluation_crop
+  double crop = 1;                          // share of each side that the crop keeps; see Recipe.evaluation_crop
   int threads = 1;                          // parallel forward passes, one core each
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image
-  // Filled with [images, width] fp32: for each image the model's first feature that is a vector.
+  // Filled with [images, width] fp32: for each image, the first of the model's features that is a vector.
   at::Tensor* features = nullptr;
-  MeasureProgress progress = nullptr;  // in images
+  MeasureProgress progress = nullptr;  // called with numbers of images
 };
 
 // Evaluates the reference model on the whole data set; the number of threads does not change the result.

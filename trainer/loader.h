@@ -15,10 +15,10 @@
 
 namespace vitrine {
 
-// Prefetches the batches of one process on the loader's threads, beginning at a given step. Returns the batches in
+// Prefetches the batches of one process on its own threads, beginning at a given step. Next returns the batches in
 // order, plan.accumulate per step. The batches of a step are consecutive in the epoch's order, so plan.processes and
 // plan.accumulate change how a step is divided, but not its samples. Batches do not depend on the number of threads.
-// There must be one consumer thread. The task must outlive the loader. The destructor waits for batches in progress.
+// Only one thread may call Next. The task must outlive the loader. The destructor waits for batches in progress.
 class BatchLoader {
  public:
   struct Options {
@@ -32,9 +32,10 @@ class BatchLoader {
   BatchLoader& operator=(const BatchLoader&) = delete;
   ~BatchLoader();
 
-  // Waits for the next batch and returns it. OUT_OF_RANGE after the last batch; otherwise errors of Task::MakeBatch.
+  // Waits for the next batch and returns it. OUT_OF_RANGE: there are no more batches. Other errors are those of
+  // Task::MakeBatch.
   absl::StatusOr<TrainingBatch> Next();
-  // Total time that Next() has waited.
+  // Total time that Next has waited for batches.
   absl::Duration waited() const { return waited_; }
 
  private:
@@ -46,13 +47,13 @@ class BatchLoader {
   const Task& task_;
   const StepPlan plan_;
   const Options options_;
-  absl::Duration waited_;  // used by the consumer only
+  absl::Duration waited_;  // used only by the thread that calls Next
 
   // The number of a batch in the run is step * plan.accumulate + its index within the step.
   Mutex mutex_;
-  CondVar changed_;                          // signals changes that MayStart or NextIsMade read
-  int64_t started_ ABSL_GUARDED_BY(mutex_);  // next to make
-  int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // next to return
+  CondVar changed_;                          // signals changes of the state that MayStart or NextIsMade reads
+  int64_t started_ ABSL_GUARDED_BY(mutex_);  // number of the next batch to make
+  int64_t wanted_ ABSL_GUARDED_BY(mutex_);   // number of the next batch to return
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<int64_t, absl::StatusOr<TrainingBatch>> made_ ABSL_GUARDED_BY(mutex_);
 

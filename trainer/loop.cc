@@ -38,14 +38,15 @@ struct StepTotals {
   double loss = 0;
   double correct = 0;
   double predictions = 0;
-  double stops = 0;  // processes that were asked to stop
+  double stops = 0;  // number of processes with a request to stop
 };
 
-// Advice after a divergence: a new run, because a state can only be resumed with the same optimizer settings.
+// Advice after a divergence. It suggests a new run, because a state can only be resumed with the same optimizer
+// settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
-// A single run: constructed, restored if requested, run once.
+// A run. Constructed, restored from its state if requested, then run once.
 class Run {
  public:
   Run(const v1::Recipe& recipe, const Task& task, const TrainOptions& options, const StepPlan& plan,
@@ -106,13 +107,13 @@ class Run {
   std::unique_ptr<Replicas> replicas_;
 
   RunPosition position_;
-  StepReport report_;                      // last step
+  StepReport report_;                      // report of the last step
   std::optional<Score> measured_on_test_;  // score on the test split after the last step
   bool stopping_ = false;
-  absl::Time started_;         // start of this run
-  int64_t first_samples_ = 0;  // samples of earlier runs
+  absl::Time started_;         // start of this run's training
+  int64_t first_samples_ = 0;  // samples that earlier runs trained on
   double seconds_before_ = 0;  // training time of earlier runs
-  absl::Duration measuring_;   // spent on measurements in this run
+  absl::Duration measuring_;   // time spent on measurements in this run
 };
 
 absl::Status Run::Restore() {
@@ -136,13 +137,14 @@ absl::StatusOr<TrainResult> Run::ToTheEnd() {
   if (position_.unmeasured) RETURN_IF_ERROR(AfterStep());
   while (position_.step < plan_.total_steps && !stopping_) {
     const absl::Status stepped = Step(loader);
-    // If a process was lost, the step has not changed the weights, so this saves the state before the step.
+    // If a process was lost, the step has not changed the weights. The saved state is therefore the state before the
+    // step.
     if (absl::IsUnavailable(stepped)) RETURN_IF_ERROR(Save());
     RETURN_IF_ERROR(stepped);
     UpdateReport(loader);
     for (Observer* observer : options_.observers) observer->OnStep(report_);
     if (options_.after_step) options_.after_step(position_);
-    // With several processes, Step sets stopping_ in all of them once one was asked to stop.
+    // With several processes, Step sets stopping_ in all processes as soon as one process has a request to stop.
     if (group_.size() == 1 && StopRequested()) stopping_ = true;
     RETURN_IF_ERROR(AfterStep());
   }
@@ -242,7 +244,7 @@ void Run::Count(const StepTotals& totals, double norm, double lr) {
 }
 
 bool Run::MeasuresNow() const {
-  // Held-out samples choose the state, so they are measured at least once.
+  // The score on held-out samples chooses the state, so the last step is always measured.
   if (recipe_.validation_share() > 0 && position_.step == plan_.total_steps) return true;
   if (recipe_.evaluate_every_steps() > 0 && position_.step % recipe_.evaluate_every_steps() == 0) return true;
   const int64_t epoch = position_.step / plan_.steps_per_epoch;
@@ -250,14 +252,14 @@ bool Run::MeasuresNow() const {
          epoch % recipe_.evaluate_every() == 0;
 }
 
-// Measures, reports the end of the epoch, and saves the state, each if due.
+// Measures, reports the end of the epoch, and saves the state. Does each of these only if it is due.
 absl::Status Run::AfterStep() {
   if (!position_.unmeasured) {
     const bool save = stopping_ || (options_.save_every_steps > 0 && position_.step % options_.save_every_steps == 0);
     return save ? Save() : absl::OkStatus();
   }
-  // Saves the state before the measurement, which takes long. If the run is killed during the measurement, a resumed
-  // run measures again.
+  // Saves the state before the measurement, which takes long. If the run is killed while it measures, the resumed run
+  // measures again.
   RETURN_IF_ERROR(Save());
   std::string scores;
   if (MeasuresNow()) {
@@ -277,7 +279,7 @@ absl::Status Run::AfterStep() {
 }
 
 absl::StatusOr<std::string> Run::MeasureNow() {
-  // With several processes, measurements cannot be stopped: the other processes would consider this one lost.
+  // With several processes, measurements cannot be stopped: the other processes would consider this process lost.
   const std::atomic<bool>* const stop = group_.size() == 1 ? options_.stop : nullptr;
   const absl::Time start = absl::Now();
   const MeasureOptions how = {.threads = options_.threads, .stop = stop};
@@ -341,7 +343,8 @@ absl::StatusOr<TrainResult> Run::Result() {
     result.others.push_back({"raw", std::move(model_)});
     model_ = average_->Release();
   }
-  // Without held-out samples the best state was chosen on the test split, so its score on that split would be too good.
+  // The best state is used only if samples are held out. Otherwise it was chosen on the test split, and its score on
+  // that split would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
     result.others.push_back({"last", std::move(model_)});
     ASSIGN_OR_RETURN(model_, task_.MakeModel());

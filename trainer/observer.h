@@ -15,10 +15,10 @@ namespace vitrine {
 struct StartReport {
   int64_t step = 0;  // steps done by earlier runs; 0 for a new run
   int64_t total_steps = 0;
-  // True if the earlier run ended after step `step`, but before the step's measurement or its epoch's end were
-  // reported. This process then starts with these reports, so observers may get them twice.
+  // True if the earlier run ended after step `step`, but before it reported that step's measurement or epoch's end.
+  // This process then begins with these reports, so observers may get them twice.
   bool measures_again = false;
-  std::vector<std::string> blocks = {};  // blocks of StepReport::block_norms
+  std::vector<std::string> blocks = {};  // names of the blocks in StepReport::block_norms
 };
 
 // Report after every step.
@@ -27,16 +27,16 @@ struct StepReport {
   int64_t total_steps = 0;
   int64_t steps_per_epoch = 1;
   double epoch = 0;                      // epochs done
-  double lr = 0;                         // in this step
-  double loss = 0;                       // mean over the step's samples
+  double lr = 0;                         // learning rate of this step
+  double loss = 0;                       // mean loss over the step's samples
   double gradient_norm = 0;              // norm before clipping, of all gradients
-  std::vector<double> block_norms = {};  // norm of each block's gradient before clipping; only if the recipe asks
-  double epoch_loss = 0;                 // mean over the epoch so far
-  double epoch_accuracy = 0;             // on the augmented samples of the epoch so far, 0 to 1; NaN if not counted
-  int64_t samples = 0;                   // seen since the first step, over all processes
-  double samples_per_second = 0;         // of all processes since they started or resumed; without measuring
-  double wait_share = 0;                 // share of time that the loop waited for data
-  absl::Duration waited = absl::ZeroDuration();  // time waited for data since this process started or resumed
+  std::vector<double> block_norms = {};  // each block's gradient norm before clipping; empty unless Recipe.block_norms
+  double epoch_loss = 0;                 // mean loss over the epoch so far
+  double epoch_accuracy = 0;             // accuracy on the epoch's augmented samples so far, 0 to 1; NaN: not counted
+  int64_t samples = 0;                   // samples since the run's first step, over all processes
+  double samples_per_second = 0;         // over all processes since they started or resumed; without measurements
+  double wait_share = 0;                 // share of the time in which the loop waited for data
+  absl::Duration waited = absl::ZeroDuration();  // wait for data since this process started or resumed
   absl::Duration remaining;                      // estimated training time left
 };
 
@@ -44,7 +44,7 @@ struct StepReport {
 struct ScoreReport {
   int64_t step = 0;
   double epoch = 0;
-  std::string split;  // "validation", "test" or "train"; "-raw" follows for weights without average
+  std::string split;  // "validation", "test" or "train"; with "-raw" appended: score of the weights before averaging
   Score score;
   bool best = false;  // true: the best score of the run so far
 };

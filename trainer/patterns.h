@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Returns a few synthetic images: gradients, a disc and noise. They replace images of the test split that must not be
-// published, and are the same on every machine. `channels` is 1 or 3.
+// Returns a few synthetic images: gradients, a disc and noise. They are published in place of test images that must not
+// be published. They are the same on every machine. `channels` is 1 or 3.
 std::unique_ptr<Dataset> MakePatterns(Size size, int channels);
 
 }  // namespace vitrine

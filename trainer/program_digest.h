@@ -7,7 +7,8 @@
 namespace vitrine {
 
 // Returns the SHA-256, in hexadecimal, of the sources that decide what a training computes
-// (cmake/program_sources.cmake). Unlike a commit, it stays equal when only documentation, server or reports change.
+// (cmake/program_sources.cmake). Unlike the commit's hash, the digest does not change if only documentation, server or
+// reports change.
 std::string_view ProgramDigest();
 
 }  // namespace vitrine

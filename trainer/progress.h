@@ -17,10 +17,10 @@ struct ProgressState {
   int64_t step = 0;
   int64_t total_steps = 0;
   int64_t steps_per_epoch = 1;
-  double loss = 0;      // mean over the epoch so far
-  double accuracy = 0;  // on the augmented training samples of the epoch so far; NaN: not shown
+  double loss = 0;      // mean loss over the epoch so far
+  double accuracy = 0;  // accuracy on the epoch's augmented training samples so far; NaN: not shown
   double images_per_second = 0;
-  double wait_share = 0;  // share of time that the loop waited for data
+  double wait_share = 0;  // share of the time in which the loop waited for data
   absl::Duration remaining;
   std::string samples_in_words = "images";
 };
@@ -38,7 +38,7 @@ class Progress {
  public:
   Progress(std::ostream& out, bool is_terminal) : display_(out, {.is_terminal = is_terminal}) {}
 
-  // Redraws if enough time has passed since the last update.
+  // Redraws the bar if enough time has passed since it was last drawn.
   void Update(const ProgressState& state, absl::Time now);
   // Returns the callback for a measurement that starts now. This object must outlive the callback.
   MeasureProgress Measuring(const std::string& what, const std::string& samples_in_words);

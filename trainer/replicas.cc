@@ -64,7 +64,7 @@ absl::StatusOr<StepOutcome> Replicas::AddGradients(const TrainingBatch& batch, c
   const int count = static_cast<int>(std::clamp<int64_t>(batch.samples, 1, static_cast<int64_t>(others_.size()) + 1));
   std::vector<ShareResult> results(count);
   const auto compute = [&](int part) {
-    // oneDNN uses OpenMP's number of threads, which each thread must set for itself.
+    // oneDNN uses OpenMP's number of threads, which every thread must set for itself.
     at::init_num_threads();
     const TrainingBatch share = ShareOf(batch, part, count);
     ForwardContext own = context.Share(part, count);

@@ -11,20 +11,20 @@
 namespace vitrine {
 
 struct StepOutcome {
-  double loss = 0;  // mean over the batch, times its weight
+  double loss = 0;  // mean loss over the batch, times the batch's weight
   int64_t correct = 0;
   int64_t predictions = 0;
 };
 
-// Computes a batch's gradients on several cores. Each thread runs a share of the samples through a replica, which
-// shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once per
-// operator. This is faster for small models, and less affected by other programs on the machine.
+// Computes a batch's gradients on several cores. Each thread computes a share of the samples with its own replica. A
+// replica shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once
+// per operator. For small models this is faster, and other programs on the machine slow it less.
 //
 // Gradients are summed in a fixed order, so the result does not depend on timing. Thread-compatible.
 class Replicas {
  public:
-  // Makes `count` replicas, of which `model` is the first. `task` and `model` must outlive them, and `model` must not
-  // move. The replicas' parameters require gradients like those of `model`.
+  // Makes `count` replicas; `model` is the first replica. `task` and `model` must outlive the replicas, and `model`
+  // must not move. A replica's parameter requires a gradient if the same parameter of `model` requires a gradient.
   static absl::StatusOr<std::unique_ptr<Replicas>> Make(const Task& task, Module& model, int count);
 
   // Clears the gradients of the model's parameters.

@@ -13,7 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Returns a warning that the run continues from the previous state. Counts the lost steps, if steps.csv has them.
+// Returns a warning that the run continues from the previous state. If steps.csv has the lost steps, the warning has
+// their number.
 std::string FallbackInWords(const std::filesystem::path& work_dir, const RunPosition& position) {
   const absl::StatusOr<Steps> steps = ReadSteps(work_dir);
   const bool known = steps.ok() && !steps->rows.empty() && steps->rows.back().step > position.step;
@@ -56,7 +57,7 @@ absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const Ru
   if (position.forgot_best) {
     options.say("evaluation_sizes differ from those of the state: the best score so far does not count");
   }
-  const bool finished = position.step == plan.total_steps;  // no step follows
+  const bool finished = position.step == plan.total_steps;  // no steps are left
   if (!finished && (position.threads != start.threads || position.processes != start.processes)) {
     options.say(
         absl::StrFormat("the state was written by %d processes with %d threads each, now there are %d with %d: the "
@@ -64,7 +65,7 @@ absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const Ru
                         position.processes, position.threads, start.processes, start.threads));
   }
   if (!finished) position.threads = start.threads;
-  // Even a finished run gets the new number of processes, because the recipe's `accumulate` was chosen for that number.
+  // A finished run also gets the new number of processes, because the recipe's `accumulate` was chosen for that number.
   position.processes = start.processes;
   return position;
 }

@@ -57,7 +57,7 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
   if (position.predictions > 0) {
     json["train"]["accuracy"] = static_cast<double>(position.correct) / static_cast<double>(position.predictions);
   }
-  // A name or revision may have invalid UTF-8, which would throw.
+  // A name or revision may have invalid UTF-8. It is replaced, because dump would throw otherwise.
   return ReplaceFile(work_dir / "result.json",
                      json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
 }

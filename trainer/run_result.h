@@ -20,12 +20,13 @@ namespace vitrine {
 //    "finished": true, "epochs": 2.0, "steps": 780, "samples": 99840, "seconds": 61.2,
 //    "parameters": 64288, "model": "last" or "best", "best": {"epochs": 1.0, "steps": 390}, "scores": {"test/accuracy":
 //    0.998, "test/loss": 0.01}, "train": {"loss": mean over the last epoch, "accuracy": of its augmented samples}}
-// "scores" are those of "model" and of result.others. "best" has the epochs and steps up to the best weights, and is
-// present only if "model" is "best". Epochs, steps, samples and seconds are totals of the run. Without a test split,
-// the scores are "train/...". "validation/..." is the score on held-out samples by which "model" was chosen. If no
+// "scores" has the scores of "model" and of result.others. "best" is present if "model" is "best", and has the epochs
+// and steps up to the best weights. Epochs, steps, samples and seconds are totals of the run. Without a test split, the
+// names of scores are "train/...". "validation/..." is the score on held-out samples by which "model" was chosen. If no
 // samples were held out, "test-best/..." is the best score that was measured during training on the test split itself.
-// With Recipe.block_norms, "gradient/last-by-first" is LastBlockByFirst of steps.csv (watch/history.h). Numbers can be
-// read back exactly; values that were not measured are absent. Errors are those of ReplaceFile and ReadSteps.
+// With Recipe.block_norms, "gradient/last-by-first" is LastBlockByFirst of steps.csv (watch/history.h). Reading a
+// number back gives exactly the same value. Values that were not measured are absent. Errors are those of ReplaceFile
+// and ReadSteps.
 absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Recipe& recipe, const TrainResult& result,
                             const std::vector<Score>& scores, const std::string& source_revision);
 

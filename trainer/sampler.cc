@@ -32,7 +32,7 @@ double CounterRandom::Uniform() {
 }
 
 int64_t CounterRandom::Below(int64_t bound) {
-  // Scales a random number by a product. The bias is below bound / 2^64.
+  // Scales a random number with a 128-bit product instead of a modulo. The bias is below bound / 2^64.
   return static_cast<int64_t>((static_cast<unsigned __int128>(Next()) * static_cast<uint64_t>(bound)) >> 64);
 }
 

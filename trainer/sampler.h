@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Random numbers as a pure function of (seed, epoch, sample, number of earlier draws). Samples share no state, so the
-// numbers do not depend on threads, batches or interruptions.
+// Random numbers of a sample. Each number is a pure function of (seed, epoch, sample, number of earlier draws). Samples
+// share no state, so the numbers do not depend on threads, batches or interruptions.
 class CounterRandom {
  public:
   CounterRandom(uint64_t seed, uint64_t epoch, uint64_t sample);

@@ -48,7 +48,7 @@ std::vector<NamedTensor> StateTensors(const RunParts& parts) {
 // Returns the fields of a recipe that must be unchanged in a resumed run.
 v1::Recipe Binding(v1::Recipe recipe) {
   recipe.clear_epochs();
-  // `batch` and `accumulate` divide a step. ResumePosition compares the samples per step instead.
+  // `batch` and `accumulate` may change if batch x accumulate x processes stays equal. ResumePosition checks that.
   recipe.clear_batch();
   recipe.clear_accumulate();
   recipe.clear_evaluation_sizes();
@@ -80,7 +80,7 @@ absl::StatusOr<v1::Recipe> CheckRecipe(const fs::path& file, const std::string& 
                                  differences));
 }
 
-// Returns the size at which a run measures during training.
+// Returns the image size at which a run measures during training.
 std::string MeasuredSize(const v1::Recipe& recipe) {
   return recipe.evaluation_sizes().empty() ? "" : recipe.evaluation_sizes(0);
 }
@@ -133,8 +133,8 @@ absl::Status Write(const fs::path& file, const std::vector<NamedTensor>& tensors
   return ReplaceFile(file, bytes);
 }
 
-// Hard-links the current state as the previous one. Ignores errors: there may be no state yet, or the file system may
-// lack hard links.
+// Makes the current state the previous state, by a hard link. Ignores errors: there may be no state yet, or the file
+// system may lack hard links.
 void KeepPrevious(const fs::path& work_dir) {
   const fs::path previous = PreviousStateFile(work_dir), temporary = previous.string() + ".new";
   std::error_code error;
@@ -143,15 +143,15 @@ void KeepPrevious(const fs::path& work_dir) {
   if (!error) fs::rename(temporary, previous, error);
 }
 
-// Content of a state, and the file that it is from.
+// Content of a state, and the file with that state.
 struct ReadState {
   fs::path file;
   Safetensors content;
-  std::string last_fault = {};  // see RunPosition
+  std::string last_fault = {};  // see RunPosition::last_fault
 };
 
-// Reads the last state or, if it is missing or damaged, the previous one. If the last state exists but cannot be read
-// now, returns the error, because a run that continued from the previous state would overwrite the last state.
+// Reads the last state or, if it is missing or damaged, the previous state. If the last state exists but cannot be read
+// now, returns the error: a run that continued from the previous state would overwrite the last state.
 absl::StatusOr<ReadState> ReadNewestState(const fs::path& work_dir) {
   const fs::path file = StateFile(work_dir), previous = PreviousStateFile(work_dir);
   absl::StatusOr<Safetensors> last = ReadTensors(file);

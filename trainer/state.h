@@ -19,22 +19,22 @@ namespace vitrine {
 // Position of a run. Random generators need no state: their numbers are a function of the recipe's seed and the step.
 struct RunPosition {
   int64_t step = 0;                           // steps done
-  int64_t samples = 0;                        // seen, over all processes
+  int64_t samples = 0;                        // samples trained on, over all processes
   double seconds = 0;                         // wall time of training over all runs
-  double loss_sum = 0;                        // sum over the samples of the unfinished epoch
+  double loss_sum = 0;                        // sum of the losses of the unfinished epoch's samples
   int64_t correct = 0;                        // correct predictions in the unfinished epoch
   int64_t predictions = 0;                    // predictions in the unfinished epoch
-  int threads = 0;                            // in the run that wrote the state
-  int processes = 1;                          // in the run that wrote the state
-  int64_t samples_per_step = 0;               // over all processes; defines the meaning of a step
-  std::optional<double> best = std::nullopt;  // the first measure of the best score so far
+  int threads = 0;                            // of the run that wrote the state
+  int processes = 1;                          // of the run that wrote the state
+  int64_t samples_per_step = 0;               // samples per step over all processes
+  std::optional<double> best = std::nullopt;  // first measure of the best score so far
   int64_t best_step = 0;                      // step at which `best` was measured
-  // True if the state has a best score that is left out of `best`, because it was measured at another size.
+  // True if the state has a best score, but `best` is empty because that score was measured at another image size.
   bool forgot_best = false;
   double epochs = 0;  // epochs planned by the run that wrote the state
-  // True if the measurement at `step`, or the end of its epoch, is still to come.
+  // True if the measurement or the end of the epoch at `step` is due but has not been reported yet.
   bool unmeasured = false;
-  // Reason why StateFile could not be used, if the position is from PreviousStateFile; otherwise empty.
+  // If the position is from PreviousStateFile, the reason why StateFile could not be used; otherwise empty.
   std::string last_fault = {};
 };
 
@@ -54,24 +54,25 @@ std::filesystem::path PreviousStateFile(const std::filesystem::path& work_dir);
 // Returns true if the folder has the last state or the one before it.
 bool HasState(const std::filesystem::path& work_dir);
 
-// Returns FAILED_PRECONDITION if the folder has a state and `resume` is false, to prevent overwriting a run.
+// Returns FAILED_PRECONDITION if the folder has a state and `resume` is false, so that a new run does not overwrite
+// that state.
 absl::Status CheckWorkFolder(const std::filesystem::path& work_dir, bool resume);
 
 // Creates the folder if missing; FAILED_PRECONDITION if that fails. Writes and removes a test file, and returns
 // ReplaceFile's errors. RESOURCE_EXHAUSTED if the disk lacks space for the run's states and best weights.
 absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunParts& parts);
 
-// Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync: after a
-// crash, the old or the new state exists. If the file system has hard links, the replaced state becomes
-// PreviousStateFile(work_dir). But if position.last_fault is set, the replaced state is unusable. Then the previous
-// state stays, and last_fault is cleared.
+// Writes weights, moments, position and recipe to StateFile(work_dir), through a temporary file and fsync, so that
+// after a crash the old or the new state exists. If the file system has hard links, the replaced state becomes
+// PreviousStateFile(work_dir). Exception: if position.last_fault is set, the replaced state is unusable; then
+// PreviousStateFile(work_dir) is kept, and last_fault is cleared.
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
 // Restores the last state exactly or, if it is missing or damaged, the state before it. Changes no file.
-// FAILED_PRECONDITION: the state is of other data or another recipe (only the fields that Binding in state.cc clears
-// may differ), or both states are missing or damaged. PERMISSION_DENIED, RESOURCE_EXHAUSTED or UNAVAILABLE: the last
-// state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the state's
-// recipe.
+// FAILED_PRECONDITION: the state is of other data or another recipe, or both states are missing or damaged. Recipes may
+// differ only in the fields that Binding in state.cc clears. PERMISSION_DENIED, RESOURCE_EXHAUSTED or UNAVAILABLE: the
+// last state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the
+// state's recipe.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Returns the recipe of the state that RestoreState would restore, or RestoreState's error if no state can be read.
@@ -79,7 +80,8 @@ absl::StatusOr<v1::Recipe> RecipeOfState(const std::filesystem::path& work_dir);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
-// Restores what SaveBest wrote. FAILED_PRECONDITION if damaged or of another model; otherwise errors of ReadWholeFile.
+// Restores the weights that SaveBest wrote. FAILED_PRECONDITION: the file is damaged or of another model. Other errors
+// are those of ReadWholeFile.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);
 
 // Atomically writes a batch whose loss or gradient is not finite, for debugging. Returns the errors of SaveState.

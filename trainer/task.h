@@ -21,7 +21,7 @@
 
 namespace vitrine {
 
-// Training samples of a batch, or one thread's share of them.
+// Training samples of a batch, or one thread's share of the batch.
 struct TrainingBatch {
   int64_t samples = 0;
   ImageBatch images = {};        // image tasks: [channels, height, width] fp32, equal sizes adjacent
@@ -33,13 +33,14 @@ struct TrainingBatch {
   at::Tensor teacher_labels = {};  // [samples] int64: the teacher's answers; undefined without a teacher
 };
 
-// Returns every `count`-th sample, beginning with sample `part`, so that shares of a sorted batch take equal time.
+// Returns every `count`-th sample, beginning with sample `part`. Shares of a batch that is sorted by size therefore
+// take about equal time.
 TrainingBatch ShareOf(const TrainingBatch& batch, int part, int count);
 
 struct BatchLoss {
   at::Tensor loss;  // [] fp32, mean over the batch; differentiable
   int64_t correct = 0;
-  int64_t predictions = 0;  // one per image, one per sequence element
+  int64_t predictions = 0;  // number of predictions: one per image, or one per element of a sequence
 };
 
 // A figure measured on a split. The first of Score::measures selects the best state.
@@ -50,16 +51,17 @@ struct Measure {
 struct Score {
   std::vector<Measure> measures;
   int64_t samples = 0;
-  std::string split = "test";  // "train" if there is no other split
+  std::string split = "test";  // "train" if the data have no other split
   // True if a larger `measures.front()` is better.
   bool larger_is_better = true;
-  // Limit of the measure "loss", above which the run counts as diverged.
+  // Limit of the measure "loss". A run with a larger loss counts as diverged.
   double absurd_loss = std::numeric_limits<double>::infinity();
 };
 
 enum class MeasuredSplit { kValidation, kTest };
 
-// Called with the number of measured samples, only by the thread that called the measurement. Calls must be short.
+// Function that gets the number of samples measured so far. Only the thread that started the measurement calls it.
+// Calls must be short.
 using MeasureProgress = std::function<void(int64_t done, int64_t total)>;
 
 struct MeasureOptions {
@@ -68,7 +70,7 @@ struct MeasureOptions {
   MeasureProgress progress = nullptr;
 };
 
-// A sample of an epoch. `repeat` distinguishes copies of the same sample (repeated augmentation).
+// A sample of an epoch. `repeat` numbers the copies of the same sample (repeated augmentation).
 struct Member {
   int64_t sample = 0;
   int repeat = 0;
@@ -80,7 +82,8 @@ class Task {
  public:
   virtual ~Task() = default;
 
-  // Returns the model before the first step: initialized from the recipe's seed or a stored version.
+  // Returns the model before the first step, with random weights from the recipe's seed or with the weights of a stored
+  // version.
   virtual absl::StatusOr<std::unique_ptr<Module>> MakeModel() const = 0;
   // Returns true if training changes this parameter. Other parameters get no gradients.
   virtual bool Trains(const std::string& /*parameter*/) const { return true; }
@@ -88,12 +91,12 @@ class Task {
   virtual std::string samples_in_words() const = 0;
   // Number of samples in an epoch.
   virtual int64_t samples() const = 0;
-  // SHA-256 over the training split, including held-out samples. A run resumes only with equal data.
+  // SHA-256 over the training split, including held-out samples. A run can be resumed only with equal data.
   virtual const std::string& data_digest() const = 0;
 
   // Returns the samples() members of an epoch, in order.
   virtual std::vector<Member> EpochMembers(int64_t epoch) const = 0;
-  // Returns the batch of these members of the epoch; `index` is its index within the epoch.
+  // Makes a batch of these members of the epoch. `index` is the batch's index within the epoch.
   virtual absl::StatusOr<TrainingBatch> MakeBatch(int64_t epoch, int64_t index,
                                                   std::span<const Member> members) const = 0;
   // Returns the loss of a batch. `model` must come from MakeModel. Throws LibTorch's exceptions.

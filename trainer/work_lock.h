@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Lock of a work folder for one training, so that two trainings cannot mix their state, history and result. Held until
-// destruction; the kernel releases it if the process dies. Movable.
+// Lock of a work folder, so that two trainings cannot write their states, histories and results to the same folder.
+// Held until destruction; if the process dies, the kernel releases the lock. Movable.
 class WorkLock {
  public:
   // Creates the folder if missing and locks the file `lock` in it. The file names the process that holds the lock.
-  // FAILED_PRECONDITION names the holder, or says that the folder cannot be written. On a file system without locks,
-  // succeeds without a lock.
+  // FAILED_PRECONDITION names the holder, or says that the folder cannot be written. If the file system has no locks,
+  // returns an object that holds no lock.
   static absl::StatusOr<WorkLock> Take(const std::filesystem::path& work_dir);
 
  private:

@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// Applies random erasing (Zhong et al. 2020) like timm: with probability settings.probability, replaces a rectangle
-// of values by samples from N(0, 1). The rectangle's area and the logarithm of its aspect ratio are uniform; the ratio
-// is 0.3 to 1 / 0.3. Erases nothing if none of ten drawn rectangles is lower and narrower than the image.
-// `values` is a normalised input [channels, size.height, size.width].
+// Applies random erasing (Zhong et al. 2020) like timm: with probability settings.probability, replaces a rectangle of
+// values by samples from N(0, 1). The rectangle's area and the logarithm of its aspect ratio are uniform; the ratio is
+// 0.3 to 1 / 0.3. Draws up to ten rectangles until one is lower and narrower than the image; if none is, erases
+// nothing. `values` is a normalised input [channels, size.height, size.width].
 void EraseAtRandom(const v1::RandomErasing& settings, Size size, std::span<float> values, CounterRandom& random);
 
 }  // namespace vitrine

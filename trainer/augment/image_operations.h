@@ -21,12 +21,12 @@ Image Posterize(Image image, int bits);        // keeps the `bits` highest bits,
 Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// With factor 0, each function returns the image that the comment after it describes; with factor 1, the original. A
-// factor above 1 increases the difference from the image of factor 0.
-Image Saturate(Image image, double factor);        // 0: grey
-Image Contrast(Image image, double factor);        // 0: the mean grey
-Image Brighten(Image image, double factor);        // 0: black
-Image Sharpen(const Image& image, double factor);  // 0: smoothed by a 3x3 kernel
+// With factor 1, each function returns the original image; with factor 0, the image named after its declaration. A
+// factor above 1 increases the difference between the result and the image of factor 0.
+Image Saturate(Image image, double factor);        // factor 0: the image in grey
+Image Contrast(Image image, double factor);        // factor 0: the image's mean grey
+Image Brighten(Image image, double factor);        // factor 0: black
+Image Sharpen(const Image& image, double factor);  // factor 0: the image smoothed by a 3x3 kernel
 
 // Maps output pixel (x, y) to its source (a x + b y + c, d x + e y + f). Pixel centres are at 0.5, 1.5, ...
 struct AffineMapping {

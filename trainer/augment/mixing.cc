@@ -14,12 +14,12 @@ namespace {
 
 // Random values of a batch.
 struct Draw {
-  double lambda = 1;  // weight of the image itself
+  double lambda = 1;  // weight of the image itself; its partner has 1 - lambda
   bool cut = false;
   double centre_x = 0, centre_y = 0;  // centre of CutMix's rectangle, as fractions of the sides
 };
 
-// Draws four random numbers before lambda, whatever the settings.
+// Draws the values of a batch. Draws four random numbers before lambda for all settings.
 Draw DrawFor(const v1::Mixing& mixing, CounterRandom& random) {
   Draw draw;
   const bool mixes = random.Uniform() < (mixing.has_probability() ? mixing.probability() : 1);

@@ -26,7 +26,7 @@ double Share(double magnitude, double most, bool negative) {
   return Signed(magnitude / kHighest * most, negative);
 }
 
-// All operations take the image by value, although some only read it, because they share one signature.
+// All operations have the same signature, which takes the image by value. Some operations only read the image.
 // NOLINTBEGIN(performance-unnecessary-value-param)
 constexpr RandOperation kOperations[] = {
     {"AutoContrast", [](Image x, double, bool, const Colour&) { return AutoContrast(std::move(x)); }},

@@ -20,7 +20,7 @@ std::vector<Member> MembersOf(uint64_t seed, uint64_t epoch, int64_t size, int r
 // numbers of a run without repeats. Requires fewer than 2^40 samples.
 CounterRandom RandomOf(uint64_t seed, uint64_t epoch, const Member& member);
 
-// Returns the random numbers of a batch of an epoch, distinct from those of all samples.
+// Returns the random numbers of a batch of an epoch. They are distinct from the random numbers of all samples.
 CounterRandom RandomOfBatch(uint64_t seed, uint64_t epoch, int64_t index);
 
 }  // namespace vitrine

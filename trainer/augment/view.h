@@ -24,19 +24,19 @@ struct View {
   Size size;  // input size of the model
 };
 
-// Returns the input size for an image. The size is drawn from the recipe's sizes; without sizes in the recipe, the
-// resolution policy gives it.
+// Returns the input size for an image: a random size of the recipe or, if the recipe has no sizes, the size that the
+// resolution policy gives.
 absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing& preprocessing, Size image,
                               CounterRandom& random);
 
-// Draws a window with the aspect ratio of `size`, randomly stretched. Without augmentation, it is the largest such
-// window, at the image's centre.
+// Draws a window with the aspect ratio of `size`, randomly stretched. Without augmentation, returns the largest window
+// with that aspect ratio, at the image's centre.
 View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random);
 
 // Returns the mean colour of `preprocessing` in 8 bits.
 Colour MeanColour(const v1::Preprocessing& preprocessing);
 
-// Returns the window of a view at the image's resolution, mirrored if `view` says so. Pixels outside the image get
+// Returns the window of a view at the image's resolution, mirrored if `view.mirrored`. Pixels outside the image get
 // colour `outside`.
 Image CutWindow(const Image& image, const View& view, const Colour& outside);
 

@@ -14,7 +14,8 @@
 #include "trainer/inspect/generate.h"
 #include "vitrine/v1/recipe.pb.h"
 
-// Flags and actions of the vitrine-train commands that have their own file. The flags must outlive the parsing.
+// Flags and actions of the vitrine-train commands that have a source file of their own. Structures of flags must exist
+// until the command line is parsed.
 namespace vitrine {
 
 inline constexpr char kTrainProgram[] = "vitrine-train";
@@ -50,7 +51,7 @@ absl::Status RunRecipe(RunFlags flags);
 struct SweepFlags {
   std::string grid, data, work, report, publish_best, name;
   std::string format = "table";
-  std::vector<std::string> pass;  // further flags of every run
+  std::vector<std::string> pass;  // more flags for every run
   Shard shard;
   int jobs = 1;
   int threads = 0;  // threads per run; 0: cores / jobs
@@ -60,8 +61,8 @@ struct SweepFlags {
 void AddSweep(CLI::App& app, SweepFlags& flags);
 
 // Performs the runs that have no result yet and prints the table on stdout. Catches SIGINT and SIGTERM and passes them
-// to the runs. At the end, --publish-best replaces this process (exec) by one that publishes the first run of the best
-// setting. CANCELLED (by a signal): the message says how to continue. ABORTED: the message names the failed runs.
+// to the runs. At the end, --publish-best replaces this process (exec) by a process that publishes the first run of the
+// best setting. CANCELLED (by a signal): the message says how to continue. ABORTED: the message names the failed runs.
 absl::Status RunSweep(const SweepFlags& flags);
 
 // Flags of `vitrine-train evaluate`.
@@ -92,7 +93,7 @@ struct InspectFlags {
 };
 
 void AddInspect(CLI::App& app, InspectFlags& flags);
-// Returns true if one of the three commands was given; Inspect then runs it.
+// Returns true if the command line has one of the three commands; Inspect then runs that command.
 bool Inspects(const CLI::App& app);
 absl::Status Inspect(const CLI::App& app, const InspectFlags& flags);
 

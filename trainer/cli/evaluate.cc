@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::st
   if (!match.ok()) {
     const absl::string_view fault = match.status().message();
     return absl::InvalidArgumentError(
-        // omits the hint to use --label-map, which this command does not have
+        // omits the text after ';', which suggests --label-map: this command lacks that flag
         absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
   }
   if (match->unknown.empty()) {
@@ -112,8 +112,8 @@ absl::StatusOr<std::vector<std::optional<Size>>> SizesOf(const EvaluateFlags& fl
   return sizes;
 }
 
-// Opens the split and decodes every image, to leave out the corrupt ones. A split that is too large for memory is
-// decoded again for each size.
+// Opens the split, decodes every image, and leaves out corrupt images. A split that is too large for memory is decoded
+// again for each size.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenDecodable(const EvaluateFlags& flags, CorruptImages& corrupt) {
   const Split split = flags.split == "train" ? Split::kTrain : Split::kTest;
   ASSIGN_OR_RETURN(std::unique_ptr<Dataset> opened, OpenDataset(flags.data, split));
@@ -124,7 +124,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> OpenDecodable(const EvaluateFlags& flag
   return LeaveOutCorrupt(std::move(opened), flags.threads, corrupt);
 }
 
-// Checks, before the evaluation, that the folders of the files to write exist.
+// Checks that the folders of the output files exist. Called before the evaluation, which takes long.
 absl::Status CheckFolders(const EvaluateFlags& flags) {
   for (const auto& [flag, file] : {std::pair("--out", flags.predictions), std::pair("--features", flags.features)}) {
     const std::filesystem::path folder = std::filesystem::path(file).parent_path();

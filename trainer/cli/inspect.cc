@@ -22,7 +22,7 @@
 namespace vitrine {
 namespace {
 
-// Adds the flag or argument at fault to an error, and marks it as a usage error.
+// Adds the name of the invalid flag or argument to an error, and marks the error as a usage error.
 template <typename T>
 absl::StatusOr<T> OfFlag(const std::string& flag, absl::StatusOr<T> value) {
   if (value.ok()) return value;
@@ -65,7 +65,7 @@ absl::Status Continue(const InspectFlags& flags, const SequenceRun& run) {
   if (!run.recipe().sequence().has_language()) return NotOf(run, "generate", "a language");
   const std::vector<std::string>& vocabulary = run.vocabulary();
   const bool words = language.text() == v1::LanguageExperiment::NUMBER_WORDS;
-  // The default prompt makes the text begin with a new number or, if the data have lines, with a new line.
+  // With the default prompt, the text begins with a new number or, if the data have lines, with a new line.
   std::string prompt = words ? "." : std::ranges::binary_search(vocabulary, "\n") ? "\n" : vocabulary.front();
   if (flags.prompt) prompt = *flags.prompt;
   ASSIGN_OR_RETURN(const NamedSequence start, OfFlag("--prompt", run.Read(prompt)));
@@ -79,7 +79,7 @@ absl::Status Continue(const InspectFlags& flags, const SequenceRun& run) {
   return absl::OkStatus();
 }
 
-// Prints the answer to a sequence of digits and, if it is wrong, the right one.
+// Prints the answer to a sequence of digits and, if the answer is wrong, the correct answer.
 absl::Status Answer(const SequenceRun& run, const NamedSequence& sequence) {
   const v1::DigitExperiment& experiment = run.recipe().sequence().digits();
   ASSIGN_OR_RETURN(const DigitTask task,
@@ -125,7 +125,7 @@ absl::Status Translate(const InspectFlags& flags, const SequenceRun& run) {
   for (std::string line; flags.texts.empty() && std::getline(std::cin, line);) {
     ++number;
     if (absl::StripAsciiWhitespace(line).empty()) {
-      std::cout << std::endl;  // an empty line also gives one line of output
+      std::cout << std::endl;  // an empty input line gives an empty output line
     } else {
       RETURN_IF_ERROR(TranslateOne(run, line, absl::StrCat("line ", number, " of stdin")));
     }

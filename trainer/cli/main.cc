@@ -52,7 +52,7 @@ void AddRecipe(CLI::App& command, RecipeFlags& flags) {
 }
 
 absl::Status Print(const RecipeFlags& flags) {
-  // Does not validate, because some recipes are incomplete without a start version.
+  // The recipe is not validated, because some recipes are incomplete without a start version.
   ASSIGN_OR_RETURN(const v1::Recipe recipe, WrongCommandLine(OverriddenRecipe(flags.recipe, flags.overrides)));
   std::cout << PrintRecipe(recipe);
   return absl::OkStatus();
@@ -98,8 +98,8 @@ absl::Status List() {
   return absl::OkStatus();
 }
 
-// Makes the heap keep freed memory: every step allocates and frees tensors of many megabytes. Returning their pages to
-// the system at every step costs a fifth of the training time.
+// Makes the heap keep freed memory. Every step allocates and frees tensors of many megabytes, and returning their pages
+// to the system at every step would cost a fifth of the training time.
 void KeepMemory() {
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
@@ -154,7 +154,7 @@ int Main(int argc, char** argv) {
     status = Inspect(app, inspect);
   } else {
     EndInOrder();
-    SetComputeThreads(FindMachine().Threads());  // LibTorch's default respects the CPU mask but not the quota
+    SetComputeThreads(FindMachine().Threads());  // LibTorch's default respects the CPU mask but not the CPU quota
     status = app.got_subcommand("evaluate") ? EvaluateModel(evaluate) : RunRecipe(run);
   }
   if (status.ok()) return kExitSuccess;

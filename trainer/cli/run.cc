@@ -108,7 +108,7 @@ absl::StatusOr<Experiment> OpenExperiment(const RunFlags& flags, Progress& progr
   ASSIGN_OR_RETURN(experiment.recipe, WrongCommandLine(ReadRecipe(flags.recipe, flags.overrides)));
   v1::Recipe before;
   if (flags.resume && !flags.work.empty() && HasState(flags.work)) {
-    before = RecipeOfState(flags.work).value_or(before);  // Train returns the error of a state that cannot be read
+    before = RecipeOfState(flags.work).value_or(before);  // if the state cannot be read, Train returns the error
   }
   RETURN_IF_ERROR(PinVersionsOfFlags(experiment.recipe, before));
   const v1::Recipe& recipe = experiment.recipe;
@@ -236,10 +236,10 @@ absl::StatusOr<Score> MeasureTest(const RunFlags& flags, const Task& task, const
   return task.MeasureOn(MeasuredSplit::kTest, model, options);
 }
 
-// Returns the score of the result, and reports it at the step of the result's weights.
+// Returns the score of the result. Reports the score to the observers, at the step of the result's weights.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
-  if (result.score) return *result.score;  // already checked and reported to the observers
+  if (result.score) return *result.score;  // this score is already checked and reported to the observers
   ASSIGN_OR_RETURN(Score test, MeasureTest(flags, *experiment.task, *result.model, progress));
   RETURN_IF_ERROR(CheckNotDiverged(test));
   const ScoreReport report{.step = result.is_best ? result.position.best_step : result.position.step,
@@ -273,7 +273,7 @@ absl::Status RunRecipe(RunFlags flags) {
   Progress progress(std::cerr, isatty(STDERR_FILENO) != 0);
   ASSIGN_OR_RETURN(const std::optional<Rendezvous> rendezvous,
                    ReadRendezvous([](const char* name) { return static_cast<const char*>(std::getenv(name)); }));
-  // After the loss of a process, torchrun restarts all processes, which then continue from the state.
+  // If a process is lost, torchrun restarts all processes. They then continue from the state.
   if (rendezvous && rendezvous->restarts > 0) flags.resume = true;
   ASSIGN_OR_RETURN(const Experiment experiment, OpenExperiment(flags, progress));
   if (flags.name.empty()) flags.name = experiment.recipe.name();

@@ -24,7 +24,7 @@ std::string HowToResume(const RunFlags& flags, const v1::Recipe& recipe) {
     if (!flags.epochs.empty() && assignment == "epochs=" + flags.epochs) continue;
     absl::StrAppend(&command, " --set ", ShellQuoted(assignment));
   }
-  // Names the pinned versions, since the newest version may be another one when the run continues.
+  // The command names the pinned versions, since a newer version may be published before the run continues.
   if (recipe.has_start()) absl::StrAppend(&command, " --start ", ShellQuoted(recipe.start().version()));
   if (recipe.has_distillation()) absl::StrAppend(&command, " --teacher ", ShellQuoted(recipe.distillation().teacher()));
   if (!flags.publish.empty())

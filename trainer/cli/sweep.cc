@@ -78,7 +78,7 @@ std::string SameCommand(const SweepFlags& flags) {
   return command;
 }
 
-// Returns the status of the sweep, after the table is printed.
+// Returns the status of the sweep. Called after the table is printed.
 absl::Status Verdict(const SweepFlags& flags, const SweepGrid& grid, const SweepOutcome& outcome) {
   const auto finished = std::count_if(outcome.results.begin(), outcome.results.end(),
                                       [](const auto& result) { return result.has_value(); });
@@ -121,7 +121,8 @@ absl::StatusOr<SweepOptions> OptionsFrom(const SweepFlags& flags) {
   return options;
 }
 
-// Checks that no flag of --pass changes the settings of the runs: neither the runs' names nor the table would show it.
+// Checks that no flag of --pass changes the settings of the runs. Neither the runs' names nor the table would show such
+// a change.
 absl::Status CheckPassed(const SweepFlags& flags) {
   for (const std::string& flag : flags.pass) {
     const std::string name = flag.substr(0, flag.find('='));
@@ -132,7 +133,7 @@ absl::Status CheckPassed(const SweepFlags& flags) {
   return absl::OkStatus();
 }
 
-// Checks, before the first run, that the best run can be published.
+// Checks that the best run can be published. Called before the first run.
 absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recipe) {
   if (flags.publish_best.empty()) return absl::OkStatus();
   if (recipe.has_sequence()) {
@@ -148,8 +149,8 @@ absl::Status CheckPublishesBest(const SweepFlags& flags, const v1::Recipe& recip
   return CheckPublishable(flags.publish_best, flags.name.empty() ? recipe.name() : flags.name);
 }
 
-// Replaces this process by the best setting's first run, which has finished and therefore only publishes. Its stdout
-// goes to this process's stderr, because stdout has the table.
+// Replaces this process by the first run of the best setting. That run has finished, so it only publishes. Its stdout
+// is redirected to stderr, because this process's stdout has the table.
 absl::Status PublishBest(const SweepFlags& flags, const SweepGrid& grid, const std::vector<PointSummary>& points,
                          const SweepOptions& options) {
   const std::optional<size_t> best = BestPoint(grid, points);
@@ -236,7 +237,7 @@ absl::Status RunSweep(const SweepFlags& flags) {
   RETURN_IF_ERROR(CheckPublishesBest(flags, grid->cells[0].recipe));
   ASSIGN_OR_RETURN(SweepOptions options, OptionsFrom(flags));
   ASSIGN_OR_RETURN(options.data_digest, RunDataDigest(grid->cells[0].recipe, flags.data, options.threads));
-  CatchSignals();  // not before: the digest may take minutes and does not check for a stop
+  CatchSignals();  // only now: computing the digest may take minutes and cannot be stopped by TakeSignal
   ASSIGN_OR_RETURN(const SweepOutcome outcome, RunSweepGrid(*grid, options));
   ASSIGN_OR_RETURN(const std::vector<PointSummary> points, Summarise(*grid, outcome.results));
   std::cout << SweepTable(*grid, points, FormatOf(flags.format)) << std::flush;

@@ -12,7 +12,7 @@
 namespace vitrine {
 
 struct GenerateOptions {
-  int64_t context = 1;     // maximum number of last tokens that the model sees
+  int64_t context = 1;     // maximum number of last tokens that the model gets as input
   int64_t vocabulary = 1;  // only ids below this are drawn; a model may have more ids than its text uses
   int64_t tokens = 200;
   double temperature = 1;  // divides the logits; 0: always the most likely token
@@ -20,8 +20,8 @@ struct GenerateOptions {
   uint64_t seed = 0;
 };
 
-// Draws a token id with the random number `uniform`, in [0, 1). Of equal logits, the one with the lowest id counts as
-// the most likely. Requires at least one logit.
+// Draws a token id with the random number `uniform`, in [0, 1). If logits are equal, the lowest id counts as the most
+// likely. Requires at least one logit.
 int64_t DrawToken(std::span<const float> logits, const GenerateOptions& options, double uniform);
 
 // Continues a batch of one sequence, and calls `take` with each new id. The ids depend only on the arguments. Requires

@@ -18,7 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Returns only `index`, or 0 to `count` - 1 if it is nullopt. INVALID_ARGUMENT with `flag` if `index` does not exist.
+// Returns {`index`}, or all of 0 to `count` - 1 if `index` is nullopt. INVALID_ARGUMENT names `flag` if `index` does
+// not exist.
 absl::StatusOr<std::vector<int>> Chosen(const char* flag, std::optional<int> index, int count) {
   if (index && (*index < 0 || *index >= count)) {
     return absl::InvalidArgumentError(
@@ -56,8 +57,8 @@ absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range
                        static_cast<int>(side));
 }
 
-// Returns a map as SVG code. The squares are a PNG with one pixel per value, which takes few bytes. Sets `panel` to the
-// frame, whose size the caller needs.
+// Returns a map as SVG code. The squares are a small PNG with one pixel per value. Sets `panel` to the frame, because
+// the caller needs the frame's size.
 absl::StatusOr<std::string> Panel(const SequenceMap& map, const ColourRange& range, Chart& panel) {
   ShadedMatrix matrix{.title = absl::StrCat(PartInWords(map), ", ", HeadInWords(map.head))};
   matrix.row_axis = "query", matrix.column_axis = "key";

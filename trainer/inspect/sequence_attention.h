@@ -14,12 +14,12 @@ namespace vitrine {
 struct MapChoice {
   std::optional<int> layer = {};  // nullopt: every layer
   std::string head = {};          // an index, "mean" for the mean over heads, or empty for every head
-  bool scores = false;            // true: the softmax's input before any mask, instead of the weights
+  bool scores = false;            // true: the softmax's input before any mask; false: attention weights
 };
 
 // Attention matrix of one head, or of the mean over heads, in one layer.
 struct SequenceMap {
-  int layer = 0;          // as in SequenceModel::Forward
+  int layer = 0;          // layer's index, as SequenceModel::Forward numbers the layers
   int head = 0;           // -1: mean over heads
   std::string part = {};  // of an encoder-decoder: "source", "target" (self-attention) or "target to source"
   std::vector<std::string> queries = {}, keys = {};
@@ -37,9 +37,9 @@ struct SequenceFigure {
   std::vector<SequenceMap> maps = {};
 };
 
-// Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and the same number
-// for every layer. Drawings have the tokens on both axes. A PNG replaces characters beyond ASCII, because its font
-// lacks them, and leaves out names that do not fit. JSON:
+// Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and the same number for
+// every layer. Drawings have the tokens on both axes. In a PNG, other characters than ASCII are replaced, because its
+// font lacks them, and names that do not fit are left out. JSON:
 //   {"title", "note", "maps": [{"layer", "head" (null: the mean), "part", "queries": [names], "keys": [names],
 //    "rows", "columns", "values": row-major}]}
 absl::StatusOr<std::string> SequenceFigureFile(const SequenceFigure& figure, const std::string& kind);

@@ -39,7 +39,8 @@ std::string Shown(const std::string& token) {
   return token == "\n" ? "\\n" : token == "\t" ? "\\t" : token == "\r" ? "\\r" : token;
 }
 
-// Returns the strings of the last state or, if it is damaged, of the previous one: the recipe and the data's digest.
+// Returns the strings in the last state or, if that is damaged, in the previous state: the recipe and the data's
+// digest.
 absl::StatusOr<std::map<std::string, std::string>> StringsOfState(const fs::path& work_dir) {
   absl::Status fault;
   for (const fs::path& file : {StateFile(work_dir), PreviousStateFile(work_dir)}) {
@@ -62,7 +63,7 @@ bool OfWords(const v1::LanguageExperiment& language) {
   return language.text() == v1::LanguageExperiment::NUMBER_WORDS;
 }
 
-// Returns all tokens of a language run's data, as the run's task reads them.
+// Returns all tokens of a language run's data, in the form that the run's task reads.
 absl::StatusOr<std::vector<std::string>> LanguageTokens(const v1::Recipe& recipe, const std::string& data) {
   if (OfWords(recipe.sequence().language())) return NumberWords();
   ASSIGN_OR_RETURN(const DataPlace place, FindData(recipe, data, {"text", "generated"}));

@@ -27,11 +27,11 @@ struct NamedSequence {
 // A trained model of sequences, with its task and the vocabularies of its data.
 class SequenceRun {
  public:
-  // Opens the state in the work folder of a finished or stopped run, and changes no file. The weights are those that
-  // the run itself would report: averaged weights if the recipe averages them, and the best weights if the recipe holds
-  // out samples. `data` is the run's --data; it may be empty if the recipe generates its data. NOT_FOUND: the folder
-  // has no state. INVALID_ARGUMENT: the folder has a run of images, or `data` are not the run's data. Other errors are
-  // those of MakeSequenceTask, RestoreState and LoadBest.
+  // Opens the state in the work folder of a finished or stopped run. Changes no file. Uses the weights that the run
+  // itself would report: the best weights so far if the recipe holds out samples; otherwise the last weights, averaged
+  // if the recipe averages weights. `data` is the run's --data; it may be empty if the recipe generates its data.
+  // NOT_FOUND: the folder has no state. INVALID_ARGUMENT: the folder has a run of images, or `data` are not the run's
+  // data. Other errors are those of MakeSequenceTask, RestoreState and LoadBest.
   static absl::StatusOr<SequenceRun> Open(const std::filesystem::path& work_dir, const std::string& data);
 
   const v1::Recipe& recipe() const { return recipe_; }
@@ -40,14 +40,15 @@ class SequenceRun {
   const std::string& remark() const { return remark_; }    // why the last state could not be used, or empty
 
   // Parses one input: digits ("3 1 4" or "314"), characters, number words or a sentence. INVALID_ARGUMENT: the text is
-  // empty or too long for the model, or it contains other characters than digits, or tokens outside the language's
-  // vocabulary. In a translation, a word outside the vocabulary becomes <unk>, but keeps its name.
+  // empty or too long for the model, has a character that is not a digit where digits are expected, or has a token
+  // outside the vocabulary of a language run. In a translation run, a word outside the vocabulary gets the id of <unk>,
+  // but keeps its name.
   absl::StatusOr<NamedSequence> Read(const std::string& text) const;
-  // Returns a training sample of the first epoch. The name of a set's anomaly ends with "*". INVALID_ARGUMENT if there
-  // is no such sample.
+  // Returns a training sample of the first epoch. In a set, the name of the anomaly ends with "*". INVALID_ARGUMENT if
+  // there is no such sample.
   absl::StatusOr<NamedSequence> Sample(int64_t sample) const;
-  // Translates greedily, to at most 50 words more than the source has, and sets the sequence's target: <bos> and the
-  // words. An id that the vocabulary lacks is named <unk>. Requires a translation run and a sequence without target.
+  // Translates greedily and sets the sequence's target: <bos> and the translated words, at most 50 more than the source
+  // has. An id outside the vocabulary is named <unk>. Requires a translation run and a sequence without target.
   absl::Status Translate(NamedSequence& sequence) const;
 
   // Returns the token of each id. For language runs only.

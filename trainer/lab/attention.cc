@@ -21,8 +21,8 @@ double ScoreScale(const SequenceConfig& config) {
   return 1 / std::sqrt(head ? config.width() / config.heads() : config.width());
 }
 
-// Initializes the matrices [width, width] that are stacked in `layer`. With XAVIER_ATTENTION the stack counts as one
-// matrix; otherwise each matrix is initialized on its own. FAN_IN keeps the layer's initial values.
+// Initializes the matrices [width, width] that are stacked in `layer`. With XAVIER_ATTENTION the stack is initialized
+// as one large matrix; otherwise each matrix is initialized separately. FAN_IN keeps the layer's initial values.
 void DrawAttention(const SequenceConfig& config, const Linear& layer, Initializer& initializer) {
   if (config.initial() == SequenceConfig::FAN_IN) return;
   const bool together = config.initial() == SequenceConfig::XAVIER_ATTENTION;

@@ -18,20 +18,20 @@ struct Place {
   int site = 0;
 };
 
-// Computes alpha * q k^T for q [..., n, d_h] and k [..., m, d_h]: [..., n, m].
+// Computes alpha * q k^T, [..., n, m], for q [..., n, d_h] and k [..., m, d_h].
 at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alpha);
 
 // Parameters of softmax(logits + mask) v, except queries, keys and values.
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
-  // true: if the attention rate is not set, weights are dropped at the projection's rate
+  // true: if no dropout rate for attention is set, attention weights are dropped at the projection's rate
   bool drop_weights = false;
 };
 
 // Computes attention of h heads of width d_h: q [B, h, n, d_h], k and v [B, h, m, d_h] -> [B n, h d_h]. `mask`
-// broadcasts to [B, h, n, m] and is added after map_pos: 0 if a query may see a key, -inf otherwise. An undefined
-// `mask` hides no key.
+// broadcasts to [B, h, n, m] and is added after map_pos: 0 if the query may attend to the key, otherwise -inf. An
+// undefined `mask` hides no key.
 at::Tensor MixValues(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const at::Tensor& mask,
                      const Mixing& mixing, Place place, const ForwardContext& context);
 
@@ -51,14 +51,14 @@ class SequenceAttention : public Module {
   const int heads_;
   const double alpha_;
   const bool drop_weights_;
-  // width -> per head [q,] k, v; a head's q, k and v are adjacent, like in the weights of the published synthetic tasks
+  // width -> [q,] k, v of each head. A head's q, k and v are adjacent, as in the published weights of synthetic tasks.
   Linear projection_;
   Linear output_;                            // width -> width
   std::optional<MapPositionLayer> map_pos_;  // KV_POS only
 };
 
-// Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. KV
-// variants have these queries, too.
+// Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. KV variants
+// of the model also have queries here.
 class SourceAttention : public Module {
  public:
   SourceAttention(const v1::SequenceConfig& config, Initializer& initializer);
@@ -72,7 +72,7 @@ class SourceAttention : public Module {
   const double alpha_;
   const bool drop_weights_;
   Linear query_;      // width -> width
-  Linear key_value_;  // width -> per head k, v
+  Linear key_value_;  // width -> k, v of each head
   Linear output_;     // width -> width
 };
 

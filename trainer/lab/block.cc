@@ -22,7 +22,7 @@ at::Tensor Residual(const at::Tensor& x, const LayerNorm& norm, SequenceConfig::
   const auto branch = [&](const at::Tensor& y) { return DropPath(Dropout(f(y), rate, site, context), site, context); };
   if (placement == SequenceConfig::POST) return norm.Forward(x + branch(x));  // LN(x + f(x))
   const at::Tensor normalised = norm.Forward(x);
-  // NOTE: with PRE_NORMALISED, as in the published number model, x itself does not reach the next block.
+  // NOTE: with PRE_NORMALISED, as in the published number model, the residual connection adds LN(x) instead of x.
   const at::Tensor& base = placement == SequenceConfig::PRE_NORMALISED ? normalised : x;
   return base + branch(normalised);  // x + f(LN(x)), or LN(x) + f(LN(x))
 }
@@ -39,7 +39,8 @@ ReluFeedForward::ReluFeedForward(const SequenceConfig& config, Initializer& init
 
 at::Tensor ReluFeedForward::Forward(const at::Tensor& x, int site, const ForwardContext& context) const {
   at::Tensor hidden = at::relu(OnElements(fc1_, x, context));  // [B, n, mlp_width]
-  // Dropout before ReLU equals dropout after it, since dropout scales the remaining values by a positive number.
+  // Dropout before ReLU gives the same values as dropout after ReLU, since dropout multiplies by zero or a positive
+  // number.
   if (drop_hidden_) hidden = Dropout(hidden, context.dropout.mlp, site, context);
   return OnElements(fc2_, hidden, context);
 }

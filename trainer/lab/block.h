@@ -29,12 +29,12 @@ class ReluFeedForward : public Module {
 // Output of the encoder, which decoder blocks read.
 struct Source {
   at::Tensor elements;  // [B, n, width]
-  at::Tensor mask;      // as for MixValues
-  int layer = 0;        // index of the cross-attention layer, for the tap
+  at::Tensor mask;      // mask of the source's elements; see MixValues
+  int layer = 0;        // index of the cross-attention layer, for AttentionTap
 };
 
-// A block: self-attention, cross-attention (in a decoder only), and feed-forward. Each of these has a residual
-// connection and a norm, whose place config.norm chooses.
+// A block: self-attention, cross-attention (in a decoder only), and feed-forward. Each of these layers has a residual
+// connection and a norm. config.norm gives the place of the norm.
 class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
@@ -47,7 +47,7 @@ class SequenceBlock : public Module {
   const v1::SequenceConfig::Norm placement_;
   LayerNorm attention_norm_;
   SequenceAttention attention_;
-  std::optional<LayerNorm> source_norm_;  // decoder only, like source_attention_
+  std::optional<LayerNorm> source_norm_;  // set in a decoder only, like source_attention_
   std::optional<SourceAttention> source_attention_;
   LayerNorm feed_forward_norm_;
   ReluFeedForward feed_forward_;
@@ -58,8 +58,8 @@ class BlockStack : public Module {
  public:
   BlockStack(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // Like SequenceBlock::Forward. `first` is the position of the first block, source->layer the index of the first
-  // cross-attention layer. Layers and sites of the following blocks are consecutive.
+  // Runs all blocks; see SequenceBlock::Forward. `first` is the place of the first block, and source->layer is the
+  // index of the first cross-attention layer. The next blocks have consecutive layers and sites.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place first,
                      const ForwardContext& context) const;
 

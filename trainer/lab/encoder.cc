@@ -45,7 +45,8 @@ class Encoder : public SequenceModel {
   // [B, n, d]
   at::Tensor Embed(const at::Tensor& source, const ForwardContext& context) const {
     if (features_) {
-      // NOTE: dropout applies to features before the linear layer, but to tokens after their positions are added.
+      // NOTE: for features, dropout applies before the linear layer; for tokens, it applies after the positions are
+      // added.
       const at::Tensor x = drop_input_ ? Dropout(source, context.dropout.position, input_site_, context) : source;
       return positions_.Add(OnElements(*features_, x, context));
     }

@@ -9,7 +9,7 @@
 
 namespace vitrine::sequences {
 
-// Layers of sequence models. Image models do not use these layers, because they consist of operators (models/program).
+// Layers of sequence models. Image models do not use these layers: they consist of the operators in models/program.
 
 // y = x W^T + b on every row. Initial weights and biases are uniform and at most 1 / sqrt(inputs) in magnitude, as by
 // default in PyTorch.
@@ -43,7 +43,7 @@ class LayerNorm : public Module {
 };
 
 // Weights of MapPosition (positional term of KV+Pos) for at most `keys` elements, initialized like PyTorch's linear
-// layer. `heads` is 0 for one map shared by all heads; otherwise every head has its own.
+// layer. If `heads` is 0, all heads share one map; otherwise each head has its own map.
 class MapPositionLayer : public Module {
  public:
   MapPositionLayer(int64_t keys, int channels, int heads, Initializer& initializer);

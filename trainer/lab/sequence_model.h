@@ -28,14 +28,14 @@ class SequenceModel : public Module {
  public:
   explicit SequenceModel(v1::SequenceConfig config) : config_(std::move(config)) {}
 
-  // Returns the logits of every element, [B, n, outputs] fp32; for a TokenPair those of the target's elements, [B, t,
-  // outputs]. Requires a batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws
+  // Returns the logits of every element, [B, n, outputs] fp32; for a TokenPair, the logits of the target's elements,
+  // [B, t, outputs]. Requires a batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws
   // LibTorch's exceptions; RunSequenceModel catches them. May be called concurrently outside of training.
   //
   // If context.tap requests attention with source kTokens, stores the attention there; `image` is the index of the
   // sequence in the batch. Layers are the blocks in order. In an encoder-decoder of depth L, the encoder has layers
-  // 0..L-1, the decoder L..2L-1, and the decoder's cross-attention 2L..3L-1. The tap's scores are those before any mask
-  // and, for KV+Pos, before g(j) is added (see MapPosition).
+  // 0..L-1, the decoder L..2L-1, and the decoder's cross-attention 2L..3L-1. Stored scores are taken before any mask is
+  // applied and, for KV+Pos, before g(j) is added (see MapPosition).
   virtual at::Tensor Forward(const SequenceBatch& batch, const ForwardContext& context) const = 0;
 
   const v1::SequenceConfig& config() const { return config_; }
@@ -45,7 +45,7 @@ class SequenceModel : public Module {
 };
 
 // Checks a config for MakeSequenceModel. INVALID_ARGUMENT names the field that is missing, out of range or inconsistent
-// with another.
+// with another field.
 absl::Status ValidateSequence(const v1::SequenceConfig& config);
 
 // Builds the model that `config` describes, with initial parameters drawn from `seed`. Calls ValidateSequence, and
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<SequenceModel>> MakeSequenceModel(const v1::Seque
 int SequenceOutputs(const v1::SequenceConfig& config);
 
 // Checks types, shapes, lengths, ids within the vocabulary, and that no sequence begins with padding. INVALID_ARGUMENT
-// says what the model accepts. Reads every id, so training checks its data only once.
+// says what the model accepts. Reads every id, which takes time, so training checks its data only once.
 absl::Status CheckBatch(const v1::SequenceConfig& config, const SequenceBatch& batch);
 
 // Calls CheckBatch, then Forward without gradients. Converts LibTorch's exceptions to INTERNAL.

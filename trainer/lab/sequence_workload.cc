@@ -106,7 +106,7 @@ class SequenceDescription {
     const int outputs = config_.outputs() == 0 ? vocabulary : config_.outputs();
     if (config_.head() == SequenceConfig::TIED) {
       builder_.Linear("head", length_, config_.width(), outputs).parameters =
-          outputs;  // only the bias: the matrix is the embedding's
+          outputs;  // only the bias counts here: the matrix is the embedding's table
       return;
     }
     if (config_.head() == SequenceConfig::HIDDEN) {

@@ -8,10 +8,12 @@
 namespace vitrine {
 
 // Returns the cost of a forward pass of one sequence of `length` elements. An encoder-decoder has a target of the same
-// length. For causal models all pairs of elements count, since all are computed. Requires a valid config.
+// length. For causal models, all pairs of elements count, since masked pairs are computed, too. Requires a valid
+// config.
 Workload SequenceWorkloadOf(const v1::SequenceConfig& config, int length);
 
-// Returns the length for which a model's figures are given: ten elements for a set, otherwise the longest sequence.
+// Returns the sequence length for which a model's costs are reported: ten elements for a set, otherwise the longest
+// sequence.
 int DefaultLength(const v1::SequenceConfig& config);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@ namespace {
 using v1::KvConfig;
 using v1::SequenceConfig;
 
-// `position_channels` is the paper's m, which differs between tasks.
+// Returns a config of the given sizes. `position_channels` is the paper's m, which differs between tasks.
 SequenceConfig Sized(KvConfig::Attention attention, int width, int depth, int heads, int mlp_ratio, int max_length,
                      int position_channels) {
   SequenceConfig config;
@@ -49,8 +49,8 @@ SequenceConfig Task(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Returns the config for finding the image of another class among ten, from ResNet-34's features without positions.
-// There is one logit per image.
+// Returns the config for finding, among ten images, the one image of another class. Inputs are ResNet-34's features,
+// without positions. There is one logit per image.
 SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Task(attention, width, depth);
   config.mutable_features()->set_width(512);
@@ -60,7 +60,7 @@ SequenceConfig Anomaly(KvConfig::Attention attention, int width, int depth) {
   return config;
 }
 
-// Returns the config for Tiny Shakespeare by characters. Every head has its own map_pos.
+// Returns the config for Tiny Shakespeare by characters. Every head has its own MapPosition weights (map_pos).
 SequenceConfig Characters(KvConfig::Attention attention, int width, int depth, int heads = 4) {
   SequenceConfig config = Sized(attention, width, depth, heads, /*mlp_ratio=*/4, /*max_length=*/64, 20);
   config.mutable_tokens()->set_vocabulary(65);
@@ -92,7 +92,7 @@ SequenceConfig Numbers(KvConfig::Attention attention) {
   return config;
 }
 
-// Returns the config for Multi30k, whose vocabularies are not published; 10,000 ids each are assumed.
+// Returns the config for Multi30k. The paper does not publish the vocabularies; 10,000 ids per language are assumed.
 SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) {
   SequenceConfig config = Sized(attention, width, depth, /*heads=*/4, /*mlp_ratio=*/4, /*max_length=*/300, 10);
   config.mutable_pair()->set_source_vocabulary(10'000);
@@ -112,8 +112,8 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// Models have 1 or 4 heads. With KV+Pos the parameter count depends on this number, so each number has a row.
-// Without KV+Pos, one row is enough.
+// The paper's models have 1 or 4 heads. With KV+Pos, the parameter count depends on the number of heads, so each number
+// has a row. Without KV+Pos, one row is enough.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// A model of the KV transformer paper for sequences or sets. To add one, add a row in zoo.cc; the tests cover every
+// A model of the KV transformer paper for sequences or sets. To add a model, add a row in zoo.cc; the tests cover every
 // row.
 struct SequenceRow {
   std::string_view name;  // [a-z0-9-]+: "task-kv-pos-d64-l2"
@@ -20,8 +20,8 @@ struct SequenceRow {
   std::string_view source;  // task of the paper
 };
 
-// Returns all models. A row stands for all numbers of heads, since the parameter count does not depend on the heads.
-// Exception: characters with KV+Pos have a row for each number of heads.
+// Returns all models. A row is valid for any number of heads, since the parameter count does not depend on that number.
+// Only characters with KV+Pos have a row for each number of heads.
 std::span<const SequenceRow> SequenceZoo();
 
 // Finds a model. NOT_FOUND lists the names of the same task or, if the task is unknown, all tasks.

@@ -35,8 +35,8 @@ WeightAverage::WeightAverage(const Module& model, std::unique_ptr<Module> averag
 void WeightAverage::Update() {
   const at::AutoGradMode no_grad(false);
   at::_foreach_lerp_(TensorsOf(average_->Parameters()), TensorsOf(model_.Parameters()), 1 - decay_);
-  // Also averages the running statistics of BatchNorm, since statistics of the current weights do not fit averaged
-  // weights.
+  // The running statistics of BatchNorm are averaged too, since statistics of the current weights do not fit the
+  // averaged weights.
   const std::vector<NamedTensor> from = model_.Buffers(), to = average_->Buffers();
   for (size_t i = 0; i < to.size(); ++i) {
     if (to[i].tensor.is_floating_point()) {

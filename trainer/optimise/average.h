@@ -9,12 +9,13 @@
 
 namespace vitrine {
 
-// Exponential moving average of a model's weights (Polyak and Juditsky 1992), as timm's ModelEma: the decay is the same
-// at every step, so the initial weights keep a share of decay^steps. Float buffers, such as BatchNorm's statistics, are
-// averaged; other buffers are copied. Thread-compatible.
+// Exponential moving average of a model's weights (Polyak and Juditsky 1992), like timm's ModelEma. The decay is the
+// same at every step, so the average keeps a share of decay^steps of the initial weights. Float buffers, such as
+// BatchNorm's statistics, are averaged; other buffers are copied. Thread-compatible.
 class WeightAverage {
  public:
-  // Copies the tensors of `model` to `average`, a model of the same kind. `model` must outlive this object.
+  // Copies the tensors of `model` to `average`. Requires models with the same tensors. `model` must outlive this
+  // object.
   WeightAverage(const Module& model, std::unique_ptr<Module> average, double decay);
 
   // Updates the average after a step.
@@ -29,7 +30,7 @@ class WeightAverage {
   const double decay_;
 };
 
-// Copies the parameters and buffers of `from` to `to`, a model of the same kind.
+// Copies the parameters and buffers of `from` to `to`. Requires models with the same tensors.
 void CopyTensors(const Module& from, const Module& to);
 
 }  // namespace vitrine

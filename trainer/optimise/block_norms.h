@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Returns the Euclidean norm of each block's gradient (0 if there is none), in the order of BlocksOf(parameters).
+// Returns the Euclidean norm of each block's gradient, in the order of BlocksOf(parameters). The norm is 0 for a block
+// without gradients.
 std::vector<double> BlockNorms(const std::vector<NamedTensor>& parameters);
 
 }  // namespace vitrine

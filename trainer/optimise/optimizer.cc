@@ -19,7 +19,7 @@ namespace vitrine {
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
-  std::map<std::pair<bool, double>, std::vector<int>> groups;  // by decay and multiplier of the rate
+  std::map<std::pair<bool, double>, std::vector<int>> groups;  // key: if decayed, multiplier of the rate
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
     groups[{parameters_[i].decays || settings.decays_all(), parameters_[i].rate}].push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));
@@ -80,7 +80,7 @@ void Optimizer::StepSgd(const Group& group, double lr) {
     if (!parameters_[i].tensor.grad().defined()) continue;
     parameters.push_back(parameters_[i].tensor);
     gradients.push_back(parameters_[i].tensor.grad());
-    // Without momentum LibTorch expects no buffers.
+    // Without momentum, LibTorch expects an empty list of momenta.
     if (settings_.momentum() > 0) momenta.push_back(first_moments_[i]);
   }
   if (parameters.empty()) return;

@@ -15,14 +15,14 @@ namespace vitrine {
 
 // AdamW (decoupled decay, Loshchilov and Hutter 2019), Adam (Kingma and Ba 2015) or SGD with momentum, with LibTorch's
 // fused kernels. Each parameter has its own multiplier of the learning rate (NamedTensor::rate). Weight decay applies
-// to the parameters that the model marks, or to all if the settings say so. The parameters must outlive the optimizer
-// and stay on their device. Thread-compatible.
+// to the parameters that the model marks, or to all parameters if the settings say so. The parameters must outlive the
+// optimizer and stay on their device. Thread-compatible.
 class Optimizer {
  public:
   Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters);
 
-  // Returns the Euclidean norm of all gradients. If the norm is above `limit`, scales the gradients so that it becomes
-  // `limit`. A `limit` of 0 is no limit.
+  // Returns the Euclidean norm of all gradients. If the norm is above `limit`, scales all gradients by the same factor,
+  // so that the norm becomes `limit`. 0 means no limit.
   double ClipGradients(double limit);
   // Updates the parameters that have gradients. `beta1` overrides the beta1 of the settings. Throws LibTorch's
   // exceptions.
@@ -47,8 +47,8 @@ class Optimizer {
   const v1::Optimizer settings_;
   const std::vector<NamedTensor> parameters_;
   std::vector<Group> groups_;
-  std::vector<at::Tensor> first_moments_;   // SGD: the momentum
-  std::vector<at::Tensor> second_moments_;  // not SGD
+  std::vector<at::Tensor> first_moments_;   // the first moments of Adam, or the momenta of SGD
+  std::vector<at::Tensor> second_moments_;  // the second moments of Adam; empty for SGD
   at::Tensor steps_;                        // [] fp32, steps taken
 };
 

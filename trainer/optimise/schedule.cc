@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Position in the schedule, in steps.
+// Position in the schedule and the schedule's length, in steps.
 struct Clock {
   double now = 0;
   double end = 0;
@@ -23,7 +23,7 @@ Clock ClockOf(const v1::Schedule& schedule, const StepPlan& plan, int64_t step) 
   return {static_cast<double>(step), static_cast<double>(plan.total_steps), std::round(warmup)};
 }
 
-// Returns the value of half a cosine, from `from` at share 0 to `to` at share 1.
+// Returns a value on half a period of a cosine: `from` if `share` is 0, `to` if `share` is 1.
 double HalfCosine(double from, double to, double share) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * share));
 }
@@ -37,9 +37,9 @@ double OneCycle(double start, double top, double end, const Clock& clock) {
                          : HalfCosine(top, end, (share - kRising) / (1 - kRising));
 }
 
-// Returns the rate of timm's CosineLRScheduler. timm calls the scheduler after each epoch with that epoch's index, the
-// tick. Therefore the first two epochs have the rate of tick 0. The cosine also begins at tick 0, so the warm-up
-// replaces the first part of the cosine.
+// Returns the rate of timm's CosineLRScheduler. timm calls the scheduler after each epoch with that epoch's index, here
+// called the tick. Therefore the first two epochs have the rate of tick 0. The cosine also begins at tick 0, not after
+// the warm-up, so the warm-up replaces its first part.
 double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
   const int64_t epoch = step / plan.steps_per_epoch;
   const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));

@@ -25,24 +25,26 @@ struct StepPlan {
 };
 
 // Plans the steps. If the data set is smaller than a step, batches are smaller. INVALID_ARGUMENT if the data set has
-// fewer samples than a step has batches.
+// fewer samples than a step has batches over all processes.
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
 
 // Returns a warning if a step has fewer samples than the recipe sets; otherwise "".
 std::string SmallerStepWarning(const v1::Recipe& recipe, const StepPlan& plan, int64_t data_size);
 
-// Returns a sentence about the samples that each epoch leaves out, as they do not fill a step; "" if there are none.
+// Returns a sentence about the samples that each epoch leaves out because they do not fill a step; "" if there are
+// none.
 std::string LeftOutInWords(const StepPlan& plan, int64_t data_size);
 
 // Returns true if the warm-up of the learning rate is at least as long as the run.
 bool WarmsUpToTheEnd(const v1::Recipe& recipe, const StepPlan& plan);
 
-// Returns the learning rate of step 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps from 0
-// gives lr / n, 2 lr / n, ..., lr for COSINE, CONSTANT, MULTI_STEP and INVERSE_SQUARE_ROOT. The rate of the cosine's
-// last step is just above min_lr.
+// Returns the learning rate of a step, 0 <= step < plan.total_steps; see Schedule.Kind. A warm-up over n steps from 0
+// gives lr / n, 2 lr / n, ..., lr for COSINE, CONSTANT, MULTI_STEP and INVERSE_SQUARE_ROOT. For COSINE, the rate of the
+// last step is slightly above min_lr.
 double LearningRate(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
-// Returns beta1 of this step for ONE_CYCLE, which changes it together with the learning rate; otherwise nullopt.
+// Returns beta1 of a step for ONE_CYCLE, which changes beta1 together with the learning rate; for other schedules,
+// nullopt.
 std::optional<double> CycledBeta1(const v1::Recipe& recipe, const StepPlan& plan, int64_t step);
 
 }  // namespace vitrine

@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Multiplies each rate by decay^(n + 1 - layer). The layers are those of timm: stem 0, blocks 1 to n, the last norm n,
+// Multiplies each rate by decay^(n + 1 - layer). Layers are numbered like in timm: stem 0, blocks 1 to n, last norm n,
 // head n + 1.
 void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
   const std::vector<std::string> blocks = BlocksOf(parameters);
@@ -31,7 +31,7 @@ void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
   }
 }
 
-// Sets each rate to the multiplier of the first pattern that matches.
+// Sets the rate of each parameter to the multiplier of the first pattern that matches the parameter's name.
 absl::Status SetByPattern(const v1::Optimizer& settings, std::vector<NamedTensor>& parameters) {
   std::vector<NamedTensor*> open;
   for (NamedTensor& parameter : parameters) open.push_back(&parameter);

@@ -11,8 +11,9 @@
 
 namespace vitrine {
 
-// Returns the parameters of a task's model that training changes, with the multipliers that the settings give to their
-// rates. INVALID_ARGUMENT: a pattern of settings.rate_by_pattern sets no rate, or no parameter is left to train.
+// Returns the parameters of a task's model that training changes. Their multipliers of the learning rate
+// (NamedTensor::rate) are set from the settings. INVALID_ARGUMENT: a pattern of settings.rate_by_pattern sets the rate
+// of no parameter, or no parameter is left to train.
 absl::StatusOr<std::vector<NamedTensor>> TrainedParameters(const v1::Optimizer& settings, const Task& task,
                                                            const Module& model);
 

@@ -32,8 +32,8 @@ absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Prep
   return ArrayOf(std::move(planned.values), preprocessing, planned.geometry);
 }
 
-// Joins six images into a grid, so that the golden also tests the resize. Each image is reduced, so that the grid stays
-// far below the decoder's limit.
+// Joins six images into a grid, which is so large that the golden also tests the resize. Large images are reduced
+// first, so that the grid stays far below the decoder's size limit.
 absl::StatusOr<Image> Mosaic(const Dataset& data) {
   constexpr int kColumns = 3, kRows = 2;
   ASSIGN_OR_RETURN(const Image large, data.image(0));
@@ -45,7 +45,7 @@ absl::StatusOr<Image> Mosaic(const Dataset& data) {
   for (int tile = 0; tile < kColumns * kRows; ++tile) {
     ASSIGN_OR_RETURN(const Image whole, data.image(tile * 7919 % data.size()));
     const Image image = Reduced(whole, kMostTileSide);
-    // Repeats the first image in place of images of another size.
+    // An image of another size is replaced by the first image.
     const bool fits = image.width == first.width && image.height == first.height && image.channels == first.channels;
     const Image& source = fits ? image : first;
     for (int y = 0; y < first.height; ++y) {
@@ -72,7 +72,7 @@ absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& m
   int next = 0;
   ASSIGN_OR_RETURN(const auto sizes, EvaluationSizes(recipe));
   for (const std::optional<Size>& size : sizes) {
-    // Uses two images, of different classes if the set is sorted by class.
+    // Uses two images that are far apart, so that their classes differ if the set is sorted by class.
     for (const int64_t index : {test.size() / 7, test.size() * 5 / 7}) {
       ASSIGN_OR_RETURN(const PlannedImage image, ReadForEvaluation(test, index, preprocessing, size));
       golden.tensors[absl::StrCat("input.", next++)] =

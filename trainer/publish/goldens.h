@@ -10,15 +10,16 @@
 
 namespace vitrine {
 
-// Source of a version's golden images, which are part of the version.
+// Source of a version's golden images. These images are published with the version.
 enum class GoldenImages {
   kTest,       // images of the test split, unchanged
-  kSynthetic,  // patterns of the same size
+  kSynthetic,  // patterns (patterns.h) of the same size
 };
 
-// Makes goldens: inputs of every evaluation size and two encoded images, one of which needs a resize, with the logits
-// of `model`. The weights of `model` must be those that are stored. A call before the first step, with any weights,
-// checks that the version can be published. Returns the errors of Dataset::image, PlanEvaluation and RecordGolden.
+// Makes goldens: inputs of every evaluation size and two encoded images, with their logits from `model`. One of the
+// encoded images needs a resize. For publishing, requires the stored weights in `model`. A call with any weights,
+// before the first step, checks that the version can be published. Returns the errors of Dataset::image, PlanEvaluation
+// and RecordGolden.
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
                                         GoldenImages images);
 

@@ -52,7 +52,8 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// Returns the figure that the recipe cites, or a note that the data are not known to be the recipe's.
+// Returns the published figure that the recipe cites. If the digest of the data is not in the recipe, returns a note
+// about that.
 std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
   const v1::TrainingData& data = recipe.data();
   if (data.name().empty()) return "";

@@ -60,7 +60,8 @@ absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Prov
     const v1::Provenance& before = start.manifest.provenance();
     provenance.set_started_from(NameOf(start.manifest));
     provenance.set_continued_from(start.weights_sha256);
-    // Weights that started from a version keep its licence, unless the user names another.
+    // Weights that were trained from a start version keep that version's licence, unless the user gives another
+    // licence.
     if (provenance.licence().empty()) provenance.set_licence(LicenceOf(before));
     if (!recipe.start().replace_head() && start.manifest.config().classes() == model.config().classes() &&
         before.data_digest() == provenance.data_digest()) {

@@ -15,7 +15,7 @@ namespace vitrine {
 
 // Inputs of a run, except its recipe.
 struct RunOrigin {
-  std::string data = {};                    // --data, with its format; empty: the recipe generates its data
+  std::string data = {};                    // value of --data, with its format; empty: the recipe generates its data
   std::vector<std::string> overrides = {};  // overrides of the recipe, "path=value"
   std::string source_revision = {};         // revision of the program
   // licence of the weights; empty: the licence of the start version, if there is one
@@ -25,19 +25,18 @@ struct RunOrigin {
 // Returns true if the recipe lists this digest. The recipe's data.name and data.published then describe these data.
 bool IsKnown(const v1::Recipe& recipe, const std::string& data_digest);
 
-// Returns the provenance without ancestors and metrics. The data have the recipe's name if the recipe lists their
-// digest (IsKnown); otherwise their name is the value of --data.
+// Returns the provenance without ancestors and metrics. If the recipe lists the data's digest (IsKnown), the data's
+// name is taken from the recipe; otherwise, it is the value of --data.
 v1::Provenance MakeProvenance(const v1::Recipe& recipe, const TrainResult& result, const RunOrigin& origin);
 
-// Adds the version that training started from, and the teacher. If training continued that version on the same data
-// with the same head, adds the version's epochs, images and time. Returns the errors of ReadVersionAt.
+// Adds the version that training started from, and the teacher. If training continued the start version on the same
+// data with the same head, adds the epochs, images and time of that version. Returns the errors of ReadVersionAt.
 absl::Status AddAncestors(const v1::Recipe& recipe, const Model& model, v1::Provenance& provenance);
 
 // Formats an ancestor's name and the start of its digest: "digits/1, weights b67f7879e3bd".
 std::string AncestorInWords(const std::string& version, const std::string& digest);
 
-// Returns a text that says where the preprocessing comes from: the start version or the recipe. Requires a start
-// version.
+// Returns a text that names the source of the preprocessing: the start version or the recipe. Requires a start version.
 std::string PreprocessingInWords(const v1::Recipe& recipe, const v1::Provenance& provenance);
 
 }  // namespace vitrine

@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Allowed differences between machines, relative to the largest logit. In fp32, the order of summation, other kernels
-// and GPUs cause differences; bf16 has 8 bits of mantissa and is rounded in every layer.
+// Allowed difference of a device's logits from the golden logits, relative to the largest logit. fp32 results differ by
+// the order of summation in other kernels and on GPUs. bf16 has 8 bits of mantissa, and every layer rounds to it.
 struct Tolerance {
   const char* device;
   const char* precision;
@@ -35,7 +35,7 @@ std::string SplitInWords(absl::string_view split, const v1::Preprocessing& prepr
 
 // Appends a version number to `folder` if it has none. `before` is the version that the resumed run used, or empty.
 absl::Status PinVersion(const std::string& before, std::string& folder) {
-  // With a slash at the end, filename() would be empty.
+  // Removes slashes at the end: with them, filename() would be empty.
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   if (before.starts_with(folder + "/") && ParseVersion(before.substr(folder.size() + 1))) folder = before;
   if (folder.empty() || ParseVersion(std::filesystem::path(folder).filename().string())) return absl::OkStatus();
@@ -77,7 +77,7 @@ absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainRes
   Draft draft;
   draft.weights = SaveWeights(trained, bf16 ? Dtype::kBF16 : Dtype::kF32);
   draft.labels = train.labels();
-  // The statements below use the weights that a server will load.
+  // From here on, uses the stored, rounded weights, which a server will load.
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> stored, MakeModel(trained.config()));
   RETURN_IF_ERROR(LoadWeights(draft.weights, *stored));
 

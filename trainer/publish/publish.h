@@ -21,24 +21,25 @@ namespace vitrine {
 
 struct PublishOptions {
   std::filesystem::path repository;  // an empty or missing folder becomes a repository
-  std::string model;                 // name to publish under
+  std::string model;                 // name of the model in the repository
   RunOrigin origin;                  // for the provenance
   GoldenImages golden = GoldenImages::kTest;
-  int threads = 1;                          // for measuring
+  int threads = 1;                          // threads for measurements
   const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 
 // Adds version numbers to the recipe's start version and teacher if they have none. `before` is the recipe in the state
 // of a resumed run. If `before` names the same model, its version number is used; otherwise, the newest version is. A
-// resumed run then reads the same versions, and the provenance names them, even if newer versions were published
-// meanwhile. Must be called before the first step. Returns the errors of ReadVersionAt.
+// resumed run therefore reads the same versions, even if newer versions were published meanwhile, and the provenance
+// names these versions. Must be called before the first step. Returns the errors of ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before = {});
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and
 // model_card.md. Accuracies and goldens are computed with the rounded weights. The goldens cover every evaluation size
 // and two encoded images, one of which needs a resize. If the newest version of options.model has the same weights and
-// extra files, publishes nothing and returns that version. This happens if a run that has already published is resumed.
+// extra files, publishes nothing and returns that version. This happens if a run is resumed after it has published its
+// result.
 absl::StatusOr<VersionId> PublishResult(const v1::Recipe& recipe, const TrainResult& result, const Dataset& train,
                                         const Dataset& test, const PublishOptions& options);
 

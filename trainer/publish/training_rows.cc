@@ -20,7 +20,7 @@ std::string Row(const char* name, const std::string& value) {
   return absl::StrFormat("| %s | %s |\n", name, value);
 }
 
-// Returns the parts in a row, or no row if there are none.
+// Returns a table row with the parts; "" if there are no parts.
 std::string RowOf(const char* name, const Parts& parts) {
   return parts.empty() ? "" : Row(name, absl::StrJoin(parts, ", "));
 }
@@ -100,7 +100,7 @@ Parts Regularisation(const v1::Recipe& recipe) {
   return parts;
 }
 
-// Describes the actual number of images per step. It is below the recipe's number if the data set is small.
+// Describes the actual number of images per step. If the data set is small, it is below the recipe's number.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;

@@ -34,7 +34,7 @@ absl::Status MergeText(const std::string& text, const std::string& source, Messa
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.MergeFromString(text, &message)) return absl::OkStatus();
-  // proto3 has no required fields, so a failure always has an error.
+  // proto3 has no required fields, so a parser that fails has always reported an error.
   return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.message()));
 }
 
@@ -61,8 +61,8 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// Returns true if `value` is a word, but no value of the enum. The caller then lists the valid values, which the
-// parser's error would not list.
+// Returns true if `value` is a word that the enum does not have. The caller then lists the valid values, because the
+// parser's error does not.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&
@@ -105,7 +105,7 @@ bool IsSet(const FieldDescriptor& field, const Message& message) {
 absl::StatusOr<std::string> ReadText(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
-  // operator<< reports an empty file as a failure.
+  // An empty file is checked separately, because operator<< would report it as a failure.
   const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
   if (!is_read) return absl::NotFoundError(absl::StrCat(path, " cannot be read"));
   return std::string(WithoutByteOrderMark(std::move(text).str()));
@@ -122,7 +122,8 @@ absl::StatusOr<std::string> FindText(const std::string& name_or_path) {
                                           absl::StrJoin(names, ", "), "; give a file by its path"));
 }
 
-// Returns a recipe with the fields of its base that it does not set. `bases` is the number of bases that may follow.
+// Returns a recipe; fields that it does not set are taken from its base. `bases` is the maximum number of bases in a
+// chain.
 absl::StatusOr<v1::Recipe> FindOverBases(const std::string& name_or_path, int bases) {
   ASSIGN_OR_RETURN(const std::string text, FindText(name_or_path));
   v1::Recipe own;
@@ -168,7 +169,8 @@ absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe) {
   ASSIGN_OR_RETURN(const FieldDescriptor* field, FieldNamed(path.back(), *message));
   const bool was_set = IsSet(*field, *message);
   RETURN_IF_ERROR(SetField(*field, assignment.substr(equals + 1), *message));
-  // Overrides are merged into the model's config, and a merge passes over zeros of fields without presence.
+  // Overrides are merged into the model's config. A merge ignores a zero in a field without presence, so such an
+  // override is rejected.
   if (!was_set && !IsSet(*field, *message) && std::ranges::find(path, "model_overrides") != path.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", assignment, "\" changes nothing: with this value the model keeps its own ", path.back()));

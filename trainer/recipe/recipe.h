@@ -23,15 +23,17 @@ struct BundledRecipe {
 };
 std::span<const BundledRecipe> BundledRecipes();
 
-// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'), and completes it with the
-// fields of its `base`. Does not validate, since overrides may complete the recipe. NOT_FOUND names the file or lists
-// the bundled names. INVALID_ARGUMENT: parse error (with line and column), missing base, or more than four bases.
+// Finds a bundled recipe by name, or reads a textproto file by path (a name with '/' or '.'). Fields that the recipe
+// does not set are taken from its `base`. Does not validate, because overrides may set the missing fields. NOT_FOUND
+// names the file or lists the bundled names. INVALID_ARGUMENT: parse error (with line and column), missing base, or
+// more than four bases.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
-// Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings need no
-// quotes. A [list] or comma-separated values replace a repeated field as a whole; a field of messages needs a [list].
-// INVALID_ARGUMENT: an unknown field (the message lists the fields); an unknown enum value (the message lists the
-// values); another invalid value; or a zero in model_overrides, because a zero would not change the model.
+// Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings may be
+// written without quotes. A [list] or comma-separated values replace all values of a repeated field; a repeated field
+// of messages needs a [list]. INVALID_ARGUMENT: an unknown field (the message lists the fields); an unknown enum value
+// (the message lists the values); another invalid value; or a zero in model_overrides, because a zero would not change
+// the model.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Returns the errors of FindRecipe and ApplyOverride.
@@ -43,10 +45,10 @@ absl::Status ValidateRecipe(const v1::Recipe& recipe);
 // Calls OverriddenRecipe and validates the result.
 absl::StatusOr<v1::Recipe> ReadRecipe(const std::string& name_or_path, const std::vector<std::string>& overrides);
 
-// Sets the dropout rates and drop path of `context` from the recipe.
+// Sets the dropout rates and the drop path rate of `context` from the recipe.
 void SetDropping(const v1::Recipe& recipe, ForwardContext& context);
 
-// Clears in `to` every repeated field that `from` sets, so that a merge replaces lists instead of appending to them.
+// Clears every repeated field of `to` that `from` sets, so that a merge replaces lists instead of appending to them.
 void ClearReplacedLists(const google::protobuf::Message& from, google::protobuf::Message& to);
 
 // Overwrites the fields of `config` that recipe.model_overrides sets.
@@ -63,8 +65,8 @@ std::string PrintRecipe(const v1::Recipe& recipe);
 absl::StatusOr<Size> ParseSize(const std::string& text);
 std::string ToString(Size size);
 
-// Returns the image sizes at which accuracy is measured after training, at least one. nullopt: each image's native
-// size.
+// Returns the image sizes at which accuracy is measured after training. There is at least one; nullopt is each image's
+// native size.
 absl::StatusOr<std::vector<std::optional<Size>>> EvaluationSizes(const v1::Recipe& recipe);
 
 // Returns EvaluateOptions::crop for the recipe: recipe.evaluation_crop, or 1 if it is not set.

@@ -24,7 +24,7 @@ absl::StatusOr<std::unique_ptr<Dataset>> KeepDecodable(std::unique_ptr<Dataset> 
     absl::StatusOr<std::unique_ptr<Dataset>> cached =
         CacheInMemory(MakeReduced(std::move(opened), preprocessing), threads, int64_t{4} << 30, &corrupt);
     if (!absl::IsResourceExhausted(cached.status())) return cached;
-    // The split is too large for memory, so each image is decoded when it is needed.
+    // The split is too large for memory, so it is opened again and each image is decoded when it is needed.
     ASSIGN_OR_RETURN(opened, OpenDataset(data, split));
   }
   return LeaveOutCorrupt(MakeReduced(std::move(opened), preprocessing), threads, corrupt);

@@ -17,8 +17,9 @@ namespace vitrine {
 absl::StatusOr<std::string> CompleteData(const v1::Recipe& recipe, const std::string& data);
 
 // Opens one split, and decodes every image as `preprocessing` requires. If `cache`, keeps the decoded images in memory
-// unless they need more than 4 GiB. Leaves out images that cannot be decoded and adds them to `corrupt`, with the
-// classes of the training split that lose all images. Returns the errors of OpenDataset, with recipe.data.origin.
+// unless they need more than 4 GiB. Leaves out images that cannot be decoded and adds them to `corrupt`. For the
+// training split, also adds the classes that lose all images. Returns the errors of OpenDataset; their messages have
+// recipe.data.origin.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenSplit(const v1::Recipe& recipe, const std::string& data, Split split,
                                                    const v1::Preprocessing& preprocessing, bool cache, int threads,
                                                    CorruptImages& corrupt);

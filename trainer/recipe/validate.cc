@@ -1,5 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
-// Validates recipes before anything is read or allocated.
+// SPDX-License-Identifier: Apache-2.0 Validation of recipes, before data are read or memory is allocated.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ class Rules {
   void Probability(const std::string& field, double value) {
     Check(value >= 0 && value < 1, field, value, "0 to below 1");
   }
-  // Rates are rounded to multiples of 1/256; below 1/512 nothing would be dropped.
+  // Rates are rounded to multiples of 1/256, so a rate below 1/512 would become 0.
   void DropoutRate(const std::string& field, double value) {
     Check(value == 0 || (value >= 1.0 / 512 && value < 1), field, value, "0, or 1/512 to below 1");
   }
@@ -176,7 +175,7 @@ void CheckRun(const v1::Recipe& recipe, Rules& rules) {
   }
 }
 
-// Checks that fields which sequence models do not use are not set.
+// Rejects fields that sequence models do not use.
 void CheckSequence(const v1::Recipe& recipe, Rules& rules) {
   if (!recipe.has_sequence()) return;
   const std::string range = "unset if `sequence` is set";

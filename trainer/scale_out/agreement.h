@@ -10,13 +10,14 @@
 
 namespace vitrine {
 
-// Checks that `processes` processes can train the model like one process. FAILED_PRECONDITION for several processes and
-// BatchNorm: each process would normalise by its own share of the batch, and rank 0's running statistics would be kept.
+// Checks that `processes` processes can train the model like one process. FAILED_PRECONDITION: there are several
+// processes and the model has BatchNorm. Each process would normalise by its own share of the batch, and only rank 0's
+// running statistics would be saved.
 absl::Status CheckParallel(const Module& model, int processes);
 
-// Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call, and get
-// the same result. FAILED_PRECONDITION names the ranks that differ from rank 0, for instance because of another recipe,
-// seed or state.
+// Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call. All get
+// the same result. FAILED_PRECONDITION names the ranks that differ from rank 0. Such a rank has for instance another
+// recipe, seed or state.
 absl::Status CheckSameStart(Communicator& ranks, const Module& model, int64_t step);
 
 }  // namespace vitrine

@@ -23,12 +23,14 @@
 namespace vitrine {
 namespace {
 
-// Size of a message: large enough to hide its latency, small enough to limit the memory for the flat copy.
+// Maximum size of a message. It is large enough that the latency of a message is small beside its transfer, and small
+// enough to limit the memory for the flat copy.
 constexpr int64_t kBucketBytes = int64_t{64} << 20;
 
 using Tensors = std::vector<at::Tensor>;
 
-// Groups tensors by type, in order, into buckets of at most kBucketBytes. A larger tensor is a bucket of its own.
+// Divides tensors into buckets of one type and at most kBucketBytes each. Keeps the order within a type. A larger
+// tensor has its own bucket.
 std::vector<Tensors> BucketsOf(std::span<const at::Tensor> tensors) {
   std::map<at::ScalarType, std::vector<Tensors>> by_type;
   std::map<at::ScalarType, int64_t> bytes;
@@ -113,7 +115,7 @@ class Gloo final : public Communicator {
   }
 
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
-    // Closes the connections of this rank, so that ranks that wait for it notice the loss and report as well.
+    // Closes the connections of this rank. Ranks that wait for this rank then notice the loss, and report as well.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
     const std::string missing = roll_call_.MissingRanks(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",
@@ -133,25 +135,26 @@ void IgnoreBrokenPipes() {
   if (sigaction(SIGPIPE, nullptr, &now) == 0 && now.sa_handler == SIG_DFL) signal(SIGPIPE, SIG_IGN);
 }
 
-// Silences c10d's log, which repeats our errors with a stack trace per connection attempt. TORCH_CPP_LOG_LEVEL enables
-// the log again.
+// Turns off c10d's log, which repeats the errors of this file with a stack trace for each connection attempt. The
+// environment variable TORCH_CPP_LOG_LEVEL turns the log on again.
 void QuietLibTorch() {
   constexpr int kFatal = 3;
   if (std::getenv("TORCH_CPP_LOG_LEVEL") == nullptr) FLAGS_caffe2_log_level = kFatal;
 }
 
-// Opens the store where the ranks find each other, or throws.
+// Opens the store through which the ranks find each other. Throws on errors.
 c10::intrusive_ptr<c10d::Store> OpenStore(const Rendezvous& rendezvous, absl::Duration timeout) {
   c10d::TCPStoreOptions options;
   options.port = rendezvous.master_port;
   options.isServer = rendezvous.rank == 0 && !rendezvous.agent_hosts_store;
   options.numWorkers = rendezvous.world_size;
-  options.waitWorkers = false;  // the roll call waits instead, and names missing ranks
+  options.waitWorkers = false;  // RollCall waits instead, and names missing ranks
   options.timeout = absl::ToChronoMilliseconds(timeout);
   return c10::make_intrusive<c10d::TCPStore>(rendezvous.master_address, options);
 }
 
-// Connects every rank with every other, or throws. GLOO_SOCKET_IFNAME selects the network interfaces, as in PyTorch.
+// Connects every rank with every other rank. Throws on errors. GLOO_SOCKET_IFNAME selects the network interfaces, as in
+// PyTorch.
 c10::intrusive_ptr<c10d::ProcessGroupGloo> OpenGroup(const c10::intrusive_ptr<c10d::Store>& store,
                                                      const Rendezvous& rendezvous, const ConnectOptions& options) {
   auto group_options = c10d::ProcessGroupGloo::Options::create(absl::ToChronoMilliseconds(options.arrival_timeout));

@@ -13,7 +13,8 @@ namespace {
 
 constexpr int kMostProcesses = 1 << 16;
 
-// Parses the integer in variable `name`, which must be set, within [lowest, highest].
+// Parses the integer in the variable `name`, which must be set. INVALID_ARGUMENT unless it is an integer in [lowest,
+// highest].
 absl::StatusOr<int> NumberIn(const Environment& environment, const char* name, int lowest, int highest) {
   const std::string_view text = environment(name);
   int value = 0;
@@ -44,7 +45,8 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!is_set("RANK") && !is_set("WORLD_SIZE") && !is_set("MASTER_ADDR") && !is_set("MASTER_PORT")) {
     return std::nullopt;
   }
-  // Every Indexed Job numbers its pods, so the number alone does not mean that the pods train together.
+  // Every Indexed Job numbers its pods. So the number is used only with WORLD_SIZE: only then do the pods train
+  // together.
   const bool indexed_job = !is_set("RANK") && is_set("WORLD_SIZE") && is_set("JOB_COMPLETION_INDEX");
   const char* rank_name = indexed_job ? "JOB_COMPLETION_INDEX" : "RANK";
 
@@ -73,7 +75,7 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!alone && result.master_address.empty()) {
     return absl::InvalidArgumentError("the environment's MASTER_ADDR is empty; set it to the address of rank 0");
   }
-  // PyTorch compares the variable with exactly the text below.
+  // Like PyTorch, accepts only the exact text "True".
   const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
   result.agent_hosts_store = agent != nullptr && std::strcmp(agent, "True") == 0;
   return result;

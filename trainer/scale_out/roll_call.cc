@@ -28,7 +28,7 @@ std::vector<std::string> KeysOf(const std::string& kind, int world_size) {
   return keys;
 }
 
-// Waits for one key per rank and returns the ranks without one. Throws if the store is lost.
+// Waits for a key of each rank. Returns the ranks whose key is missing after the timeout. Throws if the store is lost.
 std::vector<int> Absent(c10d::Store& store, const std::string& kind, int world_size, absl::Duration timeout) {
   const std::vector<std::string> keys = KeysOf(kind, world_size);
   try {
@@ -114,7 +114,7 @@ absl::Status RollCall::Arrive(const std::string& agreement, absl::Duration timeo
   }
   store_->set(absl::StrCat("read/", rendezvous_.rank), BytesOf(""));
   if (sizes.empty() && agreements.empty()) return absl::OkStatus();
-  // Rank 0 may host the store, so it leaves last, after all others have read the keys.
+  // Rank 0 may host the store, so it waits until all other ranks have read the keys.
   if (rendezvous_.rank == 0) Absent(*store_, "read", size, std::min(timeout, absl::Seconds(5)));
   if (!sizes.empty()) {
     return absl::FailedPreconditionError(absl::StrCat(NameOf(rendezvous_.rank), " has WORLD_SIZE=", size, sizes));

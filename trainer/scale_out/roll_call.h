@@ -19,26 +19,27 @@ class Store;
 
 namespace vitrine {
 
-// Runs `work`, such as a library call that can block forever, on a new thread. Returns false if it has not ended after
-// `limit`. `work` then continues, so it must own everything that it uses.
+// Runs `work`, such as a library call that can block forever, on a new thread. Returns false if `work` has not ended
+// after `limit`. `work` then continues, so it must own all data that it uses.
 bool EndsWithin(absl::Duration limit, std::function<void()> work);
 
 // Returns the message of an exception from LibTorch or Gloo in one line.
 std::string InOneLine(const std::exception& error);
 
-// Record of the ranks that have arrived, in the store that the ranks share. After a loss, also records the ranks that
-// are still alive.
+// Record of the ranks that have arrived. The record is in the store that the ranks share. After a loss, it also has the
+// ranks that are still alive.
 class RollCall {
  public:
-  // Prefixes keys with `rendezvous.restarts`, which separates the attempts of a restarted job.
+  // Prefixes all keys with `rendezvous.restarts`, to separate the attempts of a restarted job.
   RollCall(c10::intrusive_ptr<c10d::Store> store, const Rendezvous& rendezvous);
 
   // Announces this rank, waits for the others, and compares `agreement`. Throws if the store is lost.
   // Other errors are those of Connect.
   absl::Status Arrive(const std::string& agreement, absl::Duration timeout);
 
-  // After a loss: reports this rank as alive, waits until all have reported or `timeout` is over, and returns a clause
-  // about the missing ranks: "rank 1 (process 4711 on node-b) has ended or hangs". Takes at most `timeout` + 1 s.
+  // After a loss, reports this rank as alive, and waits until all ranks have reported or `timeout` is over. Returns a
+  // clause about the missing ranks: "rank 1 (process 4711 on node-b) has ended or hangs". Takes at most `timeout` + 1
+  // s.
   std::string MissingRanks(absl::Duration timeout) const;
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kLargestFile = int64_t{1} << 40;  // features of large models have gigabytes
+constexpr int64_t kLargestFile = int64_t{1} << 40;  // the features of a large model need gigabytes
 
 absl::StatusOr<std::string> OfImages(const v1::Recipe& recipe, const std::string& data, int threads) {
   ASSIGN_OR_RETURN(const std::string complete, CompleteData(recipe, data));

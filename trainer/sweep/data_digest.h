@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// Returns a digest of the content of `data`, the value of --data. The digest of images covers the training and the test
-// split; the digest of sequences covers the files. The digest does not depend on the location of the data. If there are
-// no files, because the recipe generates its data, the digest is that of the text `data`. Reads everything, on
-// `threads` threads. Returns the errors of OpenDataset and Dataset::stored.
+// Returns a digest of the content of `data`, the value of --data. For images, the digest covers the training and the
+// test split; for sequences, it covers the files. The digest does not depend on the location of the data. If the recipe
+// generates its data, there are no files, and the result is the digest of the text `data`. Reads all data, on `threads`
+// threads. Returns the errors of OpenDataset and Dataset::stored.
 absl::StatusOr<std::string> RunDataDigest(const v1::Recipe& recipe, const std::string& data, int threads);
 
 }  // namespace vitrine

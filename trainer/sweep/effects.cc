@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Scores of runs. The key is a run's labels on the other axes, and its seed.
+// Scores of the runs with one value of an axis. The key is a run's labels on the other axes, and its seed.
 using Scores = std::map<std::pair<std::vector<std::string>, uint64_t>, double>;
 
 Scores ScoresOf(const SweepGrid& grid, const std::vector<PointSummary>& points, size_t axis, const std::string& value) {

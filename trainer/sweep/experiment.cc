@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 struct Experiment {
-  std::map<std::string, std::string> conditions;  // by name
+  std::map<std::string, std::string> conditions;  // values by name of the condition
   std::string recipe;
 };
 
@@ -38,7 +38,7 @@ Experiment Parse(const std::string& text) {
 std::string ExperimentText(const v1::Recipe& recipe, const SweepOptions& options) {
   v1::Recipe bound = recipe;
   bound.clear_description();
-  bound.clear_data();  // this field and the description do not change the result
+  bound.clear_data();  // the fields data and description do not change the result
   return absl::StrCat("# data: ", options.data_digest, "\n# flags: ", absl::StrJoin(options.flags, " "),
                       "\n# program: ", options.program_digest, "\n# threads: ", options.threads, "\n",
                       PrintRecipe(bound));

@@ -31,7 +31,7 @@ constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// One value of an axis. In the file, it is a value of the axis' path or one of the axis' settings.
+// One value of an axis. The grid's file lists it as a value of the axis's path or as one of the axis's settings.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;
@@ -45,14 +45,14 @@ absl::Status Refuse(const std::string& what, const std::string& why) {
   return absl::InvalidArgumentError(absl::StrCat(what, ": ", why));
 }
 
-// Returns the FNV-1a hash. Folder names contain the hash, so it must be short and the same on every machine.
+// Returns the FNV-1a hash of a text. Folder names contain the hash, so it must be short, and the same on every machine.
 uint32_t HashOf(const std::string& text) {
   uint32_t hash = 2166136261u;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   return hash;
 }
 
-// Returns a folder name similar to `text`, with a hash if characters were replaced or cut.
+// Returns a folder name similar to `text`. If characters were replaced or cut off, the name ends with a hash of `text`.
 std::string FolderName(const std::string& text) {
   std::string name = text;
   for (char& c : name) {
@@ -139,7 +139,7 @@ absl::StatusOr<std::vector<uint64_t>> SeedsOf(const v1::Sweep& sweep, uint64_t f
   return seeds;
 }
 
-// A combination has one entry per axis. Combine returns all combinations; the last axis varies fastest.
+// One entry of each axis. Combine returns all combinations; the last axis varies fastest.
 using Combination = std::vector<const Entry*>;
 absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, size_t seeds) {
   std::vector<Combination> combinations = {{}};
@@ -159,7 +159,7 @@ absl::StatusOr<std::vector<Combination>> Combine(const std::vector<Axis>& axes, 
   return combinations;
 }
 
-// `recipe` includes the assignments in `common`, which all runs share.
+// Makes the run of a combination and a seed. `recipe` already includes `common`, the assignments that all runs share.
 absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::vector<std::string>& common,
                                    const std::string& point, uint64_t seed, const v1::Recipe& recipe) {
   SweepCell cell;
@@ -187,7 +187,7 @@ absl::StatusOr<SweepCell> MakeCell(const Combination& combination, const std::ve
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
-  // An empty file is checked first, because operator<< would report it as a failure.
+  // An empty file is checked separately, because operator<< would report it as a failure.
   const bool is_read = in && (in.peek() == EOF ? !in.bad() : static_cast<bool>(text << in.rdbuf()));
   if (!is_read) return absl::NotFoundError(absl::StrCat(file.string(), " cannot be read"));
   v1::Sweep sweep;

@@ -13,13 +13,13 @@
 
 namespace vitrine {
 
-// A combination of one entry per axis.
+// A setting of the sweep: one entry of each axis.
 struct SweepPoint {
   std::string name;                 // "lr=1e-3,width=64"; "recipe" if the grid has no axes
-  std::vector<std::string> labels;  // one per axis
+  std::vector<std::string> labels;  // labels of the entries, one per axis
 };
 
-// A run: a point with a seed.
+// A run of the sweep: a point with a seed.
 struct SweepCell {
   std::string name;  // folder: "lr=1e-3,width=64,seed=1"; depends only on labels and seed
   size_t point = 0;  // index in the grid's points
@@ -35,7 +35,7 @@ struct SweepGrid {
   std::string recipe;  // name of a bundled recipe, or a path
   std::string metric;
   bool lower_is_better = false;
-  double margin = 0;                   // smallest difference of the metric that matters; 0: none given
+  double margin = 0;                   // smallest difference of the metric that is relevant; 0: not given
   std::vector<std::string> axes = {};  // names of the axes
   std::vector<uint64_t> seeds = {};
   std::vector<SweepPoint> points = {};  // the last axis varies fastest
@@ -46,9 +46,9 @@ struct SweepGrid {
 // NOT_FOUND if the file cannot be read; INVALID_ARGUMENT, with line and column, if it cannot be parsed.
 absl::StatusOr<v1::Sweep> ReadSweep(const std::filesystem::path& file);
 
-// Returns every run of the sweep. INVALID_ARGUMENT: a path that the recipe does not have; an invalid value; an axis
-// without values; two runs that are the same experiment; a recipe that ValidateRecipe rejects; more than 10,000 runs.
-// The message names the invalid axis, value or run.
+// Returns all runs of the sweep. INVALID_ARGUMENT: a path that the recipe does not have; an invalid value; an axis
+// without values; two runs with the same recipe; a recipe that ValidateRecipe rejects; more than 10,000 runs. The
+// message names the invalid axis, value or run.
 absl::StatusOr<SweepGrid> ExpandSweep(const v1::Sweep& sweep);
 
 }  // namespace vitrine

@@ -26,8 +26,8 @@ struct Running {
   absl::Time since;
 };
 
-// Blocks SIGINT and SIGTERM during its lifetime. Otherwise, a signal between fork and exec would run the parent's
-// handler in the child and be lost.
+// Blocks SIGINT and SIGTERM during its lifetime. Without it, a signal to the child between fork and exec would run the
+// parent's handler in the child, and the signal would be lost.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -44,10 +44,10 @@ class SignalsHeld {
   sigset_t before_;
 };
 
-// Runs in the child between fork and exec: only system calls are allowed.
+// Runs the command in the child. Called between fork and exec, where only system calls are allowed.
 [[noreturn]] void Become(char* const* command, int log, pid_t parent, const SignalsHeld& held) {
   setpgid(0, 0);
-  // Also checks that the parent is alive: if it died before the prctl, the child gets no SIGTERM.
+  // If the parent died before the prctl, the child would get no SIGTERM. So the child ends if its parent has changed.
   if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(kNoExec);
   const int nothing = open("/dev/null", O_RDONLY);
   if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) _exit(kNoExec);
@@ -76,7 +76,7 @@ absl::StatusOr<pid_t> Start(const Job& job) {
   const pid_t child = fork();
   if (child == 0) Become(command.data(), log, parent, held);
   const int error = errno;
-  if (child > 0) setpgid(child, child);  // the child makes the same call, since either may run first
+  if (child > 0) setpgid(child, child);  // parent and child both make this call, since either may run first
   close(log);
   if (child < 0) return absl::UnavailableError(absl::StrCat("no process can be started: ", std::strerror(error)));
   return child;
@@ -115,7 +115,7 @@ class Pool {
   // Returns true if a job ended.
   bool CollectEnded() {
     bool any = false;
-    // Waits for each pid separately, since the process may have other children.
+    // Calls waitpid for each job, since this process may have other children.
     for (auto it = running_.begin(); it != running_.end();) {
       int status = 0;
       const pid_t got = waitpid(it->first, &status, WNOHANG);

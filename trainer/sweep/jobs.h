@@ -20,7 +20,7 @@ struct Job {
 
 // Result of a job.
 struct JobEnd {
-  size_t job = 0;  // index of the job
+  size_t job = 0;  // index of the job in RunJobs' list
   int status = 0;  // status from waitpid
   absl::Duration took;
 };
@@ -30,8 +30,8 @@ std::string EndInWords(int status);
 
 struct JobOptions {
   size_t at_once = 1;  // maximum number of parallel jobs
-  // Called several times a second. Returns 0, or the signal to forward to the running jobs. After a signal no further
-  // job starts, and RunJobs waits for the running jobs.
+  // Called several times a second. Returns 0, or a signal to forward to the running jobs. After a signal, RunJobs
+  // starts no more jobs and waits for the running jobs.
   std::function<int()> stop;
   std::function<void(size_t job)> started;
   // Called when a job has ended. If it returns an error, the other jobs get SIGTERM, and RunJobs returns the error.
@@ -39,8 +39,8 @@ struct JobOptions {
   std::function<void()> idle;  // called several times a second
 };
 
-// Runs all jobs. Each is a process in its own process group, so that no job can end another one, and signals from the
-// terminal reach only this process. A job gets SIGTERM if this process dies.
+// Runs all jobs. Each job is a process in its own process group, so that no job can end another job, and signals from
+// the terminal reach only this process. A job gets SIGTERM if this process dies.
 //
 // CANCELLED if `stop` returned a signal; UNAVAILABLE if no process can be started. Calls the functions of `options` on
 // the calling thread.

@@ -11,13 +11,14 @@
 namespace vitrine {
 namespace {
 
-// Returns the number `name` of a JSON object, or 0 if it is not a number. JSON has null for a loss that is not finite.
+// Returns the number `name` of a JSON object, or 0 if that is not a number. The file has null for a loss that is not
+// finite.
 double NumberAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// Returns the text `name` of a JSON object, or "" if it is not a text.
+// Returns the string `name` of a JSON object, or "" if that is not a string.
 std::string TextAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

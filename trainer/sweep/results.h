@@ -18,7 +18,7 @@ struct CellResult {
   std::map<std::string, double> scores;  // "test/top1", "test/loss"
   std::string program = {};              // ProgramDigest() of the program that did the run
   double epochs = 0;
-  double seconds = 0;  // training time, summed over all interruptions
+  double seconds = 0;  // training time, including the time before interruptions
   int64_t parameters = 0;
 };
 

@@ -24,7 +24,7 @@ void Complete(const SweepGrid& grid, PointSummary& point) {
   point.highest = std::ranges::max(scores);
 }
 
-// Returns the score differences, `second` minus `first`, of the runs that share a seed.
+// Returns the score of `second` minus the score of `first` for each seed that both have.
 std::vector<double> PairsOf(const PointSummary& first, const PointSummary& second) {
   std::vector<double> differences;
   for (const SeedScore& of_first : first.seeds) {
@@ -35,7 +35,7 @@ std::vector<double> PairsOf(const PointSummary& first, const PointSummary& secon
   return differences;
 }
 
-// Returns true if there are other complete points, and all of them are significantly worse than `best`.
+// Returns true if there are other complete points, and all other complete points are significantly worse than `best`.
 bool IsBest(const SweepGrid& grid, const std::vector<PointSummary>& points, const PointSummary& best) {
   std::vector<std::vector<double>> others;
   for (const PointSummary& point : points) {

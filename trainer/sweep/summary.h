@@ -21,16 +21,16 @@ struct SeedScore {
 
 // Summary of the finished runs of one point.
 struct PointSummary {
-  std::vector<SeedScore> seeds;  // in the grid's order
+  std::vector<SeedScore> seeds;  // in the order of the grid's seeds
   double mean = 0;
-  double deviation = 0;  // sample deviation (n - 1); 0 for a single run
+  double deviation = 0;  // sample standard deviation (n - 1); 0 for a single run
   double lowest = 0;
   double highest = 0;
   double seconds = 0;      // mean time of a run
   int64_t parameters = 0;  // parameters of the model
   size_t missing = 0;      // number of this point's runs without a result
-  // true: this point has the best mean, and TestPaired shows, from runs that share a seed, that all others are worse.
-  // Only complete points, which lack no run, are compared.
+  // True if this point has the best mean, and TestPaired shows that all other points are worse. TestPaired compares
+  // runs with the same seed. Only complete points, which have results of all runs, are compared.
   bool best = false;
 };
 
@@ -38,7 +38,8 @@ struct PointSummary {
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 
-// Returns the index of the complete point with the best mean (of several, the first); nullopt if no point is complete.
+// Returns the index of the complete point with the best mean; if several have it, of the first. nullopt: no point is
+// complete.
 std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 }  // namespace vitrine

@@ -26,7 +26,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kRedraw = absl::Seconds(1);
-constexpr absl::Duration kPlainLines = absl::Minutes(1);  // interval of progress lines without a terminal
+constexpr absl::Duration kPlainLines = absl::Minutes(1);  // interval of progress lines if `log` is not a terminal
 constexpr absl::Duration kWaitForOthers = absl::Seconds(60);
 
 std::string ReadAll(const std::filesystem::path& file) {
@@ -35,8 +35,8 @@ std::string ReadAll(const std::filesystem::path& file) {
   return std::move(text).str();
 }
 
-// Takes the lock of a sweep's folder. The runs inherit the lock's descriptor and so keep the lock if the sweep is
-// killed, because they may still be writing.
+// Takes the lock of a sweep's folder. The runs inherit the lock's descriptor. If the sweep is killed, runs that still
+// write files therefore keep the lock.
 absl::StatusOr<FileDescriptor> LockWork(const SweepOptions& options) {
   FileDescriptor file(open((options.work / "lock").c_str(), O_RDWR | O_CREAT, 0666));
   if (!file.valid()) return absl::UnavailableError(absl::StrCat(options.work.string(), ": ", std::strerror(errno)));
@@ -114,13 +114,13 @@ class Sweeper {
     return absl::OkStatus();
   }
 
-  // Returns for example "; shard 1/3 has 8 others", or "" if the sweep has no shards.
+  // Returns a text such as "; shard 1/3 has 8 others", or "" if the sweep has no shards.
   std::string ShardText() const {
     if (options_.shard.of == 1) return "";
     return absl::StrCat("; shard ", ToString(options_.shard), " has ", jobs_.size(), " others");
   }
 
-  // Checks that the folder belongs to this experiment. If the folder is new, records the experiment in it.
+  // Checks that the folder is of this cell's experiment. If the folder is new, writes the experiment into it.
   absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / "experiment.textproto";
     const std::string now = ExperimentText(grid_.cells[cell].recipe, options_);
@@ -134,8 +134,8 @@ class Sweeper {
     return ReplaceFile(file, now);
   }
 
-  // Returns the result of a cell's run, if there is one. FAILED_PRECONDITION: a trainer of other sources
-  // made the result.
+  // Returns the result of a cell's run, if there is one. FAILED_PRECONDITION: the result was made by a trainer that was
+  // built from other sources.
   absl::StatusOr<std::optional<CellResult>> ResultOf(size_t cell) const {
     ASSIGN_OR_RETURN(std::optional<CellResult> result, ReadResult(FolderOf(cell)));
     if (!result || result->program == options_.program_digest) return result;

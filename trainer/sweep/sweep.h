@@ -17,16 +17,17 @@
 namespace vitrine {
 
 struct SweepOptions {
-  std::filesystem::path program;   // vitrine-train
-  std::filesystem::path work;      // has a folder cells/NAME for each run, with its state, log.txt and result.json
-  std::string data;                // --data for every run; may be empty
+  std::filesystem::path program;   // path of vitrine-train
+  std::filesystem::path work;      // folder with a folder cells/NAME for each run: its state, log.txt and result.json
+  std::string data;                // value of --data for every run; may be empty
   std::string data_digest;         // RunDataDigest of `data`
   std::vector<std::string> flags;  // further flags for every run
   std::string program_digest;      // ProgramDigest() of `program`
-  Shard shard = {};                // runs that this sweep starts; of other runs, it only reads the results
+  Shard shard = {};                // runs that this sweep starts; for all other runs, it only reads results
   int jobs = 1;                    // parallel runs
   int threads = 1;                 // threads per run
-  // Gets a line per finished run and a progress line, which a terminal redraws; elsewhere, it is printed every minute.
+  // Stream for a line per finished run and a progress line. On a terminal, the progress line is redrawn; otherwise, it
+  // is printed every minute.
   std::ostream* log = nullptr;
   bool is_terminal = false;
   std::function<int()> stop;  // see JobOptions
@@ -43,10 +44,10 @@ struct SweepOutcome {
   std::vector<std::optional<CellResult>> results;  // one per cell
   std::vector<SweepFailure> failures;
   bool stopped = false;  // true: `stop` returned a signal, so runs may lack a result
-  size_t kept = 0;       // number of results that were in the folder before
+  size_t kept = 0;       // number of results that existed before this sweep
 };
 
-// Returns true if the shard runs this cell, an index in the grid's cells.
+// Returns true if the shard runs this cell. `cell` is an index in the grid's cells.
 bool IsOfShard(size_t cell, const Shard& shard);
 
 // Returns the command line of a cell's run. The command continues the run in the cell's folder. If the run has
@@ -54,13 +55,12 @@ bool IsOfShard(size_t cell, const Shard& shard);
 std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& options, const SweepCell& cell);
 
 // Runs every cell of the shard that has no result yet. Each run is a process, `program run RECIPE --resume ...`, so
-// that a crash of a run or of this process costs at most the steps since the last saved state. A failed run does not
-// stop the others.
+// that a crash of a run or of this process costs at most the steps since the last saved state. If a run fails, the
+// other runs continue.
 //
-// FAILED_PRECONDITION: a cell's folder belongs to another experiment, or was made with other data, flags, program or
-// threads; the program was replaced during the sweep; or another sweep is running in the folder.
-// INVALID_ARGUMENT, after the first finished run: the runs have no score with the name of the sweep's metric.
-// UNAVAILABLE: system errors.
+// FAILED_PRECONDITION: a cell's folder is of another experiment or was made with other data, flags, program or threads;
+// the program was replaced during the sweep; or another sweep is running in the folder. INVALID_ARGUMENT: the runs have
+// no score with the name of the sweep's metric. This is found after the first finished run. UNAVAILABLE: system errors.
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options);
 
 }  // namespace vitrine

@@ -14,16 +14,16 @@ namespace vitrine {
 
 enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 
-// Returns a row per point: labels, mean and deviation of the metric over the seeds, range, time per run and number of
-// missing runs. Formats for people give fractions (top1, top5, accuracy) in percent, and a second table with the
-// effects of the axes (effects.h). Formats for programs have plain numbers and every seed's score.
+// Returns a table with a row per point: labels, mean and deviation of the metric over the seeds, range, time per run
+// and number of missing runs. Formats for people have fractions (top1, top5, accuracy) in percent, and a second table
+// with the effects of the axes (effects.h). Formats for programs have plain numbers and the score of every seed.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
-// Returns the table as an SVG chart: the first axis along x, the other axes side by side.
+// Returns the table as an SVG chart. The first axis is the x axis; values of the other axes have charts side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, effects.csv, effects.json, runs.csv (a row per finished run, with
-// all its scores) and plot.svg into a folder, which is created. Each file is replaced atomically. UNAVAILABLE: the
+// all its scores) and plot.svg into a folder. Creates the folder. Each file is replaced atomically. UNAVAILABLE: the
 // folder cannot be created; other errors are those of ReplaceFile.
 absl::Status WriteSweepReport(const SweepGrid& grid, const std::vector<PointSummary>& points,
                               const SweepOutcome& outcome, const std::filesystem::path& folder);

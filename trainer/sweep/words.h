@@ -6,17 +6,18 @@
 
 namespace vitrine {
 
-// Scores as text for people: fractions (top1, top5, accuracy) in percent with two decimals, others with four digits.
+// Scores as text for people. Fractions (top1, top5, accuracy) are in percent with two decimals; other scores have four
+// digits.
 
 // Returns true if the metric is a fraction.
 bool IsFraction(const std::string& metric);
-// Returns a heading: "test/top1 %".
+// Returns the heading of a metric's column: "test/top1 %".
 std::string HeadingOf(const std::string& metric);
-// Returns "98.12" or "0.1234".
+// Formats a score: "98.12" for a fraction, otherwise "0.1234".
 std::string ScoreInWords(const std::string& metric, double value);
-// Returns "+0.31", in percentage points for fractions.
+// Formats a difference, in percentage points for fractions: "+0.31".
 std::string DifferenceInWords(const std::string& metric, double value);
-// Returns "0.5 percentage points" or "0.01".
+// Formats a margin: "0.5 percentage points" for a fraction, otherwise "0.01".
 std::string MarginInWords(const std::string& metric, double value);
 
 }  // namespace vitrine

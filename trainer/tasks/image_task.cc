@@ -30,13 +30,13 @@
 namespace vitrine {
 namespace {
 
-// Reserved epoch for the random stream that draws the held-out samples. No run reaches this epoch.
+// Reserved epoch number for the random stream that draws the held-out samples. No run reaches this epoch.
 constexpr uint64_t kHoldOutEpoch = ~uint64_t{0};
 
 // A run counts as diverged if its loss is above this multiple of log(classes), the loss of uniform guessing.
 constexpr double kAbsurdLosses = 100;
 
-// Wraps a data set that the caller owns.
+// Returns a pointer that does not own the data set.
 std::shared_ptr<const Dataset> Borrowed(const Dataset& data) {
   return {std::shared_ptr<void>(), &data};
 }
@@ -111,7 +111,7 @@ std::string ImageTask::ModelInWords() const {
                                  : absl::StrCat("the model ", recipe_.model());
 }
 
-// Checks that the recipe's sizes are the model's own, if the model has a fixed size.
+// Checks that the recipe's sizes equal the model's size if that size is fixed.
 absl::Status ImageTask::CheckSizes() const {
   if (!config_.preprocessing().has_fixed()) return absl::OkStatus();
   const v1::FixedResolution& fixed = config_.preprocessing().fixed();
@@ -261,7 +261,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
 
 BatchLoss ImageTask::Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const {
   ForwardContext own = context;
-  if (recipe_.start().freeze_body()) own.training = false;  // the features must equal those of inference
+  if (recipe_.start().freeze_body()) own.training = false;  // as in inference, without dropout
   const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, own);
   BatchLoss result;
   result.loss = batch.targets.defined() ? SoftTargetLoss(logits, batch.targets)

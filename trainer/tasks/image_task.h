@@ -20,25 +20,24 @@
 
 namespace vitrine {
 
-// Image classification with the recipe's zoo row, or with the model of the start version.
+// Task of image classification. The model is the recipe's zoo row or the model of the start version.
 class ImageTask final : public Task {
  public:
-  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on
-  // `threads` threads, and every image of `test` unless both have the same images. INVALID_ARGUMENT if recipe, model
-  // and data are inconsistent; other errors are those of ReadVersionAt, ConfigOf, StartFrom, Teacher::Make and
-  // ImageDigestsOf.
+  // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on `threads` threads,
+  // and every image of `test` unless `test` has the images of `train`. INVALID_ARGUMENT if recipe, model and data are
+  // inconsistent; other errors are those of ReadVersionAt, ConfigOf, StartFrom, Teacher::Make and ImageDigestsOf.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);
 
-  // Returns the preprocessing of the recipe's model, needed to open and decode the images. Errors are those of ConfigOf
-  // or, with a start version, of ReadVersionAt and ConfigFrom.
+  // Returns the preprocessing of the recipe's model. It is needed to open and decode the images. Errors are those of
+  // ConfigOf or, with a start version, of ReadVersionAt and ConfigFrom.
   static absl::StatusOr<v1::Preprocessing> PreprocessingOf(const v1::Recipe& recipe);
 
   const v1::ModelConfig& config() const { return config_; }
   // Returns the training samples without the held-out ones.
   const Dataset& training_data() const { return *training_; }
 
-  // Describes the start version in one line; empty for random initial weights.
+  // Describes the start version in one line; empty if the initial weights are random.
   std::string StartInWords() const;
   // Returns a warning about test images that are also in the training split; empty if there are none.
   std::string SharedInWords() const;
@@ -68,13 +67,13 @@ class ImageTask final : public Task {
   const v1::ModelConfig config_;
   const Dataset* const test_;
   std::unique_ptr<Dataset> training_;
-  std::unique_ptr<Dataset> held_out_;  // null: none
+  std::unique_ptr<Dataset> held_out_;  // null: the recipe holds out no samples
   std::optional<StoredVersion> start_;
   bool replaces_head_ = false;
   std::set<std::string> head_;        // parameter names of the last layer, if there is a start version
-  std::unique_ptr<Teacher> teacher_;  // null: none
+  std::unique_ptr<Teacher> teacher_;  // null: the recipe has no teacher
   bool has_test_split_ = false;
-  int64_t shared_images_ = 0;  // number of test images that are in the training split too
+  int64_t shared_images_ = 0;  // number of test images that the training split has, too
   std::string data_digest_;
 };
 

@@ -6,7 +6,8 @@
 namespace vitrine {
 namespace {
 
-// Returns every `count`-th row, starting with row `part`, contiguous; undefined stays undefined.
+// Returns a contiguous tensor with every `count`-th row, starting with row `part`. For an undefined tensor, returns an
+// undefined tensor.
 at::Tensor RowsOf(const at::Tensor& tensor, int part, int count) {
   if (!tensor.defined()) return {};
   return tensor.slice(0, part, std::numeric_limits<int64_t>::max(), count).contiguous();

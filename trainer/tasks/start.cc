@@ -47,8 +47,8 @@ Grid TableGrid(const v1::ModelConfig& config) {
   return {};
 }
 
-// Resizes the stored table to the model's grid. Returns an undefined tensor if either tensor is not a table of its
-// model's grid, or if their widths differ.
+// Resizes the stored table to the model's grid. Returns an undefined tensor if the tables do not have the sizes of
+// their models' grids, or if their widths differ.
 at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted,
                         const program::TablePosition& position) {
   const Grid to = position.grid;
@@ -61,7 +61,8 @@ at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& w
   return TableFor(stored.to(at::kFloat), from, to, prefix, GridInterpolations(from, position.resize));
 }
 
-// Returns the settings of the learned positions; if there are none, default settings, whose grid is empty.
+// Returns the settings of the learned positions. If the model has no learned positions, returns default settings, whose
+// grid is empty.
 program::TablePosition PositionOf(const program::Program& program) {
   for (const program::Operator& op : program.operators()) {
     if (const auto* position = op.As<program::TablePosition>()) return *position;

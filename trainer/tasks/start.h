@@ -14,13 +14,14 @@
 
 namespace vitrine {
 
-// Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest. INVALID_ARGUMENT for
-// another form of path. NOT_FOUND names the missing repository or some existing versions. Otherwise returns the errors
-// of ReadVersion.
+// Reads a version by its folder: "REPOSITORY/MODEL/VERSION", or "REPOSITORY/MODEL" for the newest version.
+// INVALID_ARGUMENT: the path has another form. NOT_FOUND: the message names the missing repository or some existing
+// versions. Other errors are those of ReadVersion.
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
-// If start.replace_head is unset and MatchLabels matches all classes by name, returns `data` with the class order of
-// the start version, so that the version's head fits. Otherwise returns `data`. Returns the errors of ReadVersionAt.
+// Reorders the classes of `data` like those of the start version, so that the version's head fits. Returns `data`
+// unchanged if start.replace_head is set or MatchLabels cannot match all classes by name. Returns the errors of
+// ReadVersionAt.
 absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.
@@ -28,7 +29,7 @@ absl::StatusOr<std::set<std::string>> HeadOf(v1::ModelConfig config);
 
 // Copies a stored version's weights into `model`. With `replace_head`, the version's classes may differ, and `model`
 // keeps its own HeadOf parameters. Resizes the position table if the grids differ. FAILED_PRECONDITION names the first
-// tensor that is missing or does not fit; some weights of `model` may be overwritten by then.
+// tensor that is missing or does not fit. In this case, some weights of `model` may already be overwritten.
 absl::Status StartFrom(const StoredVersion& version, bool replace_head, Model& model);
 
 }  // namespace vitrine

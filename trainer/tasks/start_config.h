@@ -14,13 +14,13 @@ namespace vitrine {
 
 // Returns the config of the model that a recipe trains from the version `start`. The base is the recipe's zoo row;
 // without a zoo row, it is the version's model with `classes` classes. The preprocessing is the version's unless
-// recipe.start.replace_preprocessing is set. The recipe's overrides apply last. INVALID_ARGUMENT if version and recipe
-// have different families, or if the overrides change the preprocessing although replace_preprocessing is not set; the
+// recipe.start.replace_preprocessing is set. The recipe's overrides apply last. INVALID_ARGUMENT: version and recipe
+// have different families, or the overrides change the preprocessing although replace_preprocessing is not set. The
 // message has both values and the solution.
 absl::StatusOr<v1::ModelConfig> ConfigFrom(const v1::Manifest& start, const v1::Recipe& recipe, int classes);
 
-// Returns true if the classifier's last layer starts at random: if the recipe says so, or if the recipe uses the
-// version's model with other classes.
+// Returns true if the classifier's last layer starts with random weights: if the recipe says so, or if the recipe uses
+// the version's model with other classes.
 bool ReplacesHead(const v1::Recipe& recipe, const std::vector<std::string>& version_labels,
                   const std::vector<std::string>& labels);
 

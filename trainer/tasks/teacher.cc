@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Describes labels by their number and the first few.
+// Describes labels by their number and the first five labels.
 std::string InWords(const std::vector<std::string>& labels) {
   const size_t shown = std::min<size_t>(labels.size(), 5);
   return absl::StrCat(labels.size(), " (", absl::StrJoin(labels.begin(), labels.begin() + shown, ", "),

@@ -23,7 +23,7 @@ class Teacher {
                                                        const std::vector<std::string>& labels,
                                                        const v1::Recipe& recipe);
 
-  // Returns the most likely class of each image, [images] int64. Takes the student's inputs.
+  // Returns the most likely class of each image, [images] int64. `images` are the student's inputs.
   absl::StatusOr<at::Tensor> Label(const ImageBatch& images) const;
   // Weight of the teacher's loss.
   double weight() const { return weight_; }

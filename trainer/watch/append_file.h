@@ -14,16 +14,16 @@
 
 namespace vitrine {
 
-// A file that grows at its end while others read it. Appended bytes are passed to the kernel at once, so that they
-// survive the death of this process. Not thread-safe.
+// A file that grows at its end while others read it. Appended bytes are written to the kernel at once, so they are not
+// lost if this process dies. Not thread-safe.
 class AppendFile {
  public:
   // Creates or atomically replaces the file with this content, so a reader sees the old or the new content. Returns
   // FileError's errors, which name the file.
   static absl::StatusOr<AppendFile> Create(const std::filesystem::path& path, std::string_view content);
 
-  // Appends all bytes or none. After an error, for example on a full disk, truncates the file to its previous size and
-  // keeps the bytes for the next call.
+  // Appends all bytes or no bytes. After an error, for example on a full disk, truncates the file to its previous size
+  // and keeps the bytes for the next call.
   absl::Status Append(std::string_view bytes);
   // Replaces the whole content, like Create.
   absl::Status Rewrite(std::string_view bytes);
@@ -34,7 +34,7 @@ class AppendFile {
   std::filesystem::path path_;
   FileDescriptor file_;
   int64_t size_ = 0;     // bytes written
-  std::string pending_;  // bytes that the next call writes first, after an error
+  std::string pending_;  // bytes of a failed call, which the next call writes first
 };
 
 }  // namespace vitrine

@@ -39,7 +39,8 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// Formats the recipe as Markdown for TensorBoard. In Markdown, an indent of four spaces marks literal text.
+// Returns an event with the recipe as text. TensorBoard shows Markdown, in which an indent of four spaces marks literal
+// text.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();
@@ -51,8 +52,8 @@ tensorboard::Event RecipeEvent(const std::string& recipe) {
   return event;
 }
 
-// Returns the Unix time for the name of a new file: the current second, or a later one if an earlier file has that
-// second. TensorBoard reads event files in the order of their names.
+// Returns the Unix time for the name of a new file: the current second, or a later second if an earlier file has that
+// time. TensorBoard reads event files in the order of their names.
 int64_t NextSecond(const std::filesystem::path& folder) {
   int64_t second = absl::ToUnixSeconds(absl::Now());
   std::error_code ignored;
@@ -109,7 +110,7 @@ void EventFile::OnStep(const StepReport& report) {
 
 void EventFile::OnScore(const ScoreReport& report) {
   tensorboard::Event event = EventAt(report.step);
-  // These tags must differ from those of OnStep.
+  // The tags below must differ from the tags in OnStep.
   const std::string group = report.split == "train" ? "train/measured_" : absl::StrCat(report.split, "/");
   for (const Measure& measure : report.score.measures) {
     AddScalar(absl::StrCat(group, measure.name), measure.value, event);

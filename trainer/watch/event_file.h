@@ -26,15 +26,16 @@ class Event;
 //   recipe                   as text, at step 0
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.
 //
-// Each event is written immediately. A resumed run has its own file in the folder, with a later name. That file begins
-// with a session start at the first step of the resumed run. TensorBoard therefore ignores the events of earlier files
-// for this step and for later steps. A full disk does not end the run; missing events are written once there is space.
+// Each event is written immediately. A resumed run writes a new file with a later name in the same folder. The new file
+// begins with a session start at the first step of the resumed run. TensorBoard therefore ignores the events of earlier
+// files for this step and for later steps. A full disk does not end the run; events that could not be written are
+// written once there is space.
 class EventFile final : public Observer {
  public:
   struct Options {
     std::filesystem::path folder = {};  // created if missing
-    std::string recipe = {};            // text of the recipe
-    // Called at the first write error and when writing works again; may be null.
+    std::string recipe = {};            // recipe as text
+    // Function that is called at the first write error and when writing works again; may be null.
     std::function<void(const std::string&)> warn = nullptr;
   };
   // Returns the errors of AppendFile::Create.

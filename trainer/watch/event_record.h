@@ -12,8 +12,8 @@ namespace vitrine {
 uint32_t Crc32c(std::string_view bytes);
 
 // Returns a TFRecord record: length (uint64), masked CRC of the length, `data`, masked CRC of the data. Numbers are
-// little-endian. A CRC is masked by rotating it right by 15 bits and adding 0xa282ead8, so that a CRC of data that
-// contains CRCs still detects errors.
+// little-endian. Masking rotates a CRC right by 15 bits and adds 0xa282ead8. Without masking, the CRC of data that
+// contain CRCs could miss errors.
 std::string EventRecord(std::string_view data);
 
 }  // namespace vitrine

@@ -18,15 +18,15 @@ struct HistoryRow {
   int64_t step = 0;
   double epoch = 0;
   double lr = 0;
-  double loss = 0;                       // mean over the steps since the last row
+  double loss = 0;                       // mean loss over the steps since the last row
   double train_accuracy = 0;             // accuracy in the epoch that ends here; NaN: within an epoch, or not counted
   double samples_per_second = 0;         // in this process since it started or resumed
   bool best = false;                     // true: a measurement at this step was the best so far
-  std::map<std::string, double> scores;  // by "SPLIT_MEASURE", such as "test_top1"; only scores measured at this step
+  std::map<std::string, double> scores;  // scores measured at this step; key: "SPLIT_MEASURE", such as "test_top1"
 };
 
 struct History {
-  std::vector<std::string> score_columns;  // in the order of the file
+  std::vector<std::string> score_columns;  // keys of the scores, in the order of the file's columns
   std::vector<HistoryRow> rows;
 };
 
@@ -36,16 +36,17 @@ struct StepRow {
   double loss = 0;
   double lr = 0;
   double gradient_norm = 0;
-  std::vector<double> block_norms = {};  // one for each of Steps::blocks
+  std::vector<double> block_norms = {};  // gradient norms of Steps::blocks
 };
 
 struct Steps {
-  std::vector<std::string> blocks;  // the last columns of the file; empty unless Recipe.block_norms
+  std::vector<std::string> blocks;  // names of the last columns; empty unless Recipe.block_norms
   std::vector<StepRow> rows;
 };
 
-// history.csv and steps.csv have a header line. Numbers have the fewest digits that round-trip (samples_per_second: one
-// decimal). NaN and missing values are empty. An incomplete last line (killed writer) is ignored.
+// history.csv and steps.csv have a header line. Numbers have the fewest digits that give the same value when they are
+// read back (samples_per_second: one decimal). NaN and missing values are written as empty fields. An incomplete last
+// line, which a killed writer leaves, is ignored.
 std::string FormatHistory(const History& history);
 std::string FormatSteps(const Steps& steps);
 std::string FormatStep(const StepRow& row);  // one line
@@ -61,8 +62,8 @@ std::filesystem::path StepsFile(const std::filesystem::path& work_dir);
 absl::StatusOr<History> ReadHistory(const std::filesystem::path& work_dir);
 absl::StatusOr<Steps> ReadSteps(const std::filesystem::path& work_dir);
 
-// Returns the mean gradient norm of the last block, over all steps, divided by that of the first block. Frozen blocks
-// are not in `steps`. Nullopt without blocks, or if the first block has no gradient.
+// Returns the last block's mean gradient norm over all steps, divided by the first block's. Frozen blocks are not in
+// `steps`. Nullopt: there are no blocks, or the mean of the first block is 0.
 std::optional<double> LastBlockByFirst(const Steps& steps);
 
 }  // namespace vitrine

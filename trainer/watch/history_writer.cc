@@ -12,14 +12,15 @@
 namespace vitrine {
 namespace {
 
-// Returns the content, empty if the file does not exist.
+// Returns the content of a file that was read; if the file does not exist, returns empty content.
 template <typename Content>
 absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   if (absl::IsNotFound(content.status())) return Content();
   return content;
 }
 
-// Keeps rows up to `step` and the columns that these rows use. The next measurement adds the removed columns again.
+// Removes rows after `step`, and columns that the remaining rows do not use. The next measurement adds such columns
+// again.
 void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
   std::erase_if(history.score_columns, [&](const std::string& column) {
@@ -52,7 +53,7 @@ void HistoryWriter::OnStart(const StartReport& report) {
   }
   const int64_t lost = report.step - last_row - steps_;
   if (lost > 0) {
-    // The mean loss of the lost steps is unknown, and the last rate may be unknown too.
+    // The mean loss of the lost steps is unknown. The last learning rate may be unknown, too.
     loss_sum_ = lr_ = std::numeric_limits<double>::quiet_NaN();
     if (warn_) {
       warn_(absl::StrCat("steps.csv lacks ", lost, " of the steps ", last_row + 1, " to ", report.step,
@@ -70,7 +71,7 @@ void HistoryWriter::Count(const StepRow& step) {
 }
 
 HistoryRow& HistoryWriter::RowOf(int64_t step) {
-  // A score of the best state belongs to the row of that state's step, which may not be the last row.
+  // A score of the best state is added to the row of that state's step, which may be an earlier row.
   const auto row = std::ranges::lower_bound(history_.rows, step, {}, &HistoryRow::step);
   if (row != history_.rows.end() && row->step == step) return *row;
   const double nothing = std::numeric_limits<double>::quiet_NaN();
@@ -113,8 +114,8 @@ void HistoryWriter::OnEpoch(const EpochReport& report) {
   WriteHistory();
 }
 
-// Rewrites the whole file, which has only a few hundred rows, because a measurement changes the last row and a new
-// measure changes the header.
+// Rewrites the whole file, because a measurement changes the last row, and a new measure changes the header. The file
+// has only a few hundred rows.
 void HistoryWriter::WriteHistory() {
   Tell(history_file_.Rewrite(FormatHistory(history_)), history_fails_);
 }

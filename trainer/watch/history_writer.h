@@ -18,16 +18,16 @@ namespace vitrine {
 
 // Writes history.csv, with a row for every epoch and every measured step, and steps.csv, with a row for every step.
 //
-// Except for samples_per_second, a run that was interrupted and resumed gives the same rows as an uninterrupted one:
-// rows after the resumed step are cut off and written again.
+// An interrupted and resumed run gives the same rows as an uninterrupted run, except for samples_per_second: rows after
+// the resumed step are removed and written again.
 //
-// A full disk does not end the run: rows are written once there is space.
+// A full disk does not end the run: rows that could not be written are written once there is space.
 class HistoryWriter final : public Observer {
  public:
-  // Reads the files of an earlier run, if any, and rewrites them without an incomplete last line. OnStart removes rows
-  // of steps after the resumed step. `warn` is called at the first write error and when writing works again; it may be
-  // null. Returns the errors of ReadHistory and ReadSteps; PERMISSION_DENIED and others if the folder cannot be
-  // written.
+  // Reads the files of an earlier run, if they exist, and rewrites them without an incomplete last line. OnStart
+  // removes rows of steps after the resumed step. `warn` is called at the first write error and when writing works
+  // again; it may be null. Returns the errors of ReadHistory and ReadSteps; also PERMISSION_DENIED or another error if
+  // the folder cannot be written.
   static absl::StatusOr<std::unique_ptr<HistoryWriter>> Open(const std::filesystem::path& work_dir,
                                                              std::function<void(const std::string&)> warn = nullptr);
 

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// A loss or perplexity is not a fraction, even if it is below 1.
+// Returns true for a fraction. A loss or perplexity is not a fraction, even if it is below 1.
 bool IsShare(const Measure& measure) {
   return !absl::StrContains(measure.name, "loss") && !absl::StrContains(measure.name, "perplexity") &&
          measure.value >= 0 && measure.value <= 1;
@@ -45,7 +45,7 @@ void ProgressBar::OnStep(const StepReport& report) {
 void ProgressBar::OnScore(const ScoreReport& report) {
   const std::string best = report.best ? " (best so far)" : "";
   const bool ends_epoch = report.epoch == std::floor(report.epoch) || report.step == total_steps_;
-  if (ends_epoch) {  // the line printed at the end of the epoch reports the score
+  if (ends_epoch) {  // the line at the end of the epoch reports the score
     best_ = best;
     return;
   }

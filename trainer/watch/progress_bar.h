@@ -15,7 +15,7 @@ namespace vitrine {
 // epoch. Marks the line of the best measurement so far.
 class ProgressBar final : public Observer {
  public:
-  // `progress` must outlive the bar. `samples_in_words` comes from the task: "images".
+  // `progress` must outlive the bar. `samples_in_words` is Task::samples_in_words: "images".
   ProgressBar(Progress& progress, std::string samples_in_words)
       : progress_(progress), samples_in_words_(std::move(samples_in_words)) {}
 

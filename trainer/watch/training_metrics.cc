@@ -79,7 +79,7 @@ std::vector<MetricFamily> TrainingMetrics::Collect() const {
   AddValue({{"version", program_version_}}, 1, families.back());
   families.push_back({"vitrine_train_info", "Recipe of the training; the value is 1.", MetricType::Gauge, {}});
   AddValue({{"recipe", recipe_}}, 1, families.back());
-  if (last_step_ == absl::InfinitePast()) return families;  // no values before the first step
+  if (last_step_ == absl::InfinitePast()) return families;  // before the first step, there are no values
 
   AddSteps(last_, families);
   AddGauge("vitrine_train_last_step_timestamp_seconds", "Time of the end of the last step, in seconds since 1970.",

@@ -17,8 +17,8 @@
 
 namespace vitrine {
 
-// All metrics of a training run: names, labels and help are only in training_metrics.cc. The number of label values is
-// bounded: the task determines the splits and the measures, and the recipe and the program version are fixed.
+// All metrics of a training run. Their names, labels and help texts are in training_metrics.cc. The number of label
+// values is bounded: the task determines the splits and the measures, and the recipe and the program version are fixed.
 // Thread-safe.
 class TrainingMetrics final : public Observer, public prometheus::Collectable {
  public:

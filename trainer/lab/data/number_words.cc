@@ -28,7 +28,7 @@ std::vector<std::string> NumberInWords(int number) {
 }
 
 std::vector<std::string> NumberWords() {
-  // NOTE: the published 63,095 tokens do not include the number 8,000, with which there would be 63,098 tokens.
+  // NOTE: the published corpus has 63,095 tokens, so it lacks the number 8,000: with it, there would be 63,098 tokens.
   constexpr int kLeftOut = 8000;
   std::vector<std::string> tokens;
   for (int number = 1; number <= 9999; ++number) {

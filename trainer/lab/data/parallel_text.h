@@ -31,7 +31,7 @@ struct ParallelText {
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
 // Returns a corpus that needs no files: the numbers 1 to 9,999 in the languages "digits" and "words". The split of each
-// number is fixed: 7,999 to train, 1,000 to validate, 1,000 to test.
+// number is fixed: 7,999 numbers for training, 1,000 for validation, 1,000 for testing.
 ParallelText NumberTranslations();
 
 // Words of one language, sorted by frequency, after four special tokens.
@@ -44,7 +44,7 @@ class WordVocabulary {
 
   int64_t size() const { return static_cast<int64_t>(words_.size()); }  // including the special tokens
   const std::string& word(int64_t id) const { return words_[id]; }
-  // Returns kBegin, the words (kUnknown if not in the vocabulary), kEnd.
+  // Returns the ids kBegin, the words' ids (kUnknown for a word outside the vocabulary), and kEnd.
   std::vector<int64_t> Encode(const Sentence& sentence) const;
   // Returns the words up to the first kEnd. Omits special tokens except "<unk>". Ids beyond the vocabulary also become
   // "<unk>", because a model may have more ids than the vocabulary.

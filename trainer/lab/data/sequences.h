@@ -17,7 +17,7 @@ namespace vitrine {
 enum class DigitTask {
   kReverse,  // x_{n-1-t}
   kSort,     // ascending
-  kSwap,     // the second half, then the first; split at floor(n / 2)
+  kSwap,     // the second half, then the first half; split at floor(n / 2)
   kSub,      // 9 - x_t
   kCopy,     // x_t
 };
@@ -32,7 +32,7 @@ std::vector<int> TargetOf(DigitTask task, std::span<const int> digits);
 // repeated.
 using Below = std::function<int64_t(int64_t bound)>;
 
-// A set of images. One image, the anomaly, has another class than the rest.
+// A set of images. One image, the anomaly, has another class than all other images.
 struct AnomalySet {
   std::vector<int64_t> images;  // indices into the data set
   int anomaly = 0;              // index of the anomaly in `images`
@@ -41,8 +41,8 @@ struct AnomalySet {
 // Position of the anomaly in its set.
 enum class AnomalyPlace {
   kRandom,
-  // Always last, as in the published notebooks. A model that sees positions then knows the answer, so use this for
-  // reproduction only.
+  // Always last, as in the published notebooks. A model with position encodings can then answer by position, so use
+  // this only to reproduce published results.
   kLast,
 };
 

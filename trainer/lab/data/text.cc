@@ -14,8 +14,8 @@ uint8_t ByteAt(std::string_view text, size_t i) {
   return static_cast<uint8_t>(text[i]);
 }
 
-// Returns the number of bytes of the code point at `at`; 0 if it is not valid (RFC 3629: shortest form, no surrogates,
-// at most U+10FFFF).
+// Returns the number of bytes of the code point at `at`; 0 if it is not valid UTF-8 (RFC 3629: shortest form, no
+// surrogates, at most U+10FFFF).
 size_t CodePointBytes(std::string_view text, size_t at) {
   const uint8_t first = ByteAt(text, at);
   if (first < 0x80) return 1;
@@ -30,9 +30,10 @@ size_t CodePointBytes(std::string_view text, size_t at) {
   return too_long || no_character ? 0 : bytes;
 }
 
-// Returns true for the UTF-8 letters A-grave to Thorn of Latin-1. Their lower case is 0x20 higher.
+// Returns true for the Latin-1 letters A-grave to Thorn in UTF-8. The second byte of the lower-case letter is 0x20
+// higher.
 bool IsLatinCapital(uint8_t first, uint8_t second) {
-  constexpr uint8_t kTimes = 0x97;  // the multiplication sign, which lies among the letters
+  constexpr uint8_t kTimes = 0x97;  // the multiplication sign, whose code is between the codes of the letters
   return first == 0xC3 && second >= 0x80 && second <= 0x9E && second != kTimes;
 }
 

@@ -20,8 +20,8 @@ struct EncodedText {
 // Encodes the tokens of a text with its own vocabulary.
 EncodedText EncodeTokens(const std::vector<std::string>& tokens);
 
-// Returns a text's characters (Unicode code points), including line ends and blanks. INVALID_ARGUMENT gives the offset
-// of invalid UTF-8.
+// Returns a text's characters (Unicode code points), including line ends and blanks. INVALID_ARGUMENT: the text is not
+// valid UTF-8; the message has the offset.
 absl::StatusOr<std::vector<std::string>> CharactersOf(std::string_view text);
 
 // Returns a sentence's words in lower case. White space separates words, and every ASCII punctuation mark is a word:

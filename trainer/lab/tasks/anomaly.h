@@ -12,10 +12,10 @@
 
 namespace vitrine {
 
-// Makes the task to find the anomaly of a set: the only vector of another class. The model gives one logit per element;
-// softmax and cross entropy are over the set. In training, every vector is the anomaly once per epoch, in a newly drawn
-// set. In measurements, every vector is the anomaly once, in a fixed set. The share recipe.validation_share of each
-// class is held out for validation.
+// Makes the task to find a set's anomaly: the only vector whose class differs from the others. The model gives one
+// logit per element; softmax and cross entropy are over the set. In training, every vector is the anomaly once per
+// epoch, in a newly drawn set. In measurements, every vector is the anomaly once, in a fixed set. The share
+// recipe.validation_share of each class is held out for validation.
 absl::StatusOr<std::unique_ptr<Task>> MakeAnomalyTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                       const std::string& data);
 

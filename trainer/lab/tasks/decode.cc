@@ -18,7 +18,7 @@ absl::StatusOr<std::vector<std::vector<int64_t>>> GreedyDecode(const SequenceMod
   at::Tensor ended = at::zeros({source.size(0)}, source.options().dtype(at::kBool));
   while (target.size(1) <= most && !ended.all().item<bool>()) {
     ASSIGN_OR_RETURN(const at::Tensor logits, RunSequenceModel(model, {source, target}));
-    // A target that has ended is padded with end marks, which are not read.
+    // A target that has ended is padded with end marks. They are cut off below.
     const at::Tensor next = logits.select(1, -1).argmax(-1).masked_fill(ended, marks.end);
     ended = ended | (next == marks.end);
     target = at::cat({target, next.unsqueeze(1)}, 1);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDigits = 10;
 
-// Split of the data; included in the key of its random numbers.
+// Split of the data. The key of a sequence's random numbers includes it.
 enum class Part { kTrain, kValidation, kTest };
 
 struct DigitSettings {

@@ -14,7 +14,7 @@ namespace vitrine {
 
 // Makes the recipe's DigitTask on one-hot digits, with cross entropy and accuracy per position. A training sequence is
 // a function of the recipe's seed and the sequence's index. Test and validation sequences are the same for every seed.
-// There are validation sequences if recipe.validation_share is above 0.
+// The task has validation sequences if recipe.validation_share is above 0.
 absl::StatusOr<std::unique_ptr<Task>> MakeDigitTask(const v1::Recipe& recipe, const v1::SequenceConfig& config,
                                                     const std::string& data);
 

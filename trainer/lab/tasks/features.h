@@ -32,12 +32,13 @@ absl::StatusOr<FeatureSet> ReadFeatures(const std::filesystem::path& file);
 // Writes a file for ReadFeatures. Returns the errors of WriteFile.
 absl::Status WriteFeatures(const FeatureSet& set, const std::filesystem::path& file);
 
-// Reads a folder with train.safetensors and test.safetensors, or a single file. A single file gives a fixed tenth of
-// each class to the test split. INVALID_ARGUMENT also if the splits differ in width.
+// Reads a folder with train.safetensors and test.safetensors, or a single file. If it is a single file, a fixed tenth
+// of each class becomes the test split. Returns the errors of ReadFeatures, and INVALID_ARGUMENT if the vectors of the
+// splits differ in width.
 absl::StatusOr<FeatureSplits> ReadFeatureSplits(const std::filesystem::path& place);
 
 // Generates 20 classes with 100 training and 20 test vectors each. A class is a Gaussian cloud around its own centre.
-// Neighbouring clouds overlap if the width is small.
+// If the width is small, neighbouring clouds overlap.
 FeatureSplits GeneratedClusters(int64_t width);
 
 // Divides a set into two sets. Returns {first, second}, both in the order of `set`. The vectors of `second` are the

@@ -28,8 +28,8 @@ struct LanguageSplits {
 
 struct Windows {
   int64_t context = 0;
-  int64_t samples = 0;  // per epoch
-  bool random = false;  // drawn anew in each epoch; otherwise consecutive
+  int64_t samples = 0;  // windows per epoch
+  bool random = false;  // true: windows at new random places in each epoch; false: consecutive windows
 };
 
 // Returns the number of consecutive windows of `context` tokens. Each window needs the token after it.

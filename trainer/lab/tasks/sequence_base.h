@@ -17,10 +17,11 @@
 
 namespace vitrine {
 
-// Purpose of random numbers. Each purpose has its own stream, separate from the trainer's streams.
+// Purpose of random numbers. Each purpose has its own stream of numbers, separate from the trainer's streams.
 enum class Stream { kDigits, kSplit, kClusters, kSets, kValidationSets, kTestSets, kWindows };
 
-// Returns the random numbers of a sample in an epoch. Values that are equal in every epoch use a fixed `epoch`.
+// Returns the random numbers of a sample in an epoch. Data that are equal in every epoch are drawn with a fixed
+// `epoch`.
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample);
 
 // Seed of data that are equal in all runs, such as a test set. It does not depend on the recipe's seed.
@@ -41,9 +42,9 @@ absl::Status CheckGenerated(const v1::Recipe& recipe, const std::string& data, s
 // Returns INVALID_ARGUMENT if `value` is not within `low` to `high`: "recipe "NAME": FIELD is VALUE; allowed: RANGE".
 absl::Status CheckField(const v1::Recipe& recipe, std::string_view field, double value, double low, double high);
 
-// Sums over measured samples.
+// Sums over the measured samples.
 struct MeasureSums {
-  double loss = 0;  // sum over predictions
+  double loss = 0;  // sum of the losses of all predictions
   int64_t correct = 0;
   int64_t predictions = 0;
   BleuCounts bleu = {};
@@ -68,20 +69,21 @@ class SequenceTask : public Task {
 
   const v1::Recipe& recipe() const { return recipe_; }
   const v1::SequenceConfig& config() const { return config_; }
-  // True if kValidation is a separate split. If the data have a validation split, the task uses it; otherwise the task
-  // holds out recipe.validation_share.
+  // True if kValidation is a separate split. The task uses the data's validation split if there is one; otherwise, it
+  // holds out the share recipe.validation_share of the training samples.
   bool validates() const { return recipe_.validation_share() > 0; }
 
   // Number of samples in a measured split.
   virtual int64_t MeasuredSamples(MeasuredSplit split) const = 0;
   // Returns samples first to last - 1 of a measured split. Every call returns the same samples.
   virtual absl::StatusOr<TrainingBatch> MeasuredBatch(MeasuredSplit split, int64_t first, int64_t last) const = 0;
-  // Returns the mean loss per prediction, with label smoothing `smoothing`. The batch is on the model's device.
+  // Returns the mean loss per prediction, with label smoothing `smoothing`. Requires the batch on the model's device.
   virtual BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                             double smoothing) const = 0;
   // Label smoothing in training.
   virtual double smoothing() const { return recipe_.label_smoothing(); }
-  // Adds counts for other measures than the loss to the sums, for instance BLEU of decoded sentences.
+  // Adds the counts that measures other than loss and accuracy need, for instance BLEU of decoded sentences, to the
+  // sums.
   virtual absl::Status MeasureMore(const SequenceModel&, const TrainingBatch&, MeasureSums&) const {
     return absl::OkStatus();
   }

@@ -15,7 +15,7 @@ absl::StatusOr<v1::SequenceConfig> SequenceConfigOf(const v1::Recipe& recipe) {
   const v1::SequenceExperiment& sequence = recipe.sequence();
   ASSIGN_OR_RETURN(const SequenceRow row, FindSequence(sequence.model()));
   v1::SequenceConfig config = row.config;
-  // Replaces lists; MergeFrom alone would append to them.
+  // Clears a list that the overrides set, because MergeFrom would append to it.
   if (sequence.model_overrides().dropping_size() > 0) config.clear_dropping();
   config.MergeFrom(sequence.model_overrides());
   if (const absl::Status valid = ValidateSequence(config); !valid.ok()) {

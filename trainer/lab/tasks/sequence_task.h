@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Makes the task of recipe.sequence (Borji 2022, the KV transformer's tasks on sequences and sets). Requires
-// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone with the kind in recipe.data.format.
-// It is empty if the recipe alone generates the data.
+// recipe.has_sequence(). `data` is the value of --data: KIND:WHERE, or WHERE alone if recipe.data.format gives the
+// kind. `data` is empty if the recipe generates its data.
 //
 //   digits         no data
 //   anomaly        features:DIR or features:FILE.safetensors (see ReadFeatures), or generated:clusters
@@ -26,7 +26,7 @@ namespace vitrine {
 // the missing data and their origin.
 absl::StatusOr<std::unique_ptr<Task>> MakeSequenceTask(const v1::Recipe& recipe, const std::string& data);
 
-// Returns the config of the sequence zoo row with the recipe's overrides, validated.
+// Returns the validated config: the recipe's row of the sequence zoo, with the recipe's overrides.
 absl::StatusOr<v1::SequenceConfig> SequenceConfigOf(const v1::Recipe& recipe);
 
 }  // namespace vitrine

@@ -23,7 +23,7 @@ namespace {
 
 using Ids = std::vector<int64_t>;
 
-// Pairs of a split as ids, with kBegin and kEnd.
+// Sentence pairs of a split, as ids with kBegin and kEnd.
 struct EncodedPairs {
   std::vector<Ids> source, target;
 };
@@ -107,8 +107,8 @@ class Translation : public SequenceTask {
   }
 
   // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] are
-  // weights of the sentences, all equal to sentences / words of the batch. With them, the mean over sentences is the
-  // mean over words, also when the batch is divided among replicas.
+  // weights of the sentences; each is the batch's number of sentences divided by its number of words. With these
+  // weights, the mean over sentences is the mean over words, even if replicas share the batch.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());

@@ -16,8 +16,8 @@ namespace vitrine {
 
 // Returns the Kullback-Leibler divergence of each answer from a smoothed target (Szegedy et al. 2016, as in Vaswani et
 // al. 2017). The target is 1 - smoothing for the label; `smoothing` is spread evenly over all ids except label and
-// padding. logits [..., V] for V ids, labels [...] int64; returns [...] fp32, 0 if the label is `padding`.
-// Differentiable. Without smoothing this is cross entropy.
+// padding. `logits` is [..., V] for V ids; `labels` is [...] int64. The result is [...] fp32, with 0 where the label is
+// `padding`. Differentiable. Without smoothing, the divergence is the cross entropy.
 at::Tensor SmoothedDivergence(const at::Tensor& logits, const at::Tensor& labels, double smoothing, int64_t padding);
 
 // Makes the task to translate sentences. The most frequent words are the vocabulary. The loss is SmoothedDivergence per

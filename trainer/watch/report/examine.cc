@@ -135,7 +135,7 @@ absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, con
                                                     absl::CancelledError("the examination was interrupted"));
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    at::init_num_threads();  // each new thread must call this, as in Replicas
+    at::init_num_threads();  // each thread must set LibTorch's number of threads for itself
     for (size_t i; (i = next++) < batches.size() && !(options.stop != nullptr && *options.stop);) {
       answers[i] = Ask(model, data, batches[i], options.size);
     }

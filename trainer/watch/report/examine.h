@@ -26,7 +26,7 @@ struct InputImage {
   Grid grid;
 };
 
-// Reads an image as Evaluate does: at `size`, or at the size that the preprocessing chooses.
+// Reads an image like Evaluate, at `size`; if `size` is nullopt, at the size that the preprocessing chooses.
 absl::StatusOr<InputImage> ReadInput(const Model& model, const Dataset& data, int64_t index, std::optional<Size> size);
 
 // A model's answer for one image.
@@ -45,16 +45,17 @@ struct Examination {
   Calibration calibration;
   double loss = 0;                     // mean cross entropy
   std::vector<Answer> mistakes = {};   // wrong answers, highest confidence first, up to options.mistakes
-  std::vector<int64_t> examples = {};  // indices: one image for each of up to options.examples classes
+  std::vector<int64_t> examples = {};  // image indices, each of another class, up to options.examples
 };
 
 // Divides the indices 0 to `size` - 1 into at most `most` equal ranges and returns a random index of each range, in
-// ascending order. If the set's order is periodic, regular distances would give a biased selection. The seed is fixed.
+// ascending order. Random indices give an unbiased selection even if the order of the set is periodic. The seed is
+// fixed.
 std::vector<int64_t> Spread(int64_t size, int64_t most);
 
 struct ExamineOptions {
   std::optional<Size> size = std::nullopt;
-  int64_t most_images = 10000;  // Spread reduces a larger set to this many images
+  int64_t most_images = 10000;  // maximum number of images; Spread selects them from a larger set
   int mistakes = 12;
   int examples = 6;
   int batch = 100;

@@ -72,7 +72,7 @@ absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Da
   for (const int layer : chosen) request.add_layers(layer);
   ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, input, request));
   for (const AttentionMap& map : maps) {
-    // Each layer has its own colour range. With a common range, one high value would make the other layers black.
+    // Each layer has its own colour range. With a common range, one high value would make all other layers black.
     const ColourRange range = AttentionRange(map.values, int64_t{map.rows} * map.columns, map.diverging);
     const SpatialMap spatial{.rows = map.rows,
                              .columns = map.columns,
@@ -95,7 +95,7 @@ absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, co
   std::set<std::pair<int, int>> grids;
   for (const int64_t index : Spread(data.size(), most)) {
     const absl::StatusOr<InputImage> input = ReadInput(model, data, index, size);
-    if (!input.ok()) continue;  // an image that cannot be decoded
+    if (!input.ok()) continue;  // skips an image that cannot be decoded
     ASSIGN_OR_RETURN(const std::vector<AttentionMap> maps, MapsOf(model, *input, request));
     const AttentionMap& map = maps.front();
     distances.layers = map.rows;

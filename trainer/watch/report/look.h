@@ -16,24 +16,26 @@
 namespace vitrine {
 
 // Returns the attention kind that best shows where the model looks in an image: attention of the class query, attention
-// of the class token, or the mean over queries. Null if the model has none of these.
+// of the class token, or the mean over queries. Null if the model has none of these three kinds.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
-// Returns an image, then its overlays with the SpatialAttention (mean over heads) of up to `layers` layers, evenly
-// spread from first to last; the last layer if `layers` is 1. Returns the errors of RunModel.
+// Returns an image, then the image with the SpatialAttention of each shown layer (mean over heads) drawn over it. Shows
+// up to `layers` layers, evenly spread from first to last; if `layers` is 1, the last layer. Returns the errors of
+// RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
-// Mean attention distances over images of a set.
+// Attention distances of a model's heads, as means over images of a set.
 struct Distances {
   int layers = 0;
   int heads = 0;
   std::vector<double> pixels;  // row-major, [layers, heads], in input pixels
   int64_t images = 0;
-  // Distance of a head with uniform attention; nullopt if the images' grids differ.
+  // Distance that a head with uniform attention would have; nullopt if the images' grids differ.
   std::optional<double> uniform;
 };
-// Measures up to `most` images, selected by Spread. Nullopt if the model has no distances or no image can be decoded.
+// Measures the distances over up to `most` images, selected by Spread. Nullopt: the model has no attention distances,
+// or no image can be decoded.
 absl::StatusOr<std::optional<Distances>> MeasureDistances(const Model& model, const Dataset& data,
                                                           std::optional<Size> size, int64_t most);
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kDistanceImages = 64;
 constexpr int kExampleLayers = 4;
-constexpr size_t kMostCodes = 48;  // sets of codes: one per block, or one for all blocks
+constexpr size_t kMostCodes = 48;  // maximum number of sets of codes; a model has one set per block or one in all
 
 std::string KindInWords(v1::AttentionKind kind) {
   switch (kind) {
@@ -35,7 +35,7 @@ std::string KindInWords(v1::AttentionKind kind) {
   }
 }
 
-// Draws the cosines of the codes of q, k and v, [3, code_length], with their norms.
+// Draws the cosines between the codes of q, k and v, [3, code_length], and the norms of the codes.
 std::string CosineMatrix(const std::string& name, const at::Tensor& codes) {
   static constexpr const char* kParts[] = {"C_q", "C_k", "C_v"};
   const at::Tensor norms = at::linalg_vector_norm(codes, 2, 1);

@@ -21,7 +21,7 @@ bool IsLoss(const std::string& column) {
   return absl::StrContains(column, "loss");
 }
 
-// Returns true for a column of fractions, which are drawn in percent.
+// Returns true for a column of fractions. Fractions are drawn in percent.
 bool IsShare(const History& history, const std::string& column) {
   if (IsLoss(column) || absl::StrContains(column, "perplexity")) return false;
   return std::ranges::all_of(history.rows, [&](const HistoryRow& row) {

@@ -13,7 +13,8 @@
 
 namespace vitrine {
 
-// Sections of TrainingReport, in order. AddDistances and functions with `examination` need input.test and input.model.
+// Sections of TrainingReport, in order. AddDistances and all functions with a parameter `examination` require
+// input.test and input.model.
 
 void AddKeyFigures(const TrainingReportInput& input, HtmlPage& page);
 void AddCurves(const TrainingReportInput& input, HtmlPage& page);
