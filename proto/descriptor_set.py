@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """descriptor_set.py OUT MODULE...: writes one FileDescriptorSet, for protoc --descriptor_set_in, with the
-descriptors of Python modules that protoc generated. List a module after those that it imports. Needs no package."""
+descriptors of Python modules that protoc generated. List each module after the modules that it imports. Needs no package."""
 import ast
 import pathlib
 import sys

@@ -1,4 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0 Validation of recipes, before data are read or memory is allocated.
+// SPDX-License-Identifier: Apache-2.0
+// Validation of recipes, before data are read or memory is allocated.
 #include <algorithm>
 #include <string>
 #include <vector>
