@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# Debian packages, one for each component; script/package makes them. They depend on the libraries of the Debian release on
-# which they are built, as dpkg-shlibdeps finds them, so that Debian's security updates apply.
+# Debian packages, one for each component; script/package makes them. The packages depend on libraries of the Debian
+# release on which they are built, so Debian's security updates apply. dpkg-shlibdeps finds these libraries.
 set(debian ${CMAKE_SOURCE_DIR}/deploy/debian)
 set(CPACK_GENERATOR DEB)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_ALL vitrine-server vitrine-client vitrine-models)
 set(CPACK_PACKAGE_NAME vitrine)
-# Name and address in the packages. Not a cache variable, because a build folder would keep the first value.
+# Name and address in the packages. This is not a cache variable, because a build folder would keep its first value.
 set(VITRINE_MAINTAINER "Vitrine maintainers <maintainers@vitrine.invalid>")
 set(CPACK_PACKAGE_CONTACT "${VITRINE_MAINTAINER}")
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -28,7 +28,7 @@ function(vitrine_package name)
   install(FILES ${CMAKE_SOURCE_DIR}/LICENSE DESTINATION share/doc/${name} RENAME copyright COMPONENT ${name})
 endfunction()
 
-# Licences of what is compiled into the programs and is no shared library.
+# Licences of the libraries and fonts that are compiled into the programs and are not shared libraries.
 foreach(compiled fonts-dejavu-core libcli11-dev libeigen3-dev libstb-dev nlohmann-json3-dev)
   foreach(name vitrine-server vitrine-client)
     install(FILES /usr/share/doc/${compiled}/copyright DESTINATION share/doc/${name} RENAME copyright.${compiled}
@@ -64,7 +64,7 @@ if(VITRINE_CUDA)
 endif()
 install(DIRECTORY models/bundled/ DESTINATION share/vitrine/models COMPONENT vitrine-models)
 
-# With these scripts, the bytes of a package depend only on its files, and not on the date or the file system.
+# With these scripts, the bytes of a package depend only on its files, not on the date or the file system.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_times.cmake)
 set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_SOURCE_DIR}/cmake/debian_normalize.cmake)
 include(CPack)

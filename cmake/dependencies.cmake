@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# All libraries that Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each.
+# All libraries that Vitrine links, as imported targets. docs/contributing/dependencies.md gives the reason for each
+# library.
 find_package(OpenSSL REQUIRED COMPONENTS Crypto SSL)
 find_package(Protobuf REQUIRED)
 find_package(gRPC CONFIG REQUIRED)
@@ -59,9 +60,9 @@ else()
   message(STATUS "There is no GoogleTest or no libexif; building without tests")
 endif()
 
-# LibTorch from the unpacked torch wheel, for training and the reference. Without LibTorch, only the server,
-# vitrine-repo, the client and their tests are built, and script/build configures again at every call as long as the
-# file `mark` exists.
+# LibTorch from the unpacked torch wheel, for training and the reference models. Without LibTorch, only the server,
+# vitrine-repo, the client and their tests are built. As long as the file `mark` exists, script/build configures again
+# at every call.
 file(STRINGS ${CMAKE_SOURCE_DIR}/script/pins/libtorch.txt libtorch REGEX "^torch==")
 string(REGEX REPLACE "^torch==([^ ]*).*" "\\1" libtorch "${libtorch}")
 set(LIBTORCH_SITE ${VITRINE_DEPENDENCIES}/libtorch-${libtorch} CACHE PATH "folder that holds torch/ and nvidia/ of any LibTorch >= 2.6")
@@ -80,7 +81,7 @@ endif()
 # LibTorch's wheel contains Gloo without its headers.
 find_path(GLOO_INCLUDE gloo/transport/device.h REQUIRED)
 
-# LibTorch's CMake package requires a CUDA toolkit, but the CPU part needs only two libraries.
+# LibTorch's CMake package is not used, because it requires a CUDA toolkit. LibTorch for CPUs needs only two libraries.
 set(torch_lib ${LIBTORCH_SITE}/torch/lib)
 set(cuda_lib ${LIBTORCH_SITE}/nvidia/cu13/lib)
 add_library(c10 SHARED IMPORTED)
@@ -91,7 +92,7 @@ set_target_properties(torch_cpu PROPERTIES IMPORTED_LOCATION ${torch_lib}/libtor
 target_compile_options(torch_cpu INTERFACE
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include"
   "SHELL:-idirafter ${LIBTORCH_SITE}/torch/include/torch/csrc/api/include")
-# With this definition, ATen headers include only the operators that they need instead of all 2,000.
+# With this definition, ATen headers include only the operators that they need, instead of all 2,000 operators.
 target_compile_definitions(torch_cpu INTERFACE AT_PER_OPERATOR_HEADERS)
 target_link_libraries(torch_cpu INTERFACE c10)
 target_link_options(torch_cpu INTERFACE

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# embed_files(LIBRARY FOLDER): adds a static library with the contents of the page's files in FOLDER, and their table
-# EmbeddedPage() (server/wire/http/embedded_page.h). A build embeds changed and new files again.
+# embed_files(LIBRARY FOLDER): adds a static library with the contents of the page's files in FOLDER and their table
+# EmbeddedPage() (server/wire/http/embedded_page.h). If a file is new or has changed, the build embeds the files again.
 function(embed_files library folder)
   file(GLOB names RELATIVE ${folder} CONFIGURE_DEPENDS ${folder}/*.html ${folder}/*.css ${folder}/*.js ${folder}/*.svg)
   set(blocks "")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-# Compiles the kernels, one file per instruction set. -ffp-contract=off: only the kernels' code fuses a product and a
-# sum, which are then rounded once. If the compiler fused them, two register tiles could round differently.
-# -fno-math-errno: a square root is then one instruction, which can be vectorised. -falign-functions=64: each function
-# starts a cache line. Otherwise, the address of its loop changes with each link, which changes a matrix product's speed
-# by up to 5 %.
+# Compiles the kernels, one file per instruction set. -ffp-contract=off: the compiler fuses no product with a sum; only
+# explicit calls in the kernels do. If the compiler fused them, two register tiles could round differently.
+# -fno-math-errno: a square root is one instruction, which can be vectorised. -falign-functions=64: each function starts
+# at a cache line. Without this option, the address of a loop can change with each link, which changes the speed of a
+# matrix product by up to 5 %.
 set(kernels_arithmetic -ffp-contract=off -fno-math-errno -falign-functions=64)
 if(VITRINE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL Clang)
-  # With these flags, AddressSanitizer checks loads and stores by function calls, and UBSan does not check pointers. With
-  # inline checks of both in the unrolled tiles, the kernels would take eight times as long to compile.
+  # With these flags, AddressSanitizer calls functions to check loads and stores, and UBSan does not check pointers.
+  # With inline checks of both sanitizers in the unrolled tiles, the kernels would take eight times as long to compile.
   list(APPEND kernels_arithmetic -fno-sanitize=alignment,pointer-overflow
     -mllvm -asan-instrumentation-with-call-threshold=0)
 endif()
@@ -24,8 +24,8 @@ set(kernels_avx2_pairs ${kernels_avx2})
 set(kernels_neon_dot -march=armv8.2-a+dotprod)
 set(kernels_neon_bf16 -march=armv8.2-a+bf16)
 
-# add_kernels(TARGET PATH...): adds kernels/kernels_PATH.cc of the current folder, with the flags of PATH, to TARGET. Skips
-# paths of other processor architectures.
+# add_kernels(TARGET PATH...): adds kernels/kernels_PATH.cc of the current folder, with the flags of PATH, to TARGET.
+# Skips a PATH for another processor architecture.
 function(add_kernels target)
   foreach(path ${ARGN})
     if(path MATCHES "^neon")

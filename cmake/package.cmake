@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the C++ client for other projects: cmake --install build --prefix DIR --component client.
-# docs/how-to/command-line.md describes how to use it; the test client_package tests that.
+# docs/how-to/command-line.md describes how to use the installed client, and client_package_test tests this.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_BINARY_DIR}/package)
@@ -30,7 +30,7 @@ endforeach()
 
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/vitrineConfig.cmake.in ${package}/vitrineConfig.cmake
   INSTALL_DESTINATION ${package_cmake})
-# Before 1.0 a new minor version may change the interface.
+# Before version 1.0, a new minor version may change the interface.
 write_basic_package_version_file(${package}/vitrineConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 list(TRANSFORM client_library_absl REPLACE "absl::" "absl_" OUTPUT_VARIABLE package_requires)
 list(JOIN package_requires " " package_requires)

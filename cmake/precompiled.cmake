@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Precompiles common headers, because parsing headers takes 70 to 90 % of the time to compile a source. A kind is a
-# precompiled header, cmake/precompiled/KIND.h, for the sources of some rooms (cmake/rooms.cmake); KIND_test.h is for the
-# tests of these rooms. Sources must still include what they use: script/nightly builds with VITRINE_PRECOMPILE=OFF.
+# precompiled header, cmake/precompiled/KIND.h, for the sources of some rooms (cmake/rooms.cmake). KIND_test.h is for
+# the tests of these rooms. Sources must still include all headers that they use: script/nightly builds with
+# VITRINE_PRECOMPILE=OFF.
 option(VITRINE_PRECOMPILE "parse common headers once" ON)
 if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   # GCC 12 does not treat system headers inside a precompiled header as system headers, and warns about std::string's
@@ -9,7 +10,7 @@ if(VITRINE_PRECOMPILE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   add_compile_options(-Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
 
-# Tests run only once or twice per build, so they are compiled for a short compile time and not for speed.
+# Tests run only once or twice per build, so a short compile time is more important than their speed.
 set(VITRINE_TEST_OPTIONS $<$<CONFIG:Release>:-O1>)
 
 # precompiled_kind(OUT ROOM...): sets OUT to the kind for sources that use these rooms.
@@ -28,8 +29,8 @@ function(precompiled_kind out)
 endfunction()
 
 # use_precompiled(TARGET KIND): makes the sources of TARGET include the header of KIND. The compiler rejects the header
-# (-Winvalid-pch) if the options of TARGET differ from those of the kind. Therefore sources with their own options set
-# SKIP_PRECOMPILE_HEADERS.
+# (-Winvalid-pch) if a source has other options than the header was compiled with. Therefore sources with their own
+# options set SKIP_PRECOMPILE_HEADERS.
 function(use_precompiled target kind)
   if(VITRINE_PRECOMPILE)
     target_precompile_headers(${target} REUSE_FROM precompiled_${kind})
@@ -45,7 +46,7 @@ function(add_precompiled_kind kind)
   if(VITRINE_WITH_TESTS)
     set(suffixes _test)
   endif()
-  # The launcher is not quoted, so that an empty one adds no argument.
+  # The launcher is not quoted, so that an empty launcher adds no argument.
   set(anew ${CMAKE_SOURCE_DIR}/cmake/anew ${CMAKE_CXX_COMPILER_LAUNCHER})
   foreach(suffix "" ${suffixes})
     set(target precompiled_${kind}${suffix})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # program_sources(RESULT): sets RESULT to the sources that determine the results of the trainer, relative to the root.
-# Recipes are left out, because a run records its recipe. Sources that only report, publish or schedule runs are left out,
-# too.
+# Recipes are left out, because each run stores its recipe. Sources that only report, publish or schedule runs are left
+# out, too.
 function(program_sources result)
   set(decide
     "common/(data|imaging|simd)/.*"

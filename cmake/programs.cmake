@@ -2,8 +2,9 @@
 # Programs for users, and the files that are installed with them.
 include(GNUInstallDirs)
 
-# vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a vitrine_program that parses flags. It is compiled
-# with -O1: flags are parsed once per start, and more optimisation would take a third of the compile time.
+# vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): adds a vitrine_program that parses flags. It is
+# compiled with -O1, because flags are parsed only once per start, and more optimisation would take a third of the
+# compile time.
 function(vitrine_command name)
   vitrine_program(${name} ${ARGN})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -3,8 +3,8 @@
 # tests/structure checks includes and linked libraries against this table. Only the room client and tests link
 # vitrine_services, and with it gRPC.
 set(ROOMS "")
-# room(NAME FOLDER [ROOM...]): declares a room. Sources of FOLDER, except those of rooms inside it, may include and link
-# each ROOM.
+# room(NAME FOLDER [ROOM...]): declares a room. Sources of FOLDER may include and link each ROOM. Folders inside FOLDER
+# that are rooms have their own rules.
 macro(room name folder)
   list(APPEND ROOMS ${name})
   set(ROOM_ALLOWS_${name} ${ARGN})
@@ -30,9 +30,10 @@ room(server server models engine imaging repository drawing proto)
 room(client client inprocess proto imaging data drawing charts statistics)
 room(inprocess client/engine server models engine imaging repository drawing proto)
 
-# A release compiles ROOMS_OF_LOOPS with -O3, because their loops become faster. It compiles ROOMS_OF_COMMANDS with -O1,
-# which takes a third less time, because commands mostly wait for servers or for the engine, and the load generator
-# spends its time in gRPC. It compiles all other rooms with -O2, which takes a tenth less time.
+# A release compiles ROOMS_OF_LOOPS with -O3, because this makes their loops faster. ROOMS_OF_COMMANDS are compiled with
+# -O1, which takes a third less time; more would not help, because commands mostly wait for servers or for the engine,
+# and the load generator spends its time in gRPC. All other rooms are compiled with -O2, which takes a tenth less time
+# than -O3.
 set(ROOMS_OF_LOOPS imaging data drawing charts repository engine reference checkpoint torch_backend trainer)
 set(ROOMS_OF_COMMANDS client describe publish)
 set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)
@@ -61,13 +62,13 @@ function(vitrine_room name)
   compile_together(vitrine_${name})
 endfunction()
 
-# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
-# Adds an executable. If a room needs torch_cpu, it is linked first, because torch_cpu and a libblas export the same
-# BLAS symbols, and the first library wins. SUFFIX is the suffix of the precompiled header, "" or "_test".
+# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...]) Adds an executable. If a room needs
+# torch_cpu, torch_cpu is linked first: it exports the same BLAS symbols as libblas, and the linker uses the first
+# library that has a symbol. SUFFIX is the suffix of the precompiled header, "" or "_test".
 function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
-  # Compiles with -fPIC like libraries, not with -fPIE, because a precompiled header works with only one of the two.
+  # Programs are compiled with -fPIC like libraries, instead of -fPIE, because they use the same precompiled header.
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${name} PRIVATE -fPIC)
   foreach(room ${arg_ROOMS})
@@ -84,18 +85,19 @@ function(vitrine_executable name suffix)
   compile_together(${name})
 endfunction()
 
-# vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): an executable in build/bin.
+# vitrine_program(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): adds an executable in build/bin.
 function(vitrine_program name)
   vitrine_executable(${name} "" ${ARGN})
 endfunction()
 
-# vitrine_lends_messages(PROGRAM): exports the protobuf messages of PROGRAM to libvitrine_torch.so, which PROGRAM loads.
+# vitrine_lends_messages(PROGRAM): exports the protobuf messages of PROGRAM, for libvitrine_torch.so, which PROGRAM
+# loads.
 function(vitrine_lends_messages program)
   target_link_options(${program} PRIVATE
     "LINKER:--export-dynamic-symbol=*7vitrine2v1*" "LINKER:--export-dynamic-symbol=descriptor_table_vitrine*")
 endfunction()
 
-# vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): a library that several test programs share.
+# vitrine_test_library(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): adds a library that several test programs use.
 function(vitrine_test_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   list(TRANSFORM arg_ROOMS PREPEND vitrine_ OUTPUT_VARIABLE rooms)
@@ -108,8 +110,9 @@ function(vitrine_test_library name)
   compile_together(${name})
 endfunction()
 
-# label_test(NAME TIMED PROGRAMS): labels a test `e2e` if it starts programs or servers of Vitrine, otherwise `unit`. A test
-# that measures real time is also `timed`, and runs alone. script/test accepts names of tests and labels.
+# label_test(NAME TIMED PROGRAMS): labels a test `e2e` if it starts programs or servers of Vitrine, otherwise `unit`. A
+# test that measures real time also has the label `timed`, and runs alone. script/test accepts names of tests and
+# labels.
 function(label_test name timed programs)
   if(programs)
     set_property(TEST ${name} APPEND PROPERTY LABELS e2e)
@@ -123,7 +126,7 @@ function(label_test name timed programs)
   endif()
 endfunction()
 
-# needs_absent(OUT NAME...): sets OUT to ON if this build lacks one of these rooms or programs, else to OFF.
+# needs_absent(OUT NAME...): sets OUT to ON if this build lacks one of these rooms or programs, otherwise to OFF.
 function(needs_absent out)
   set(${out} OFF PARENT_SCOPE)
   foreach(name ${ARGN})
@@ -135,9 +138,9 @@ endfunction()
 
 # vitrine_test(NAME [TIMED] SOURCES x_test.cc ... ROOMS ... [LIBRARIES ...] [PROGRAMS vitrine-server ...]
 #              [SANITIZE asan tsan])
-# Adds a GoogleTest program that ctest runs. PROGRAMS are built before it; tests/paths.h has their paths. SANITIZE lists the
-# runs of script/sanitize that include the test; an `e2e` test with asan belongs to the run asan-e2e.
-# Tests that need data read it from $VITRINE_DATA, and report what they skip if the variable is not set.
+# Adds a GoogleTest program that ctest runs. PROGRAMS are built before the test; tests/paths.h has their paths. SANITIZE
+# lists the runs of script/sanitize that include the test. An `e2e` test with asan is in the run asan-e2e. Tests that
+# need data read them from the folder $VITRINE_DATA. If the variable is not set, they report the parts that they skip.
 function(vitrine_test name)
   cmake_parse_arguments(arg "TIMED" "" "SOURCES;ROOMS;LIBRARIES;PROGRAMS;SANITIZE" ${ARGN})
   needs_absent(left_out ${arg_ROOMS} ${arg_PROGRAMS})
@@ -187,7 +190,7 @@ function(vitrine_script_test name)
   label_test(${name} "${arg_TIMED}" "${arg_PROGRAMS}")
 endfunction()
 
-# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): a libFuzzer program. Only for the preset `asan`.
+# vitrine_fuzzer(NAME SOURCES x_fuzz.cc ROOMS ...): adds a libFuzzer program. Only for the preset `asan`.
 add_custom_target(fuzzers)
 function(vitrine_fuzzer name)
   vitrine_program(${name} ${ARGN})
@@ -196,7 +199,8 @@ function(vitrine_fuzzer name)
   add_dependencies(fuzzers ${name})
 endfunction()
 
-# Writes a line "target: linked libraries" per room for tests/structure. Call it after all rooms are added.
+# Writes a line "target: linked libraries" per room, which tests/structure reads. Call this function after all rooms are
+# added.
 function(write_link_edges file)
   set(text "")
   foreach(room services ${ROOMS})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 cmake_minimum_required(VERSION 3.25)
-# Writes OUTPUT, a header with the digest of the files below SOURCE that LIST names, one per line. Indentation,
+# Writes OUTPUT, a header with a digest of files. LIST names the files, one per line, relative to SOURCE. Indentation,
 # empty lines and lines with only a comment are ignored, so that a change of comments does not change the digest.
 file(STRINGS ${LIST} names)
 set(lines "")

@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Empty source, because a target with a precompiled header needs one.
+// An empty source. A target with a precompiled header needs a source.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common headers of the server. Tensors and JSON are left out: most of its sources use neither.
+// Common headers of the server. Headers for tensors and JSON are left out, because most sources of the server do not
+// use them.
 #include <spdlog/spdlog.h>
 
 #include "cmake/precompiled/text.h"
