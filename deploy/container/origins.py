@@ -10,7 +10,7 @@ from typing import Optional
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """A package from which files were copied, or whose headers were compiled in."""
+    """A package whose files are copied into an image, or whose headers are compiled into a program."""
 
     kind: str  # "deb" or "pypi"
     name: str
@@ -83,7 +83,8 @@ def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
 
 
 def compiled_in(build: pathlib.Path, targets: list[str], debian: Debian, shared: set[str]) -> list[Origin]:
-    """Returns the packages whose headers or fonts are compiled into the targets, without packages of a source in `shared`."""
+    """Returns the packages whose headers or fonts are compiled into the targets, except packages whose source package is in
+    `shared`."""
     ninja = ["ninja", "-C", str(build), "-t"]
     objects = set(subprocess.run([*ninja, "inputs", *targets], check=True, capture_output=True, text=True).stdout.split())
     headers, wanted = {name for name in objects if name.startswith("/usr/share/fonts/")}, False
@@ -97,7 +98,7 @@ def compiled_in(build: pathlib.Path, targets: list[str], debian: Debian, shared:
 
 
 def pinned(requirements: list[pathlib.Path]) -> list[Origin]:
-    """Returns the packages pinned by files of lines NAME==VERSION --hash=sha256:DIGEST."""
+    """Returns the packages that files with lines NAME==VERSION --hash=sha256:DIGEST pin."""
     lines = [line for file in requirements for line in file.read_text().splitlines()]
     found = [re.match(r"([\w.-]+)==(\S+) --hash=sha256:([0-9a-f]{64})", line) for line in lines]
     return [Origin("pypi", name, version, f"pkg:pypi/{name}@{version}", digest=digest)
@@ -105,7 +106,7 @@ def pinned(requirements: list[pathlib.Path]) -> list[Origin]:
 
 
 class Wheels:
-    """The wheels unpacked below one folder, each with the RECORD of its members."""
+    """Wheels that are unpacked in a folder. The RECORD of a wheel lists its files."""
 
     def __init__(self, site: pathlib.Path, requirements: list[pathlib.Path]) -> None:
         self.site = site
@@ -130,7 +131,7 @@ class Wheels:
             return None
 
     def licences(self, origin: Origin) -> list[pathlib.Path]:
-        """Returns the licence texts of a wheel; if it has none, its metadata, which names the licence."""
+        """Returns the licence texts of a wheel. If it has no licence texts, returns its metadata, which names the licence."""
         info = self.info[origin.name]
         texts = [p for p in sorted(info.rglob("*")) if p.is_file() and p.name.upper().startswith(("LICEN", "NOTICE", "COPYING"))]
         return texts or [info / "METADATA"]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an image's software bill of materials as CycloneDX 1.5 JSON: packages that were copied into it or compiled in."""
+"""Makes an image's software bill of materials as CycloneDX 1.5 JSON. It lists packages that are copied into the image or compiled
+into its programs."""
 import pathlib
 import uuid
 from typing import Optional
@@ -12,7 +13,7 @@ def reference(origin: Origin) -> str:
 
 
 def component(origin: Origin, files: list[pathlib.Path], root: pathlib.Path) -> dict:
-    """Returns a package with its files in the image; the digests are those of the files in the image, after stripping."""
+    """Returns a package with its files in the image. Digests are computed from the stripped files in the image."""
     entry = {
         "type": "library",
         "bom-ref": reference(origin),

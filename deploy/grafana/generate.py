@@ -5,8 +5,8 @@
     deploy/grafana/generate.py            writes every dashboard
     deploy/grafana/generate.py --check    names the committed files that differ; exit code 1 if there are any
 
-A file of panels/ is a dashboard: title, variables, rows, and the settings in which a panel differs from others. Common
-settings of all panels (data source, place on the grid, ids, style) are only here. Needs python3-yaml.
+A file in panels/ is a dashboard: title, variables, rows, and for each panel the settings that differ between panels. This
+script adds the settings that all panels have (data source, place on the grid, ids, style). Needs python3-yaml.
 """
 
 import argparse
@@ -23,7 +23,8 @@ RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes it
 COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
-# Variables of a dashboard, by name, which is also a label; `of` is the metric whose values of this label are offered.
+# Variables of a dashboard. A variable has the name of a label. The user chooses among the values that this label has in the
+# metric `of`.
 VARIABLES = {
     "instance": {"label": "Instance", "of": "vitrine_build_info{job=\"vitrine-server\"}"},
     "model": {"label": "Model", "of": "vitrine_requests_total{instance=~\"$instance\"}"},
@@ -47,7 +48,8 @@ def target(query, ref_id, kind):
 
 
 def thresholds(steps):
-    """Returns thresholds. `steps` maps the meaning of a colour to its lowest value; the first has no lowest value."""
+    """Returns thresholds. `steps` maps the meaning of a colour to the lowest value of the colour's range; the first range has
+    no lowest value."""
     made = [{"color": COLORS[meaning], "value": value} for meaning, value in steps.items()]
     made[0]["value"] = None
     return {"mode": "absolute", "steps": made}
@@ -156,7 +158,7 @@ def make_panel(panel, place, panel_id):
 
 
 def lay_out(rows):
-    """Places panels from left to right, and begins a new line if one does not fit. Ids are in the order of reading."""
+    """Places panels from left to right. If a panel does not fit, begins a new line. Numbers the panels in reading order."""
     panels, y = [], 0
     for row in rows:
         panels.append({"id": len(panels) + 1, "type": "row", "title": row["title"], "collapsed": False, "panels": [],

@@ -4,8 +4,8 @@
 
   bill.py FOLDER --revision COMMIT
 
-FOLDER has the packages, the tarball, the wheels and the Helm chart. The bill lists each file with its digest and its dependencies.
-The chart has none. The dependencies of the other files are
+FOLDER has the packages, the tarball, the wheels and the Helm chart. The bill lists each file with its digest and its dependencies. The
+chart has no dependencies. The other files have these dependencies:
 
   Debian packages     in Depends and Recommends of a package, in the versions that are installed here, where the package was built
   libraries, headers  in the bills inside the tarball and the engine's wheel; the programs of the packages were compiled with the
@@ -13,9 +13,9 @@ The chart has none. The dependencies of the other files are
   Python packages     in Requires-Dist of a wheel, which gives a range and no version
   models              in models/bundled, which vitrine-models and the tarball contain
 
-Components with the scope "excluded" are in no file of the release: the packages of script/pins/packages.txt that build the programs,
-pinned wheels, and third-party protocol definitions that are copied in the sources. The packages in docs.txt and peers.txt
-are left out, because they do not build a release.
+Components with the scope "excluded" are not in a file of the release, but were used to build it: packages of script/pins/packages.txt,
+pinned wheels, and third-party protocol definitions that are copied into the sources. The packages in docs.txt and peers.txt are left out,
+because they are not used to build a release.
 """
 import argparse
 import email
@@ -40,7 +40,7 @@ PROTOCOLS = {"proto/grpc/**/*.proto": "gRPC's services for health and reflection
 
 
 class Bill:
-    """The components of a release by their reference, and the dependencies of each of its files."""
+    """Components of a release by reference, and the dependencies of each file of the release."""
 
     def __init__(self, debian: Debian) -> None:
         self.debian = debian
@@ -49,14 +49,14 @@ class Bill:
         self.needs: "dict[str, set[str]]" = {}
 
     def add(self, component: dict) -> str:
-        """Adds a component and returns its reference. It replaces an equal component of the scope "excluded"."""
+        """Adds a component and returns its reference. Replaces an equal component that has the scope "excluded"."""
         known = self.components.get(component["bom-ref"])
         if known is None or known.get("scope") == "excluded":
             self.components[component["bom-ref"]] = component
         return component["bom-ref"]
 
     def file(self, path: pathlib.Path, version: str, properties: "list[dict]") -> "set[str]":
-        """Adds a file of the release. Returns the set of the references of its dependencies, which the caller fills."""
+        """Adds a file of the release. Returns an empty set, which the caller fills with the references of the file's dependencies."""
         self.files[path.name] = {
             "type": "application", "bom-ref": path.name, "name": path.name, "version": version,
             "licenses": [{"license": {"id": "Apache-2.0"}}],
@@ -67,7 +67,7 @@ class Bill:
 
 
 def library(origin: Origin, **properties: str) -> dict:
-    """Returns a component without files for a package. It has `properties`, but no "vitrine:linkage"."""
+    """Returns a component for a package, without files. The component has `properties`, but no "vitrine:linkage"."""
     entry = sbom.component(origin, [], ROOT)
     others = [one for one in entry["properties"] if one["name"] != "vitrine:linkage"]
     entry["properties"] = others + [{"name": f"vitrine:{name}", "value": value} for name, value in properties.items()]
@@ -75,8 +75,8 @@ def library(origin: Origin, **properties: str) -> dict:
 
 
 def add_package(bill: Bill, path: pathlib.Path, packages: "dict[str, pathlib.Path]") -> None:
-    """Adds a .deb and the Debian packages that it names. For alternatives, adds the first that is installed here. For a virtual
-    package, adds the installed package that provides it."""
+    """Adds a .deb and the Debian packages on which it depends. For alternatives, adds the first alternative that is installed here. For a
+    virtual package, adds the installed package that provides it."""
     text = subprocess.run(["dpkg-deb", "-f", path], check=True, capture_output=True, text=True).stdout
     fields = email.message_from_string(text)
     wanted = [(kind, entry.strip()) for kind in ("Pre-Depends", "Depends", "Recommends") for entry in fields.get(kind, "").split(",")
@@ -106,7 +106,7 @@ def installed() -> "dict[str, tuple[str, str]]":
 
 @functools.lru_cache
 def providers() -> "dict[str, str]":
-    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9. If several
+    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9. If several packages
     provide it, returns the first by name."""
     listed = subprocess.run(["dpkg-query", "-W", "-f=${Package}\t${Provides}\n"], check=True, capture_output=True, text=True).stdout
     rows = sorted((line.split("\t") for line in listed.splitlines()), reverse=True)
@@ -121,7 +121,7 @@ def build_packages(root: pathlib.Path) -> "list[str]":
 
 
 def add_tarball(bill: Bill, path: pathlib.Path, version: str) -> None:
-    """Adds a tarball and the components of the bill that it contains, without the digests of its single files."""
+    """Adds a tarball, and the components in the tarball's own bill without the digests of single files."""
     with tarfile.open(path) as archive:
         name = next((one for one in archive.getnames() if one.endswith("/" + TARBALL_BILL)), None)
         if name is None:
@@ -140,7 +140,7 @@ def add_tarball(bill: Bill, path: pathlib.Path, version: str) -> None:
 
 
 def add_wheel(bill: Bill, path: pathlib.Path) -> None:
-    """Adds a wheel, the Python packages that it requires, and the components of the bill that it contains."""
+    """Adds a wheel, the Python packages that it requires, and the components in the wheel's own bill."""
     with zipfile.ZipFile(path) as archive:
         name = next(one for one in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", one))
         fields = email.message_from_bytes(archive.read(name))
@@ -164,7 +164,7 @@ def add_wheel(bill: Bill, path: pathlib.Path) -> None:
 
 
 def add_models(bill: Bill, root: pathlib.Path) -> None:
-    """Adds each bundled version by the digest of its weights."""
+    """Adds each bundled version, identified by the digest of its weights."""
     for weights in sorted((root / "models/bundled").glob("*/*/weights.safetensors")):
         model, version = weights.parts[-3:-1]
         reference = bill.add({"type": "machine-learning-model", "bom-ref": f"model/{model}/{version}", "name": model, "version": version,
@@ -176,7 +176,7 @@ def add_models(bill: Bill, root: pathlib.Path) -> None:
 
 
 def add_excluded(bill: Bill, root: pathlib.Path) -> None:
-    """Adds components that build a release but are in none of its files."""
+    """Adds components that are used to build a release but are not in its files."""
     for name in build_packages(root):
         bill.add({**library(bill.debian.package(name), pinned="script/pins/packages.txt"), "scope": "excluded"})
     for pins in sorted((root / "script/pins").glob("*.txt")):

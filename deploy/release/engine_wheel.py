@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """engine_wheel.py FOLDER [--build BUILD]: puts the wheel vitrine_engine into FOLDER. It contains libvitrine_engine.so, its headers, and
-the shared libraries that it needs, except those that every system for the tag manylinux_2_36 has.
+the shared libraries that it needs. Libraries that every system for the tag manylinux_2_36 has are left out.
 
-The libraries are Debian 12's, stripped. Each has its digest in its name, so that a process can also load the system's library of the
-same name. Their licence texts and a bill of materials (CycloneDX, PEP 770) are in the wheel. The same library and the same
-SOURCE_DATE_EPOCH (default: the commit's time) make the same bytes. Runs on the Debian 12 with the build; needs patchelf and strip.
+The libraries are stripped copies from Debian 12. Each has its digest in its file name, so that a process can also load the system's
+copy of the library. The wheel contains their licence texts and a bill of materials (CycloneDX, PEP 770). The same library and the same
+SOURCE_DATE_EPOCH (default: the commit's time) make the same bytes. Must run on the Debian 12 on which the library was built. Needs
+patchelf and strip.
 """
 import argparse
 import base64
@@ -26,7 +27,7 @@ import sbom
 from origins import Debian, Origin, closure, compiled_in, sha256
 
 TAG = "py3-none-manylinux_2_36_x86_64"
-# Packages whose libraries PEP 600's policy leaves to the system.
+# Packages whose libraries are not in the wheel: by PEP 600, every system has them.
 SYSTEM = {"libc6", "libgcc-s1", "libstdc++6", "zlib1g"}
 MOST_BYTES = 15_000_000
 METADATA = """Metadata-Version: 2.4
@@ -50,7 +51,7 @@ def run(*command: str) -> None:
 
 
 class Tree:
-    """The files of the wheel."""
+    """Files of the wheel."""
 
     def __init__(self, root: pathlib.Path, build: pathlib.Path, version: str) -> None:
         self.root, self.build, self.version = root, build, version
@@ -66,7 +67,7 @@ class Tree:
         return path
 
     def library(self) -> pathlib.Path:
-        """Adds the library and the libraries that it needs, with run paths by which they find each other."""
+        """Adds the library and the libraries that it needs. Sets run paths, so that they find each other."""
         source = self.build / "lib/libvitrine_engine.so"
         own = self.put(source, self.package)
         run("strip", "--strip-unneeded", str(own))
@@ -123,7 +124,7 @@ class Tree:
         (self.info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: engine_wheel.py\nRoot-Is-Purelib: false\nTag: {TAG}\n")
 
     def pack(self, wheel: pathlib.Path, seconds: int) -> None:
-        """Writes the files, and RECORD last, with equal times and modes."""
+        """Writes the files, then RECORD. All have the same time and mode."""
         rows = []
         record = f"{self.info.name}/RECORD"
         moment = time.gmtime(max(seconds, 315532800))[:6]  # a zip file cannot store a time before 1980

@@ -7,8 +7,8 @@
 
 Makes REGISTRY/vitrine-server:VERSION (one image for CPUs and GPUs), REGISTRY/vitrine-trainer:VERSION and REGISTRY/vitrine:VERSION
 (the client). They are compiled from this checkout, with the base image and the packages that the Dockerfile pins. With --push,
-pushes them and prints NAME@sha256:DIGEST of each, with the digest in the registry. VITRINE_BUILDER sets the builder;
-VITRINE_BUILD_FLAGS and VITRINE_PUSH_FLAGS are more arguments of its `build` and `push`.
+pushes the images and prints NAME@sha256:DIGEST of each image, with the digest in the registry. VITRINE_BUILDER sets the builder.
+VITRINE_BUILD_FLAGS and VITRINE_PUSH_FLAGS are more arguments for its `build` and `push`.
 """
 import argparse
 import os
@@ -34,7 +34,7 @@ class Failed(Exception):
 
 
 def run(*command: str, **options: object) -> subprocess.CompletedProcess:
-    """Runs a command. Its output goes to the standard error, because the standard output has the digests."""
+    """Runs a command. Redirects the command's output to the standard error, because the standard output has the digests."""
     done = subprocess.run(command, stdout=sys.stderr, **options)
     if done.returncode:
         raise Failed(f"{' '.join(command[:2])} failed with {done.returncode}; see above")
@@ -42,7 +42,7 @@ def run(*command: str, **options: object) -> subprocess.CompletedProcess:
 
 
 def works(builder: str) -> bool:
-    """True if the builder is installed and can build: docker needs a daemon that answers."""
+    """Returns True if the builder is installed and can build. For docker, the daemon must answer."""
     if not shutil.which(builder):
         return False
     name = pathlib.Path(builder).name
@@ -58,7 +58,7 @@ def choose_builder() -> str:
 
 
 def build(builder: str, target: str, name: str, version: str, revision: str) -> None:
-    """Builds an image. Times of files and of the image are those of the commit, if the builder can set them."""
+    """Builds an image. If the builder can set times, files and image have the time of the commit."""
     epoch = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     flags = ["--build-arg", f"SOURCE_DATE_EPOCH={epoch}"]
     if pathlib.Path(builder).name != "docker":

@@ -4,11 +4,11 @@
 
   provenance.py FOLDER --preset PRESET [--source URI] [--images FILE]
 
-Subjects are the files of FOLDER. Materials are the commit, every file of script/pins, the pinned wheels, and the Debian packages that
-built the programs, with digests if apt's lists contain the installed version. With --images, subjects are the images that FILE names,
-one NAME@sha256:DIGEST per line. Then the materials are the Dockerfile's base image and the day of Debian's archive from which it
-installs packages, instead of this machine's packages. The builder is script/release of that commit; its parts are listed with digests.
-The statement contains no time, so two builds that made the same files from the same materials have the same statement. It is unsigned.
+Subjects are the files of FOLDER. Materials are the commit, every file of script/pins, the pinned wheels, and the Debian packages that were
+used to build the programs. A Debian package has a digest if apt's lists contain the installed version. With --images, subjects are the
+images in FILE, which has lines NAME@sha256:DIGEST. Materials are then the Dockerfile's base image and the day of Debian's archive, instead
+of this machine's packages. The builder is script/release of that commit, and its parts are listed with digests. The statement contains no
+time, so two builds that make the same files from the same materials have the same statement. The statement is not signed.
 """
 import argparse
 import json
@@ -44,7 +44,7 @@ def image_subjects(images: "list[str]") -> "list[dict]":
 
 
 def apt_digests(versions: "dict[str, str]") -> "dict[str, str]":
-    """Returns the SHA-256 of the packages in their installed versions, if apt's lists have them."""
+    """Returns the SHA-256 of packages whose installed version is in apt's lists."""
     asked = [f"{name}={version}" for name, version in versions.items()]
     shown = subprocess.run(["apt-cache", "show", *asked], capture_output=True, text=True).stdout
     digests = {}
@@ -56,7 +56,7 @@ def apt_digests(versions: "dict[str, str]") -> "dict[str, str]":
 
 
 def debian_materials(root: pathlib.Path) -> "list[dict]":
-    """Returns the Debian packages that built the programs, with all their dependencies."""
+    """Returns the Debian packages that are used to build the programs, with all their dependencies."""
     closure = subprocess.run(
         ["apt-cache", "depends", "--recurse", "--installed", "--no-recommends", "--no-suggests", "--no-conflicts", "--no-breaks",
          "--no-replaces", "--no-enhances", *build_packages(root)], capture_output=True, text=True).stdout
@@ -68,7 +68,7 @@ def debian_materials(root: pathlib.Path) -> "list[dict]":
 
 
 def image_materials(root: pathlib.Path) -> "list[dict]":
-    """Returns the Dockerfile's base image and the day of the archive, if it names one."""
+    """Returns the Dockerfile's base image and, if the Dockerfile has it, the day of the archive."""
     arguments = dict(re.findall(r"^ARG (DEBIAN_IMAGE|DEBIAN_SNAPSHOT)=(\S+)$", (root / "Dockerfile").read_text(), re.M))
     name, digest = arguments["DEBIAN_IMAGE"].split("@sha256:")
     found = [{"uri": f"docker://{name}", "digest": {"sha256": digest}}]

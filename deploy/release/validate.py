@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks the documents of a release: bills of materials against the schema of CycloneDX 1.5, provenance against the messages of
-in-toto and SLSA.
+"""Checks the documents of a release. Checks bills of materials against the schema of CycloneDX 1.5, and provenance against the
+messages of in-toto and SLSA.
 
   $(deploy/release/environment)/bin/python deploy/release/validate.py FILE...
 
-*.provenance.json is provenance, every other file a bill. If a file is not valid, prints the reason, and the exit code is 1.
+A file *.provenance.json is provenance; every other file is a bill of materials. If a file is not valid, prints the reason; the
+exit code is then 1.
 """
 import json
 import pathlib
