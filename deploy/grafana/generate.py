@@ -19,7 +19,7 @@ import yaml
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 DATA_SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes it
+RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes this file
 COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 

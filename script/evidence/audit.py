@@ -41,7 +41,7 @@ def word_of(shown):
 
 
 def quotes(shown, printed):
-    """Returns complaints about figures of a claim that differ from the tables."""
+    """Returns complaints about figures in a claim that differ from the same figures in the tables."""
     found = []
     for quote in shown.claim.printed:
         stands = printed.text(quote.table, quote.row, quote.column)
@@ -74,7 +74,7 @@ def experiment(entry, models, known):
 
 
 def rule(identity, entry, experiments):
-    """Returns complaints about a rule that no run could decide."""
+    """Returns complaints about a rule that runs could never decide."""
     if entry.experiment not in experiments:
         return [f"{identity}: there is no experiment {entry.experiment}"]
     if entry.compare not in judge.COMPARISONS:
@@ -97,7 +97,7 @@ def rule(identity, entry, experiments):
 
 
 def pairs(entry, grid, axes):
-    """Returns how many independent values an experiment gives for a rule."""
+    """Returns the number of independent values that an experiment gives for a rule."""
     if entry.compare == "correlation":
         return len(axes.get(entry.per, []))
     fixed = set(entry.of) | set(entry.steps[0] if entry.steps else ()) | {entry.per}
@@ -119,7 +119,7 @@ def results(found):
 
 
 def records_of(found):
-    """Returns complaints about records of the authors' files."""
+    """Returns complaints about the records of the authors' files."""
     complaints = [f"outputs/{name}.json is not there" for name in notebooks.RECORDS.keys() - found.outputs.keys()]
     for name, entry in found.outputs.items():
         path, index, read = notebooks.RECORDS.get(name, ("", "", None))
@@ -137,7 +137,7 @@ OTHER_PAGE = "is not what the data make; run script/claims build, or undo a chan
 
 
 def generated(folder, found):
-    """Returns complaints about pages that differ from those made from the data."""
+    """Returns complaints about pages that differ from the pages that the data give."""
     made = build.files(found)
     complaints = [f"{name} is there, but nothing makes it" for name in sorted(build.generated(folder) - made.keys())]
     for name, text in made.items():

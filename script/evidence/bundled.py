@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by data of this repository: codes of a bundled checkpoint, and measured tables of the documentation.
+"""Decides claims by data in this repository: the codes of a bundled model, and tables of measurements in the documentation.
 
 Each function is named after its claim's id. It returns the claim's word and a sentence.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a dot for every run, a row for every setting, as SVG."""
+"""Draws an SVG figure with a row for every setting and a dot for every run."""
 import html
 
 LEFT, WIDTH, ROW, TOP = 190, 700, 24, 46
@@ -20,7 +20,7 @@ def ticks(low, high):
 
 
 def dots(title, unit, groups):
-    """Returns the figure; groups: pairs of a label and the values of its runs."""
+    """Returns the figure. `groups` are pairs of a label and the values of its runs."""
     values = [value for _, row in groups for value in row]
     low, high = min(values), max(values)
     margin = (high - low) * 0.05 or 1.0

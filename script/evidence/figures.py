@@ -12,7 +12,7 @@ def unit(printed):
 
 
 def shows(value, printed, slack=0):
-    """True if `printed` can be `value` rounded; `slack` is the rounding error that `value` itself may have."""
+    """Returns True if `printed` can be the rounded `value`. `slack` is the maximum rounding error of `value` itself."""
     return abs(D(value) - printed) <= unit(printed) / 2 + D(slack)
 
 
@@ -22,7 +22,7 @@ def mean(values):
 
 
 def rounded(value, digits):
-    """Returns the value with `digits` decimals, halves rounded away from zero as in print."""
+    """Returns the value with `digits` decimals. Halves are rounded away from zero, as in the papers."""
     return D(value).quantize(D(1).scaleb(-digits), rounding=decimal.ROUND_HALF_UP)
 
 
@@ -33,23 +33,24 @@ def short(value, digits=3):
 
 
 def points(value):
-    """Returns a difference of accuracies in points, with its sign."""
+    """Returns a difference of accuracies in percentage points, with its sign."""
     return f"{rounded(value, 2):+f}"
 
 
 def listed(values, digits=4):
-    """Returns names and figures for a sentence."""
+    """Returns text with names and figures, for use in a sentence."""
     return ", ".join(f"{name} {short(value, digits)}" for name, value in values.items())
 
 
 def accuracy_error(first, second, images):
-    """Returns the standard error, in points, of the difference of two accuracies in per cent, each on `images` images."""
+    """Returns the standard error, in percentage points, of the difference of two accuracies, each measured on `images`
+    images."""
     variance = sum(float(p) * (100 - float(p)) / images for p in (first, second))
     return math.sqrt(variance)
 
 
 def correlation(xs, ys):
-    """Returns Pearson's r."""
+    """Returns Pearson's correlation coefficient r."""
     x_mean, y_mean = float(mean(xs)), float(mean(ys))
     left, right = [float(x) - x_mean for x in xs], [float(y) - y_mean for y in ys]
     return sum(a * b for a, b in zip(left, right)) / math.sqrt(sum(a * a for a in left) * sum(b * b for b in right))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that rules are older than results: the commit before the first results must have the same rule as HEAD."""
+"""Checks that rules are older than results: the commit before an experiment's first results must have the same rule as
+HEAD."""
 import subprocess
 import tomllib
 

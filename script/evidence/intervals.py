@@ -49,7 +49,7 @@ def t_tail(t, freedom):
 
 
 def t_quantile(tail, freedom):
-    """Returns the t above which the probability is `tail`. Requires tail < 1/2."""
+    """Returns the value t for which the probability of a value above t is `tail`. Requires tail < 1/2."""
     low, high = 0.0, 1e6
     for _ in range(200):
         middle = (low + high) / 2
@@ -68,14 +68,15 @@ def estimate(values):
 
 
 def prediction(values, tail=0.0015):
-    """Returns the interval in which one more value lies with a probability of 1 - 2 tail, by default 99.7 %."""
+    """Returns the prediction interval: one more value is in it with a probability of 1 - 2 tail, by default 99.7 %."""
     found = estimate(values)
     half = t_quantile(tail, found.n - 1) * found.deviation * math.sqrt(1 + 1 / found.n)
     return found.mean - half, found.mean + half
 
 
 def chance_above(values, bound):
-    """Returns the one-sided p: the probability that values with a true mean of `bound` have a mean at least as high as these."""
+    """Returns the one-sided p value: if the true mean is `bound`, the probability that a mean is at least as high as the mean of
+    `values`."""
     found = estimate(values)
     if found.n < 2:
         return 1.0
@@ -85,14 +86,14 @@ def chance_above(values, bound):
 
 
 def sign_test(values):
-    """Returns the two-sided p of the signs of the values; zeros are left out."""
+    """Returns the two-sided p value of the sign test. Zeros are left out."""
     above, below = sum(v > 0 for v in values), sum(v < 0 for v in values)
     n, most = above + below, max(above, below)
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(most, n + 1)) / 2 ** n) if n else 1.0
 
 
 def holm(chances):
-    """Returns p values, corrected for their number by Holm's method, in the same order."""
+    """Returns the p values after Holm's correction for their number, in the same order."""
     order = sorted(range(len(chances)), key=chances.__getitem__)
     corrected, highest = [0.0] * len(chances), 0.0
     for rank, index in enumerate(order):
@@ -107,7 +108,7 @@ def ranks(values):
 
 
 def rank_correlation(xs, ys):
-    """Returns Spearman's rho; 0 if one side is constant."""
+    """Returns Spearman's rank correlation rho; 0 if one side is constant."""
     left, right = ranks(xs), ranks(ys)
     middle = (len(xs) - 1) / 2
     a, b = [x - middle for x in left], [y - middle for y in right]
@@ -116,9 +117,9 @@ def rank_correlation(xs, ys):
 
 
 def rank_correlation_chance(xs, ys, draws=20000):
-    """Returns the one-sided p of a rho as high as this, by permutations that a seed fixes."""
+    """Returns the one-sided p value of the rank correlation, from random permutations drawn with a fixed seed."""
     left, right, draw = ranks(xs), ranks(ys), random.Random(1)
-    # A permutation changes only the sum of the products of ranks, so this sum alone is compared.
+    # In rho, a permutation changes only the sum of the products of ranks. So only these sums are compared.
     found = sum(x * y for x, y in zip(left, right))
     hits = 0
     for _ in range(draws):
@@ -128,7 +129,7 @@ def rank_correlation_chance(xs, ys, draws=20000):
 
 
 def pairs_needed(deviation, distance):
-    """Returns the number of pairs with which a test at the 5 % level shows the distance with a probability of 80 %."""
+    """Returns the number of pairs with which a test at the 5 % level detects the distance with a probability of 80 %."""
     if distance == 0 or math.isinf(deviation):
         return None
     return max(3, math.ceil(((1.96 + 0.84) * deviation / distance) ** 2) + 1)

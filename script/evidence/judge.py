@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by runs. Applies rules that were written before the runs, and corrects the p values of each table by Holm."""
+"""Decides claims by runs. Applies rules that were written before the runs, and applies Holm's correction to the p values of each table."""
 import dataclasses
 import math
 import re
@@ -38,12 +38,13 @@ def differences(rule, experiment, runs):
     pairs = sorted(first.keys() & second.keys(), key=str)
     if not pairs:
         raise Broken(f"{experiment.name}: no pairs for {rule.says!r}")
-    # A pair whose runs both failed says nothing about the difference.
+    # Leaves out pairs whose runs both failed, because their difference is unknown.
     return finite([first[key] - second[key] for key in pairs if not (math.isinf(first[key]) and math.isinf(second[key]))])
 
 
 def finite(values):
-    """Replaces the infinite values of failures by the largest finite magnitude, or by 1 if there is none. Keeps the signs."""
+    """Replaces the infinite values of failed runs by the largest finite magnitude, or by 1 if there is no finite value. Keeps the
+    signs."""
     largest = max((abs(value) for value in values if not math.isinf(value)), default=1.0)
     return [math.copysign(largest, value) if math.isinf(value) else value for value in values]
 
@@ -54,7 +55,7 @@ def above(rule, experiment, runs):
 
 
 def of_values(values, low, high):
-    """Returns the outcome of a mean that must be above `low` and below `high`; None: no bound."""
+    """Returns the outcome for a mean that must be above `low` and below `high`. None means that there is no such bound."""
     found = intervals.estimate(values)
     holds, fails, distances = [], [], {}
     if low is not None:
@@ -79,7 +80,7 @@ def level(rule, experiment, runs):
 
 
 def slope(points):
-    """Returns the slope of a straight line through (log x, log y)."""
+    """Returns the slope of the straight line that fits the points (log x, log y)."""
     logs = [(math.log(x), math.log(y)) for x, y in points]
     x_mean, y_mean = sum(x for x, _ in logs) / len(logs), sum(y for _, y in logs) / len(logs)
     return sum((x - x_mean) * (y - y_mean) for x, y in logs) / sum((x - x_mean) ** 2 for x, _ in logs)
@@ -110,7 +111,7 @@ def correlation(rule, experiment, runs):
 
 
 def order(rule, experiment, runs):
-    """Judges every step of an order. The order holds if the weakest step holds."""
+    """Judges every step of an order. Returns the estimate of the weakest step, with p values for the whole order."""
     steps = [above(dataclasses.replace(rule, of=later, to=earlier), experiment, runs)
              for earlier, later in zip(rule.steps, rule.steps[1:])]
     weakest = max(range(len(steps)), key=lambda i: steps[i].p_holds)
@@ -123,7 +124,7 @@ COMPARISONS = {"above": above, "equal": equal, "level": level, "exponent": expon
 
 
 def word_of(rule, outcome, p_holds, p_fails):
-    """Returns the word for a rule, by corrected p values."""
+    """Returns the word for a rule, from the corrected p values."""
     agree = outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
     same = rule.scale == "same"
     if p_holds < LEVEL and agree:
@@ -138,7 +139,7 @@ def word_of(rule, outcome, p_holds, p_fails):
 
 
 def same_side(rule, outcome):
-    """True if all values meet the rule's bounds, or none does."""
+    """Returns True if all values meet the rule's bounds, or if no value does."""
     low = rule.margin if rule.compare in ("above", "order") else rule.low
     return len({(low is None or value > low) and (rule.high is None or value < rule.high) for value in outcome.values}) == 1
 
@@ -153,7 +154,7 @@ def sentence(rule, outcome, corrected):
 
 
 def table_of(place):
-    """Returns the table or figure that `place` names, else `place`. The rules of one table or figure are corrected together."""
+    """Returns the table or figure that `place` names; otherwise `place`. Holm's correction covers all rules of one table or figure."""
     named = re.findall(r"(?:Table|Figure)s? \d+", place)
     return named[-1] if named else place
 

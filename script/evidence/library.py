@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All data of a folder: claims with the findings that decide them."""
+"""Reads all data of a folder: claims, and the findings that decide them."""
 import dataclasses
 
 import arithmetic
@@ -13,7 +13,7 @@ from records import Broken
 
 @dataclasses.dataclass(frozen=True)
 class Shown:
-    """A claim, its finding, findings of other kinds of evidence, and the verdicts of its rules that have runs."""
+    """A claim with its finding, findings from other kinds of evidence, and the verdicts of its rules that have runs."""
 
     claim: records.Claim
     finding: str
@@ -25,7 +25,7 @@ class Shown:
 @dataclasses.dataclass(frozen=True)
 class Library:
     printed: dict
-    claims: dict  # [Shown] by paper
+    claims: dict  # lists of Shown, by paper
     experiments: dict
     outputs: dict
     runs: dict
@@ -52,7 +52,7 @@ def shown(paper, claim, printed, stored, verdicts):
 
 
 def read(folder):
-    """Returns everything. Raises Broken if contradictions in the data make it impossible to show anything."""
+    """Returns all data. Raises Broken if contradictions in the data make it impossible to show the claims."""
     experiments = records.read_experiments(folder)
     stored, found = outputs.read(folder), runs.read(folder, experiments)
     complete = {name: entry for name, entry in found.items() if not runs.missing(experiments[name], entry)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Changes single digits of a copy of the claims, and expects the audit to complain about each."""
+"""Changes single digits in a copy of the claims, and expects the audit to complain about each change."""
 import dataclasses
 import pathlib
 import random
@@ -12,7 +12,7 @@ from records import Broken
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    name: str  # of the file
+    name: str  # name of the file
     line: int
     before: str
     after: str
@@ -45,10 +45,10 @@ def change_one(path, offset, folder, draw):
 
 
 def run(folder, count, seed):
-    """Yields `count` changes of digits that the seed draws, each made alone in a temporary copy.
+    """Yields `count` changes of random digits. Each change is made alone, in a temporary copy.
 
-    Data, pages and results of runs are drawn in turn, first a file and then its digit, so that large files do not hide the small ones.
-    Raises Broken if the audit complains before any change, because then later complaints would prove nothing.
+    Draws from data, pages and results of runs alternately. Draws a file first, and then a digit in it, so that small files are also
+    drawn. Raises Broken if the audit complains before the first change, because later complaints would then prove nothing.
     """
     draw = random.Random(seed)
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads figures out of the authors' files: printed outputs of notebook cells, and settings in their source."""
+"""Reads figures from the authors' files: printed outputs of notebook cells, and settings in their source."""
 import hashlib
 import json
 import re
@@ -32,7 +32,7 @@ def listed(name, source):
 
 
 def digits(content):
-    """Digit tasks: the number of result files, and mean and deviation over them."""
+    """Reads digit tasks: the number of result files, and the mean and deviation over these files."""
     found = {}
     for task, files, body in re.findall(r"^(reverse|sort|copy|swap|sub)\n(\d+)\n(.*?)(?=^(?:reverse|sort|copy|swap|sub)$|\Z)",
                                         output_of(content, 7), re.MULTILINE | re.DOTALL):
@@ -41,19 +41,19 @@ def digits(content):
     return found
 
 
-# The authors' names of the attentions.
+# Kinds of attention by the authors' names.
 KINDS = {"qkv": "QKV", "kv": "KV+Pos", "kv-nopos": "KV"}
 
 
 def digit_grid(content):
-    """Digit tasks: the values of the loop over settings."""
+    """Reads digit tasks: the values of the loop over settings."""
     loop = content.decode().split("def run_model")[1]
     return {name: listed(variable, loop) for name, variable in
             (("lengths", "sequence_length"), ("widths", "d_dim"), ("depths", "d_depth"), ("heads", "h_heads"))}
 
 
 def characters(content):
-    """Characters: validation loss by step, for each attention and run."""
+    """Reads the character task: validation loss by step, for each kind of attention and run."""
     found = {}
     for block in re.split(r"-+ attn type: ", output_of(content, 47))[1:]:
         runs = [dict(re.findall(r"step (\d+): train loss [\d.]+, val loss ([\d.]+)", run)) for run in block.split("Execution time")]
@@ -62,14 +62,14 @@ def characters(content):
 
 
 def character_settings(content):
-    """Characters: the settings that were in force, which are the last assignments at the start of a line."""
+    """Reads the character task: the settings that were used. These are the last assignments that begin a line."""
     source = source_of(content, 47)
     names = {"steps": "max_iters", "heads": "n_head", "width": "n_embd", "layers": "n_layer", "length": "block_size"}
     return {name: re.findall(rf"^{variable} *= *(\d+)", source, re.MULTILINE)[-1] for name, variable in names.items()}
 
 
 def numbers(content):
-    """Numbers: validation loss of the last epoch by rate, length, attention and run."""
+    """Reads the number task: validation loss of the last epoch by rate, length, kind of attention and run."""
     found = []
     lengths = listed("sequence_length", source_of(content, 60))
     for index in (60, 61):
@@ -86,7 +86,7 @@ def numbers(content):
 
 
 def number_runs(text):
-    """Returns rate, attention, run, the length in the name of the last file that was printed, and the run's table."""
+    """Returns rate, kind of attention, run, the length in the name of the last printed file, and the run's table."""
     length = ""
     for part in re.split(r"(?=numbers-+ lr:)", text):
         head = re.match(r"numbers-+ lr:([\d.]+) -+  attn_type: ([\w-]+), run number: (\d+)", part)
@@ -97,7 +97,8 @@ def number_runs(text):
 
 
 def translation(content):
-    """Translation: validation loss and BLEU of the last epoch by width, heads, attention and run; finished runs alone."""
+    """Reads translation: validation loss and BLEU of the last epoch by width, heads, kind of attention and run. Only finished runs
+    count."""
     source = source_of(content, 50)
     settings = [(width, heads) for width in listed("BASELINE_MODEL_DIMENSION", source)
                 for heads in listed("BASELINE_MODEL_NUMBER_OF_HEADS", source)]
@@ -113,18 +114,18 @@ def translation(content):
     return found
 
 
-EPOCHS = 20  # of a finished translation run
+EPOCHS = 20  # epochs of a finished translation run
 
 
 def translation_module(content):
-    """Translation: the layers of the KV module before its output, and whether it takes keys for queries at equal lengths."""
+    """Reads translation: the layers of the KV module before its output, and if it uses keys as queries when lengths are equal."""
     source = source_of(content, 25)
     return {"projections": re.search(r"kv_nets = get_clones\(.*?, (\d+)\)", source)[1],
             "keys for queries at equal lengths": str(bool(re.search(r"= key if (\w) ?== ?(\w) else query", source)))}
 
 
 def digit_images(content):
-    """MNIST and Fashion-MNIST: how often within an epoch the validation set is measured, and whether it is the test set."""
+    """Reads MNIST and Fashion-MNIST: how often the validation set is measured in an epoch, and if it is the test set."""
     text = content.decode()
     return {"measured every epochs": re.search(r"val_check_interval=([\d.]+)", text)[1],
             "validation is the test set": str(bool(re.search(r"val_loader = \S+\(test_set", text))),
@@ -153,7 +154,7 @@ def digest_of(entry):
 
 
 def record(name, folder):
-    """Returns a record of the contents of an author's file, with digests of the file and of the record."""
+    """Returns a record of an author's file, with the figures in it and digests of the file and of the record."""
     path, index, read = RECORDS[name]
     content = (folder / path).read_bytes()
     entry = {"repository": REPOSITORY, "commit": COMMIT, "path": path, "cell": index, "reads": read.__doc__, "sha256": digest(content),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by the contents of the authors' own files. Each claim has a function, named after the claim's id.
+"""Decides claims by the contents of the authors' own files. Each claim has a function that is named after the claim's id.
 
-A function takes the paper's printed figures and the figures of the records by name, and returns a Finding.
+A function takes the paper's printed figures, and the figures of the records by name. It returns a Finding.
 """
 import json
 
@@ -49,7 +49,7 @@ def decide(claim, printed, entries):
 
 
 def column(printed, stored, task):
-    """Returns the largest difference of a printed column from the stored means, and the means."""
+    """Returns the largest difference between a printed column and the stored means, and these means."""
     means = {kind: D(stored["004-digits"][task][kind][0]) for kind in KINDS}
     gaps = [abs(means[kind] - printed.figure("T2", kind, task)) for kind in KINDS]
     return max(gaps), means
@@ -132,7 +132,7 @@ def k22(printed, stored):
 
 
 def by_rate(stored, rate):
-    """Returns the mean loss of each attention over lengths and runs."""
+    """Returns the mean loss of each kind of attention over lengths and runs."""
     rows = [row for row in stored["004-numbers"] if row[0] == rate]
     return {kind: mean(D(row[5]) for row in rows if row[2] == kind) for kind in KINDS}
 
@@ -147,7 +147,7 @@ def k23(printed, stored):
 
 
 def pairs(stored, first, second, place):
-    """Returns the differences `first` - `second` of two attentions, one for each (width, heads, run)."""
+    """Returns the differences `first` - `second` of two kinds of attention, one for each (width, heads, run)."""
     values = {(row[0], row[1], row[3], row[2]): D(row[place]) for row in stored["004-translation"]}
     keys = [key[:3] for key in values if key[3] == first and (*key[:3], second) in values]
     return [values[(*key, first)] - values[(*key, second)] for key in keys]

@@ -95,7 +95,7 @@ def counts_by_word(library):
 
 
 def counts_by_run(library):
-    """Returns how many claims have been, will be, or cannot be tested by runs."""
+    """Returns the numbers of claims that runs have tested, will test, and cannot test."""
     states = ("rule, not yet run", "not yet run", "out of reach", "nothing to run")
     counted = {paper: collections.Counter(state if state in states else "rule, with results"
                                           for state in map(run_of, library.claims[paper])) for paper in PAPERS}

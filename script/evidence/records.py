@@ -12,7 +12,7 @@ PAPERS = ("000", "001", "002", "003", "004")
 
 
 class Broken(Exception):
-    """The data contradict themselves; the message says where."""
+    """A contradiction in the data. The message names the place."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Printed:
 
 @dataclasses.dataclass(frozen=True)
 class Quote:
-    """A printed figure that a claim rests on, and its place in the tables."""
+    """A printed figure on which a claim is based, and the figure's place in the tables."""
 
     table: str
     row: str
@@ -94,7 +94,7 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A sweep of vitrine-train, or another program's runs with the same form of results."""
+    """A sweep of vitrine-train, or runs of another program with results in the same format."""
 
     name: str
     block: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repeats a committed run of an experiment, which a seed draws, and compares the results."""
+"""Draws a committed run of an experiment with a seed, repeats it and compares the results."""
 import dataclasses
 import math
 import os
@@ -34,7 +34,7 @@ class Drawn:
 
     @property
     def hours(self):
-        """Returns the hours that the recorded run took; for a failed run, its share of the experiment's hours."""
+        """Returns the hours that the recorded run took. For a failed run, returns an equal share of the experiment's hours."""
         return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
 
 
@@ -63,7 +63,7 @@ def drawn(experiment, found, cell):
 
 
 def pick(experiments, found, seed):
-    """Draws a run from all committed runs of sweeps, including failed ones."""
+    """Draws a run from all committed runs of sweeps, including failed runs."""
     cells = []
     for name in sorted(found):
         experiment = experiments[name]
@@ -77,7 +77,7 @@ def pick(experiments, found, seed):
 
 
 def data_at_hand(spec):
-    """Raises Broken, which names the variable, if the data of an experiment are not there."""
+    """Raises Broken if the data of an experiment are missing. The message names the variable to set."""
     names = re.findall(r"\$(\w+)", spec)
     for name in names:
         if not os.environ.get(name):
@@ -88,7 +88,7 @@ def data_at_hand(spec):
 
 
 def command(train, entry, work):
-    """Returns the command of the experiment for the one cell, as a list."""
+    """Returns the experiment's command for this one cell, as a list."""
     data = ["--data", os.path.expandvars(entry.experiment.data)] if entry.experiment.data else []
     return [train, "sweep", str(work / "cell.textproto"), "--jobs", "1", "--threads", str(entry.origin.threads), *data,
             "--work", str(work)]
@@ -110,7 +110,7 @@ def run(train, entry, work):
 
 
 def differences(before, now):
-    """Returns the differences between the conditions of two runs. If there are any, the bits of the results may differ."""
+    """Returns the differences between the conditions of two runs. If there are differences, the bits of the results may differ."""
     kinds = {"CPU": "cpu", "program": "program", "threads": "threads", "data": "data_digest"}
     return [f"other {kind} ({getattr(before, field)}, now {getattr(now, field)})" for kind, field in kinds.items()
             if getattr(before, field) != getattr(now, field)]

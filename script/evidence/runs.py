@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of experiments: data/runs/NAME.csv, which `vitrine-train sweep` writes as runs.csv, and NAME.toml with their origin."""
+"""Reads results of experiments: data/runs/NAME.csv (the file runs.csv of `vitrine-train sweep`), and NAME.toml with their
+origin."""
 import csv
 import dataclasses
 import hashlib
@@ -54,7 +55,7 @@ def rows_of(content):
 
 
 def read(folder, experiments):
-    """Returns the runs of the experiments that have any, by name."""
+    """Returns the runs of all experiments that have runs, by the experiment's name."""
     found = {}
     for path in sorted((folder / "data" / "runs").glob("*.csv")):
         if path.stem not in experiments:
@@ -93,7 +94,7 @@ def misplaced(experiment, runs):
 def select(experiment, runs, wanted, metric, lower_is_better=False):
     """Returns scores by the labels of the other axes and the seed.
 
-    A failed run has the worst possible score, so that it counts.
+    A failed run gets the worst possible score, so that it is not ignored.
     """
     axes = [axis["name"] for axis in experiment.axes]
     rows = [(tuple(row[name] for name in axes), int(row["seed"]), row.get(metric)) for row in runs.rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the work folder of a sweep, finished or not, and makes data/runs/NAME.csv and NAME.toml of it."""
+"""Reads the work folder of a finished or unfinished sweep, and writes its results to data/runs/NAME.csv and NAME.toml."""
 import csv
 import dataclasses
 import datetime
@@ -20,12 +20,12 @@ LONGEST_REASON = 200
 class Work:
     """The results of an experiment in a sweep's work folder."""
 
-    content: bytes  # of report/runs.csv
+    content: bytes  # content of report/runs.csv
     runs: runs.Runs
 
 
 def folder_of(work, name):
-    """Returns the folder of a run. The trainer replaces special characters of the name, and then appends a hash."""
+    """Returns the folder of a run. If a name has special characters, the trainer replaces them and appends a hash."""
     plain = re.sub(r"[^A-Za-z0-9._=,+-]", "_", name)
     found = [work / "cells" / plain] if plain == name else sorted((work / "cells").glob(f"{plain}-????????"))
     if not found or not (found[0] / "experiment.textproto").is_file():
@@ -34,7 +34,7 @@ def folder_of(work, name):
 
 
 def conditions(folder):
-    """Returns the conditions that the sweep recorded for a run: data, flags, program, threads, epochs, as texts."""
+    """Returns the conditions that the sweep recorded for a run, as strings: data, flags, program, threads, epochs."""
     text = (folder / "experiment.textproto").read_text()
     found = dict(re.findall(r"^# (\w+): ?(.*)$", text, re.MULTILINE)) | dict(re.findall(r"^(epochs): (.*)$", text, re.MULTILINE))
     if not found.keys() >= {"data", "flags", "program", "threads", "epochs"}:
@@ -43,7 +43,7 @@ def conditions(folder):
 
 
 def common_conditions(experiment, folders):
-    """Returns the conditions that all runs share; raises Broken if they are not those of the experiment."""
+    """Returns the conditions that all runs share. Raises Broken if they differ from the experiment's conditions."""
     found = conditions(folders[0])
     for folder in folders:
         if conditions(folder) != found:
@@ -78,12 +78,12 @@ def failure(name, folder):
 
 
 def hours(rows, threads):
-    """Returns the hours that the runs would take on two cores."""
+    """Returns the hours that the runs would need on two cores."""
     return round(sum(float(row["seconds"]) for row in rows) * threads / CORES / 3600, 3)
 
 
 def read(experiment, work, failed=False, taken=frozenset()):
-    """Returns the runs in a work folder. If `failed`, runs without a result count as failures, except those in `taken`."""
+    """Returns the runs in a work folder. If `failed`, runs without a result count as failed, except the runs in `taken`."""
     report = work / "report" / "runs.csv"
     if not report.is_file():
         raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
@@ -123,7 +123,7 @@ def read(experiment, work, failed=False, taken=frozenset()):
 
 
 def same_results(experiment, before, now):
-    """Raises Broken if results that were taken before have changed, because a cell is run only once."""
+    """Raises Broken if results that were taken before have changed, because each cell must be run only once."""
     later = {runs.row_name(experiment, row): row for row in now.rows}
     for failure in before.origin.failures:
         if failure["cell"] in later:
@@ -136,7 +136,8 @@ def same_results(experiment, before, now):
 
 
 def joined(experiment, before, work):
-    """Returns the runs of a work folder and those taken before from other parts of the grid. All must be from the same program."""
+    """Returns the runs of a work folder, and the runs that were taken before from other parts of the grid. All must be from the same
+    program."""
     same_results(experiment, before, work.runs)
     kept, now = before.origin, work.runs.origin
     present = set(runs.accounted(experiment, work.runs))
@@ -174,7 +175,7 @@ def toml(origin):
 
 
 def write(folder, experiment, work):
-    """Writes runs. Returns the cells that are missing."""
+    """Writes the runs. Returns the missing cells."""
     path = folder / "data" / "runs" / f"{experiment.name}.csv"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(work.content)

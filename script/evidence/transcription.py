@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the printed figures and our counts with the figures of the same models in models/zoo/ and docs/research/models/."""
+"""Compares the printed figures and the counts of counts/ with the figures of the same models in models/zoo/ and docs/research/models/."""
 import re
 
 from counts import eit, vit, xcit, xvit
@@ -16,7 +16,7 @@ EIT = {"1.1 ViT": "vit-mini", "1.2 LSRA": "lsra-mini", "1.3 CvT^P": "cvt-p-mini"
        "4.5 BN ReLU": "eit34-mini-bn-relu", "5.2 increasing": "eit34-mini-increasing", "5.3 invariant": "eit34-mini-invariant",
        "6.1 no positions": "eit34-mini-no-positions"}
 VIT = {"vit-b16": ("Base", 16), "vit-b32": ("Base", 32), "vit-l16": ("Large", 16), "vit-l32": ("Large", 32), "vit-h14": ("Huge", 14)}
-# For this model, Tables 2 and 4 print different sizes; the zoo has the size of Table 4.
+# Exception: for this model, Tables 2 and 4 print different sizes, and the zoo has the size of Table 4.
 OTHER_TABLE = {("xcit-t12-f-sne-64", "parameters")}
 
 
@@ -41,7 +41,7 @@ def our_counts():
         counts |= {model + end: xcit.parameters(sizes, row) for row, end in XCIT.items()}
     for row, form in eit.ROWS.items():
         sums = eit.count(form)
-        # The paper counts BatchNorm's moving statistics as parameters, the zoo does not.
+        # The paper counts BatchNorm's moving statistics as parameters; the zoo does not.
         moving = 2 * sum(form.width - a for a in eit.attention_channels(form)) if form.mixer == "bn relu" else 0
         counts[f"{EIT[row]}-cifar10"] = sums.parameters - moving
     counts |= {f"xvit-{name.lower()}": xvit.parameters(form) for name, form in xvit.MODELS.items()}
@@ -72,7 +72,7 @@ def figures_of(printed):
 
 
 def compare(printed):
-    """Returns how many figures were compared, and complaints."""
+    """Returns the number of compared figures, and the complaints."""
     table, zoo, complaints = published(), zoo_counts(), []
     found = figures_of(printed)
     for name, column, figure, place in found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The words that each kind of evidence allows, and how findings become words."""
+"""The words that are allowed for each kind of evidence, and the conversion of findings to words."""
 import re
 
 WORDS = {
@@ -20,7 +20,8 @@ NOT_YET, OUT_OF_REACH = "none: not yet run", "none: out of reach"
 
 
 def allowed(evidence, word):
-    """True if the word belongs to its kind of evidence. An undecided claim of runs must state the n that it needs."""
+    """Returns True if the word is allowed for this kind of evidence. For runs, the word "undecided" must give the n
+    that is needed."""
     if evidence not in WORDS:
         return False
     if evidence == "run" and word.startswith("equivalent"):
@@ -35,7 +36,7 @@ def of_finding(evidence, agrees):
 
 
 def of_verdicts(verdicts):
-    """Returns the word of a claim whose rules all have verdicts: the weakest word of the verdicts."""
+    """Returns the word of a claim whose rules all have verdicts: the weakest word among the verdicts."""
     words = [verdict.word for verdict in verdicts]
     for start in ("refuted", "does not hold here", "undecided", "equivalent"):
         for word in words:
@@ -45,7 +46,7 @@ def of_verdicts(verdicts):
 
 
 def counted(claim):
-    """Returns the word under which a claim is counted: the beginning of its word, without figures."""
+    """Returns the group in which a claim is counted: its word without figures."""
     if claim.evidence == "none":
         return NOT_YET if claim.missing.startswith("not yet run") else OUT_OF_REACH
     return next(word for word in WORDS[claim.evidence] if claim.word.startswith(word))

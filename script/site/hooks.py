@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hooks of mkdocs: pages that are made from the source, and links that leave docs/."""
+"""Hooks for mkdocs. They make pages from the source code, and handle links to files outside of docs/."""
 import os
 import pathlib
 import posixpath
@@ -13,15 +13,15 @@ import program_reference  # noqa: E402
 import proto_reference  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# {folder of the tree that is in the site: its place there}
+# Folders of the repository that are in the site, with their place in the site.
 PLACES = {"bench/results/": "research/measured/", "docs/": ""}
-PICTURE = "samples/attention.jpg"  # in the site too, under the same name
+PICTURE = "samples/attention.jpg"  # the site has this file under the same name
 LINK = re.compile(r"\[([^\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def in_site(path):
-    """Returns the name in the site of a file of the tree; None if the site does not have it."""
+    """Returns the name in the site of a file of the repository; None if the site does not have the file."""
     folder = next((folder for folder in PLACES if path.startswith(folder)), None)
     if folder is not None and (ROOT / path).is_file():
         return PLACES[folder] + path.removeprefix(folder)
@@ -29,7 +29,7 @@ def in_site(path):
 
 
 def in_tree(name):
-    """Returns the folder in the tree of a page of the site."""
+    """Returns the repository's folder of a page of the site."""
     folder, place = next((folder, place) for folder, place in PLACES.items() if name.startswith(place))
     return posixpath.dirname(folder + name.removeprefix(place))
 
@@ -68,7 +68,8 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Makes links to files of the tree point to the site's pages. Otherwise, the link becomes text with the file's path.
+    """Changes links to files of the repository into links to the site's pages. If the site has no such page, the link
+    becomes text with the file's path.
 
     If the text of a link is the file name of a page, the text becomes the title of the page.
     """

@@ -5,7 +5,7 @@ import re
 import subprocess
 
 PROGRAMS = ("vitrine", "vitrine-repo", "vitrine-train", "vitrine-server")
-# The boost makes a search for a flag list its reference entry before pages that only mention it.
+# With this boost, a search for a flag lists this reference page before pages that only mention the flag.
 INTRODUCTION = """---
 search:
   boost: 100

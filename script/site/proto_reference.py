@@ -10,8 +10,8 @@ from google.protobuf import descriptor_pb2
 
 Field = descriptor_pb2.FieldDescriptorProto
 TYPES = {value: name.removeprefix("TYPE_").lower() for name, value in Field.Type.items()}
-# Numbers of members of FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto. protoc
-# stores a comment with the path of such numbers to its declaration.
+# Field numbers in FileDescriptorProto, DescriptorProto, EnumDescriptorProto and ServiceDescriptorProto. protoc stores
+# each comment with a path of such numbers, which leads to the comment's declaration.
 MESSAGES, ENUMS, SERVICES, SYNTAX = 4, 5, 6, 12
 FIELDS, NESTED, NESTED_ENUMS, ONEOFS, VALUES, METHODS = 2, 3, 4, 8, 2, 2
 
@@ -58,7 +58,7 @@ class Comments:
 
 
 def escaped(text: str) -> str:
-    """Escapes text so that Markdown reads no table, tag or emphasis in it; words in backquotes stay unchanged."""
+    """Escapes text, so that Markdown finds no table, tag or emphasis in it. Text in backquotes is not changed."""
     parts = re.split(r"(`[^`]*`)", text.replace("|", "\\|"))
     return "".join(part if index % 2 else re.sub(r"([<>*_\[\]])", r"\\\1", part) for index, part in enumerate(parts))
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides claims by arithmetic on the papers' own figures and by exact counts.
 
-Each claim that is decided here has a function, named after the claim's id.
-The function takes the paper's printed figures and returns a Finding. A claim of several parts agrees only if every part does.
-If a claim can be read in several ways, the function takes the reading that is best for the paper, and names it in the Finding.
+Each claim that is decided here has a function that is named after the claim's id. The function takes the paper's printed
+figures and returns a Finding. A claim of several parts agrees only if every part agrees. If a claim can be read in several
+ways, the function uses the reading that is best for the paper, and the Finding names this reading.
 """
 import dataclasses
 

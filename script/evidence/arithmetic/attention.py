@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The three attentions of paper 004 in plain Python, on small random matrices that a seed fixes."""
+"""The three kinds of attention of paper 004 in plain Python, on small random matrices drawn with a fixed seed."""
 import math
 import random
 
@@ -36,13 +36,13 @@ def scores(queries, keys):
 
 
 def encoding(position):
-    """Returns the channels of one axis of the two-dimensional encoding, sines and cosines in turn."""
+    """Returns the channels of one axis of the two-dimensional encoding, in which sines and cosines alternate."""
     rates = [10000 ** (-2 * k / 6) for k in range(3)]
     return [function(position * rate) for rate in rates for function in (math.sin, math.cos)]
 
 
 def mapped(values, weights, bias):
-    """Returns the scores of KV+Pos by the printed formula: a linear layer of the sums of score and encoding value."""
+    """Returns the scores of KV+Pos by the printed formula: a linear layer over the sums of score and encoding value."""
     result = []
     for i, row in enumerate(values):
         result.append([sum(weight * (score + place) for weight, place in zip(weights, (encoding(i) + encoding(j))[:CHANNELS])) + bias
@@ -51,13 +51,13 @@ def mapped(values, weights, bias):
 
 
 def with_offsets(values, weights):
-    """Returns the scores of KV+Pos by a simpler formula: one scale of the scores and one offset per key."""
+    """Returns the scores of KV+Pos by a simpler formula: a scale for all scores, and an offset per key."""
     offsets = [sum(weight * place for weight, place in zip(weights[6:], encoding(j))) for j in range(len(values[0]))]
     return [[sum(weights) * score + offsets[j] for j, score in enumerate(row)] for row in values]
 
 
 def answers(inputs, kind):
-    """Returns the output of an attention of one head with fixed random layers."""
+    """Returns the output of attention with one head, whose layers are random but fixed."""
     keys, values = product(inputs, matrix(2, WIDTH)), product(inputs, matrix(3, WIDTH))
     queries = product(inputs, matrix(4, WIDTH)) if kind == "QKV" else keys
     found = scores(queries, keys)

@@ -9,7 +9,7 @@ from figures import D, accuracy_error, mean, points, short, shows
 DATA = ("CIFAR-10", "CIFAR-100", "Fashion-MNIST", "Tiny-ImageNet")
 SMALL = ("CIFAR-10", "CIFAR-100")
 MINI, VIT, LSRA = "1.9 EIT3/4-Mini", "1.1 ViT", "1.2 LSRA"
-# Rounding error, in points, of a mean of accuracies that have three decimals.
+# Maximum rounding error, in percentage points, of a mean of accuracies with three decimals.
 ROUNDED = D("0.05")
 
 

@@ -56,7 +56,7 @@ def v13(printed):
 
 
 def wrong_columns(printed, operator):
-    """Returns the columns of an operator's row that contradict its derivation."""
+    """Returns the columns of an operator's row whose printed values contradict the derived values."""
     flops, moved = review.DERIVED[operator]
     found = []
     for column, derived in (("FLOPs", flops), ("bytes", moved)):

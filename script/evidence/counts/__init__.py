@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact numbers of parameters and multiply-adds from the shapes of the papers' layers, without the programs of this project.
+"""Exact numbers of parameters and multiply-adds, computed from the shapes of the papers' layers without the programs of this
+project.
 
 docs/research/models/ describes the layers; the audit compares the sums with the integers of models/zoo/.
 """

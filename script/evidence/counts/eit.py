@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""EIT and the vision transformers that its paper compares it with (paper 001), at 32x32 pixels and 10 classes."""
+"""EIT, and the vision transformers with which its paper compares it (paper 001), at 32x32 pixels and 10 classes."""
 import dataclasses
 
 from counts import linear, mlp
 
-# Cost of an element in the paper's FLOPs; no other costs fit all printed rows.
+# Cost of an operation on one element, in the paper's FLOPs. Only these costs fit all printed rows.
 COST = {"pool": 1, "add": 1, "softmax": 5, "scale": 1, "gelu": 4, "norm": 9}
 IMAGE, CLASSES = 32, 10
 
@@ -24,7 +24,7 @@ class Form:
 
 
 def attention_channels(form):
-    """Returns how many channels attend in each block; the others convolve."""
+    """Returns the number of channels with attention in each block. All other channels are convolved."""
     unit = form.width // form.heads
     if form.schedule == "all":
         return [form.width] * form.depth
@@ -52,7 +52,7 @@ class Sum:
 
 
 def project(form, total):
-    """Adds the layer that makes patches; returns the number of patches."""
+    """Adds the layer that makes patches. Returns the number of patches."""
     width = form.width
     if form.patches == "EIT^P":
         side = IMAGE // form.pool
@@ -68,7 +68,7 @@ def project(form, total):
 
 
 def mix(form, attend, patches, total):
-    """Adds the attention of one block, and the convolution that replaces it in some channels."""
+    """Adds the attention of one block, and the convolution that replaces attention in some channels."""
     width, tokens = form.width, patches + 1
     convolve = width - attend
     if form.mixer == "CvT^T":

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The attentions of paper 004."""
+"""The kinds of attention of paper 004."""
 
 
 def attention(width, kind, positions, projection_bias):
-    """Returns the number of parameters of an attention module, including values and output. `positions`: channels of KV+Pos."""
+    """Returns the number of parameters of an attention module, including values and output. `positions` is the number of
+    KV+Pos's channels."""
     projections = 3 if kind == "QKV" else 2
     own = positions + 1 if kind == "KV+Pos" else 0
     bias = projections * width if projection_bias else 0
@@ -11,5 +12,5 @@ def attention(width, kind, positions, projection_bias):
 
 
 def scores(width, kind, positions):
-    """Returns the number of parameters that only the scores need, without biases, as the paper's Table 1 counts them."""
+    """Returns the number of parameters for the scores alone, without biases, like the paper's Table 1."""
     return {"QKV": 2 * width * width, "KV": width * width, "KV+Pos": width * width + positions}[kind]

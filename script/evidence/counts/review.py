@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""FLOPs, bytes and intensity of the operators of a ViT encoder (paper 003, Tables 3 to 5): as printed, and derived.
+"""FLOPs, bytes and intensity of the operators of a ViT encoder (paper 003, Tables 3 to 5): printed and derived values.
 
 Formulas are text in b (batch), N (tokens), d (width), a (heads) and V (classes), 4 bytes a value.
 """
 import fractions
 import re
 
-# Two sizes, one with a batch, so that a missing or an extra factor is detected.
+# Two sizes. The second has a batch above 1, so that a missing or an additional factor is detected.
 SIZES = ({"b": 1, "N": 196, "d": 768, "a": 12, "V": 1000}, {"b": 8, "N": 197, "d": 768, "a": 12, "V": 1000})
-# Derived FLOPs and bytes by operator; the intensity is their quotient.
+# Derived FLOPs and bytes of each operator. The intensity is FLOPs divided by bytes.
 DERIVED = {
     "LN": ("6 N b d", "8 N b d"),
     "Q projection": ("2 N b d d", "8 N b d + 4 d d"),

@@ -2,7 +2,7 @@
 """ViT (papers 002 and 003) at 224x224 pixels."""
 from counts import linear, mlp
 
-# Depth, width; the MLP is four times as wide.
+# Depth and width. The width of the MLP is four times the width.
 MODELS = {"Base": (12, 768), "Large": (24, 1024), "Huge": (32, 1280)}
 
 

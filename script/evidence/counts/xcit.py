@@ -44,13 +44,14 @@ def parameters(sizes, variant="baseline", classes=1000, depth=12, heads=4, own_c
 
 
 def block_macs(width, heads, tokens):
-    """Returns the multiply-adds of one XCA block of the baseline, whose attention matrix is channels by channels."""
+    """Returns the multiply-adds of one XCA block of the baseline. Its attention matrix has the size channels x
+    channels."""
     attention = 2 * width * (width // heads)
     return tokens * (3 * width * width + attention + width * width + 18 * width + 8 * width * width)
 
 
 def macs(width, depth=12, heads=4, image=224, classes=1000):
-    """Returns the multiply-adds of the baseline as published, with queries of all tokens in class attention."""
+    """Returns the multiply-adds of the baseline as published, where class attention computes queries of all tokens."""
     channels, tokens = stem_channels(width), (image // 16) ** 2
     sides = [image // 2 ** i for i in range(1, 5)]
     stem = sum(9 * a * b * side ** 2 for a, b, side in zip(channels, channels[1:], sides)) + tokens * 64 * width

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""X-ViT (paper 002). Depth and widths are not printed; docs/research/models/x-vit.md says how they were found."""
+"""X-ViT (paper 002). The paper does not print depth and widths; docs/research/models/x-vit.md describes how they were
+found."""
 import dataclasses
 
 from counts import linear, mlp
@@ -28,7 +29,7 @@ def parameters(form, classes=1000):
 
 
 def block_macs(form, tokens):
-    """Returns the multiply-adds of one block, which has no product of tokens by tokens."""
+    """Returns the multiply-adds of one block. It has no product of the size tokens x tokens."""
     width, attention = form.width, form.attention
     return tokens * (4 * width * attention + 2 * attention * (attention // form.heads) + 18 * width + 8 * width * width)
 
