@@ -1,4 +1,4 @@
-{{/* Flags that the Deployment sets, and the value for each; the server accepts a flag only once. */}}
+{{/* Flags that the Deployment sets, and the chart's value for each flag. The server accepts a flag only once. */}}
 {{- define "vitrine.flags" -}}
 --repository: models
 --repository-cache: models.remote
@@ -19,7 +19,7 @@
 --device: gpu
 {{- end }}
 
-{{/* Combinations that no schema can refuse with a useful sentence. */}}
+{{/* Rejects combinations of values for which a schema cannot give a useful error. */}}
 {{- define "vitrine.check" -}}
 {{- $v := .Values }}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" .Release.Name) }}

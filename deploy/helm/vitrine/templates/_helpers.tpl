@@ -1,9 +1,9 @@
-{{/* Objects are called RELEASE-server and so on: the release "vitrine" has the names of the kustomizations. */}}
+{{/* Objects are called RELEASE-server and so on. For the release "vitrine", these are the names in deploy/kubernetes. */}}
 {{- define "vitrine.server" -}}
 {{ .Release.Name }}-server
 {{- end }}
 
-{{/* The label of the release separates two releases in one namespace, such as a canary. */}}
+{{/* Selector of the pods. Its label with the release separates the releases of one namespace, such as a canary. */}}
 {{- define "vitrine.selector" -}}
 app.kubernetes.io/name: vitrine
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
@@ -30,17 +30,17 @@ labels:
   {{- include "vitrine.labels" .root | nindent 2 }}
 {{- end }}
 
-{{/* Metrics and pace of the autoscaler, from the file of the kustomizations. */}}
+{{/* Metrics and speed of the autoscaler, from the file in deploy/kubernetes. */}}
 {{- define "vitrine.autoscaler" -}}
 {{ include "vitrine.file" (dict "root" . "name" "autoscaler.yaml") }}
 {{- end }}
 
-{{/* Content of a file of the folder `files`. In the checkout these files are links, which Flux and Windows leave out. */}}
+{{/* Content of a file of the folder `files`. In a checkout, these files are symbolic links, which Flux and Windows leave out. */}}
 {{- define "vitrine.file" -}}
 {{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
 
-{{/* The access policy; empty if no caller can prove who it is. */}}
+{{/* The access policy: identity.policy or, if there are only tokens, the default policy; otherwise empty. */}}
 {{- define "vitrine.policy" -}}
 {{- with .Values.identity }}
 {{- if .policy }}
