@@ -38,7 +38,7 @@ struct EvaluateOptions {
   int batch = 250;                          // images per forward pass
   double crop = 1;                          // share of each side that the crop keeps; see Recipe.evaluation_crop
   int threads = 1;                          // parallel forward passes, one core each
-  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // if set to true, the call stops with CANCELLED
   std::vector<int>* predicted = nullptr;    // filled with the predicted class of each image
   // Filled with [images, width] fp32: for each image, the first of the model's features that is a vector.
   at::Tensor* features = nullptr;

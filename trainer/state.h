@@ -22,8 +22,8 @@ struct RunPosition {
   int64_t samples = 0;                        // samples trained on, over all processes
   double seconds = 0;                         // wall time of training over all runs
   double loss_sum = 0;                        // sum of the losses of the unfinished epoch's samples
-  int64_t correct = 0;                        // correct predictions in the unfinished epoch
-  int64_t predictions = 0;                    // predictions in the unfinished epoch
+  int64_t correct = 0;                        // number of correct predictions in the unfinished epoch
+  int64_t predictions = 0;                    // number of predictions in the unfinished epoch
   int threads = 0;                            // of the run that wrote the state
   int processes = 1;                          // of the run that wrote the state
   int64_t samples_per_step = 0;               // samples per step over all processes

@@ -66,7 +66,7 @@ using MeasureProgress = std::function<void(int64_t done, int64_t total)>;
 
 struct MeasureOptions {
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // if set to true, the call stops with CANCELLED
   MeasureProgress progress = nullptr;
 };
 

@@ -13,10 +13,10 @@ namespace vitrine {
 
 struct GenerateOptions {
   int64_t context = 1;     // maximum number of last tokens that the model gets as input
-  int64_t vocabulary = 1;  // only ids below this are drawn; a model may have more ids than its text uses
+  int64_t vocabulary = 1;  // only ids below this number are drawn; a model may have more ids than its text uses
   int64_t tokens = 200;
-  double temperature = 1;  // divides the logits; 0: always the most likely token
-  int64_t top_k = 0;       // draws from the k most likely tokens only; 0: from all
+  double temperature = 1;  // divisor of the logits; 0: always the most likely token
+  int64_t top_k = 0;       // number of most likely tokens to draw from; 0: all tokens
   uint64_t seed = 0;
 };
 

@@ -65,8 +65,8 @@ class SequenceRun {
   std::unique_ptr<Task> task_;
   std::unique_ptr<Module> module_;  // a SequenceModel
   std::string weights_, remark_;
-  std::vector<std::string> vocabulary_;            // language only
-  std::optional<WordVocabulary> source_, target_;  // translation only
+  std::vector<std::string> vocabulary_;            // set in language runs only
+  std::optional<WordVocabulary> source_, target_;  // set in translation runs only
 };
 
 }  // namespace vitrine

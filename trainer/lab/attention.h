@@ -54,7 +54,7 @@ class SequenceAttention : public Module {
   // width -> [q,] k, v of each head. A head's q, k and v are adjacent, as in the published weights of synthetic tasks.
   Linear projection_;
   Linear output_;                            // width -> width
-  std::optional<MapPositionLayer> map_pos_;  // KV_POS only
+  std::optional<MapPositionLayer> map_pos_;  // set for KV_POS only
 };
 
 // Cross-attention of a decoder: softmax(alpha * q k^T) v with q from the target, k and v from the source. KV variants

@@ -16,7 +16,7 @@ namespace vitrine {
 struct SequenceRow {
   std::string_view name;  // [a-z0-9-]+: "task-kv-pos-d64-l2"
   v1::SequenceConfig config;
-  int64_t parameters = 0;   // exact, by the paper's arithmetic; checked by tests
+  int64_t parameters = 0;   // exact number by the paper's formulas; checked by tests
   std::string_view source;  // task of the paper
 };
 

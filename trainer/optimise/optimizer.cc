@@ -19,7 +19,8 @@ namespace vitrine {
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
-  std::map<std::pair<bool, double>, std::vector<int>> groups;  // key: if decayed, multiplier of the rate
+  // The key is NamedTensor::decays (or true if all parameters decay) and NamedTensor::rate of the members.
+  std::map<std::pair<bool, double>, std::vector<int>> groups;
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
     groups[{parameters_[i].decays || settings.decays_all(), parameters_[i].rate}].push_back(i);
     first_moments_.push_back(at::zeros_like(parameters_[i].tensor));

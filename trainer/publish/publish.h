@@ -25,7 +25,7 @@ struct PublishOptions {
   RunOrigin origin;                  // for the provenance
   GoldenImages golden = GoldenImages::kTest;
   int threads = 1;                          // threads for measurements
-  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // if set to true, the call stops with CANCELLED
   Progress* progress = nullptr;             // shows measurements; may be null
 };
 

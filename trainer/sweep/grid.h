@@ -21,7 +21,7 @@ struct SweepPoint {
 
 // A run of the sweep: a point with a seed.
 struct SweepCell {
-  std::string name;  // folder: "lr=1e-3,width=64,seed=1"; depends only on labels and seed
+  std::string name;  // also the folder: "lr=1e-3,width=64,seed=1"; depends only on labels and seed
   size_t point = 0;  // index in the grid's points
   uint64_t seed = 0;
   std::vector<std::string> assignments;  // arguments of --set, in order

@@ -27,7 +27,7 @@ struct PointSummary {
   double lowest = 0;
   double highest = 0;
   double seconds = 0;      // mean time of a run
-  int64_t parameters = 0;  // parameters of the model
+  int64_t parameters = 0;  // number of the model's parameters
   size_t missing = 0;      // number of this point's runs without a result
   // True if this point has the best mean, and TestPaired shows that all other points are worse. TestPaired compares
   // runs with the same seed. Only complete points, which have results of all runs, are compared.

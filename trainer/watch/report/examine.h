@@ -60,7 +60,7 @@ struct ExamineOptions {
   int examples = 6;
   int batch = 100;
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // if set to true, the call stops with CANCELLED
 };
 
 // Runs the model on images of a labelled set. The result does not depend on the number of threads. INVALID_ARGUMENT:

@@ -31,7 +31,7 @@ struct TrainingReportInput {
   const Model* model = nullptr;
   const Dataset* test = nullptr;
   int threads = 1;
-  const std::atomic<bool>* stop = nullptr;  // set to true to stop with CANCELLED
+  const std::atomic<bool>* stop = nullptr;  // if set to true, the call stops with CANCELLED
 };
 
 // Returns the run as a self-contained HTML file: key figures, curves and provenance. For image models, the file also
