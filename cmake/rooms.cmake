@@ -62,9 +62,9 @@ function(vitrine_room name)
   compile_together(vitrine_${name})
 endfunction()
 
-# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...]) Adds an executable. If a room needs
-# torch_cpu, torch_cpu is linked first: it exports the same BLAS symbols as libblas, and the linker uses the first
-# library that has a symbol. SUFFIX is the suffix of the precompiled header, "" or "_test".
+# vitrine_executable(NAME SUFFIX SOURCES a.cc ... ROOMS ... [LIBRARIES ...])
+# Adds an executable. If a room needs torch_cpu, torch_cpu is linked first: it exports the same BLAS symbols as libblas,
+# and the linker uses the first library that has a symbol. SUFFIX is the suffix of the precompiled header, "" or "_test".
 function(vitrine_executable name suffix)
   cmake_parse_arguments(arg "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
