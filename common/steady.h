@@ -11,9 +11,10 @@ struct Rounds {
   bool steady = false;  // true: the last two rounds brought no improvement
 };
 
-// Runs `round` until two rounds in a row improve its result by less than 2 %, or `most` rounds are done. `round` must
-// repeat all measurements and return the sum of each measurement's shortest time so far. Other processes can only
-// lengthen a measured time. So while the sum still falls, some of the shortest times are still too long.
+// Runs `round` until its result falls by less than 2 % in each of two consecutive rounds, or until `most` rounds are
+// done. `round` must repeat all measurements and return the sum of each measurement's shortest time so far. Other
+// processes can only lengthen a measured time. So while the sum still falls, some of the shortest times are still too
+// long.
 inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
   constexpr double kNothingNew = 0.98;
   Rounds rounds;

@@ -10,7 +10,7 @@
 namespace vitrine {
 
 // Returns true if `text` is valid UTF-8 (RFC 3629: no overlong forms, no surrogates, no code points above U+10FFFF).
-// Strings in proto3 and JSON must be valid; otherwise the whole message cannot be parsed.
+// Strings in proto3 and JSON must be valid UTF-8; otherwise the whole message cannot be parsed.
 bool IsUtf8(std::string_view text);
 
 // Removes the first character of `text` (UTF-8), which must not be empty, and returns it. If `text` does not begin with

@@ -7,13 +7,14 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Returns e^x for x <= 88 with an error of at most 2e-7, and 0 below -87. Returns NaN for NaN, because V's Max and Min
-// return their second operand if either is NaN.
+// Returns e^x for x <= 88 with an error of at most 2e-7, and 0 below -87. Returns NaN for NaN: V's Max and Min return
+// their second operand, here x, if either operand is NaN.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
   x = V::Max(constant(-87.0f), x);
-  // x = n ln 2 + r. For precision, ln 2 is subtracted in two parts; the first part has few bits.
+  // x = n ln 2 + r. For precision, n ln 2 is subtracted in two parts. The first factor, 0.693359375, has few bits, so
+  // its product with n is exact.
   const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
   auto r = V::Fma(n, constant(-0.693359375f), x);
   r = V::Fma(n, constant(2.12194440e-4f), r);

@@ -10,10 +10,10 @@ namespace vitrine::cpu {
 enum class Bf16 : uint16_t {};
 
 // A view of a matrix, without ownership: element (i, j) is data[i * stride + j]. The header of each kernel states the
-// required alignment, and the use of elements between `columns` and `stride`.
+// required alignment, and whether the kernel uses the elements between `columns` and `stride`.
 //
 // Members are forced inline, because files compiled for other instruction sets include this header. The linker would
-// keep only one copy of an ordinary inline function, and all files would use this copy.
+// keep a single copy of an ordinary inline function for all files, perhaps with instructions that the CPU lacks.
 template <typename T>
 struct View {
   T* data = nullptr;

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kExactBelow = 25;
 
-// Returns the correlation of the two correctness values, with the continuity correction of Newcombe's method 10.
+// Returns the correlation between "the first is right" and "the second is right" over the images, with the continuity
+// correction of Newcombe's method 10.
 double Correlation(const PairedCounts& counts) {
   const double a = static_cast<double>(counts.both), b = static_cast<double>(counts.only_first);
   const double c = static_cast<double>(counts.only_second), d = static_cast<double>(counts.neither);

@@ -25,13 +25,15 @@ struct McNemar {
   double p = 1;          // two-sided
 };
 
-// Uses the exact test below 25 disagreements, where the chi-squared distribution is a poor approximation.
+// Uses the exact test if fewer than 25 images have one right and one wrong answer, because the chi-squared distribution
+// is then a poor approximation.
 McNemar TestMcNemar(const PairedCounts& counts);
 
-// Returns the accuracy of the second minus the accuracy of the first, -1 to 1.
+// Returns the accuracy of the second classifier minus the accuracy of the first, -1 to 1.
 double PairedDifference(const PairedCounts& counts);
 // Returns the 95 % confidence interval of PairedDifference by method 10 of Newcombe (1998, Statistics in Medicine 17,
-// 2635-2650), which combines the Wilson intervals of both accuracies with their correlation. Without images: -1 to 1.
+// 2635-2650), which combines the Wilson intervals of both accuracies with their correlation. Without images, returns -1
+// to 1.
 Interval PairedDifferenceInterval(const PairedCounts& counts);
 
 }  // namespace vitrine

@@ -20,8 +20,8 @@ constexpr double kMostPairs = 1e6;
 
 namespace policies = boost::math::policies;
 
-// Student's t distribution with `freedom` degrees of freedom; infinity gives the normal distribution. For scores that
-// are not finite, results are NaN; with its default policies, the library would throw an exception.
+// Student's t distribution with `freedom` degrees of freedom; infinity gives the normal distribution. With these
+// policies, results are NaN for scores that are not finite; by default, Boost would throw an exception.
 using Student = boost::math::students_t_distribution<
     double, policies::policy<
                 policies::domain_error<policies::ignore_error>, policies::pole_error<policies::ignore_error>,
@@ -119,8 +119,8 @@ std::optional<int64_t> PairsNeeded(double deviation, double distance, double tai
   if (deviation <= 0 || distance <= 0) return std::nullopt;
   constexpr double kNormal = std::numeric_limits<double>::infinity();
   const double ratio = deviation / distance;
-  // The normal distribution has the smallest quantiles, so the number that follows from them is a lower bound to start
-  // from.
+  // The normal distribution has smaller quantiles than Student's t. So the number of pairs computed from them is a
+  // lower bound, from which the search starts.
   const double quantiles = StudentQuantile(tail, kNormal) + StudentQuantile(kMissed, kNormal);
   double n = std::max<double>(kFewestPairs, std::ceil(quantiles * ratio * quantiles * ratio));
   if (n > kMostPairs) return std::nullopt;

@@ -15,7 +15,7 @@ namespace vitrine {
 struct MeanEstimate {
   int64_t n = 0;
   double mean = 0;
-  // standard deviation of the sample (divisor n - 1); 0 if the values differ by rounding only
+  // standard deviation of the sample (divisor n - 1); 0 if all values are equal except for rounding errors
   double deviation = 0;
   std::optional<Interval> interval = {};  // 95 % by Student's t; nullopt for fewer than two values
 };
@@ -59,9 +59,9 @@ struct PairedTest {
 // the table is at most 5 %; the same holds for false equivalences.
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
-// Returns the number of pairs for which a t test at one-sided level `tail` has a power of 80 %, if the mean is at
-// `distance` from the hypothesis. The result is at least kFewestPairs, and at most one above the exact number. Returns
-// nullopt if the number is above a million, or if `deviation` or `distance` is 0.
+// Returns the number of pairs for which a t test at one-sided level `tail` rejects the hypothesis with a probability of
+// 80 %, if the true mean is at `distance` from it. The result is at least kFewestPairs, and at most one above the exact
+// number. Returns nullopt if the number is above a million, or if `deviation` or `distance` is 0.
 std::optional<int64_t> PairsNeeded(double deviation, double distance, double tail);
 
 }  // namespace vitrine
