@@ -71,7 +71,7 @@ class Debian:
 
 
 def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Returns every shared library with which `binary` is linked, by its requested name."""
+    """Returns every shared library with which `binary` is linked. The keys are the names that the linked files request."""
     text = subprocess.run(["ldd", str(binary)], check=True, capture_output=True, text=True).stdout
     missing = re.findall(r"^\s*(\S+) => not found", text, re.M)
     if missing:

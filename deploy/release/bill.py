@@ -191,7 +191,7 @@ def add_excluded(bill: Bill, root: pathlib.Path) -> None:
 
 
 def make(folder: pathlib.Path, revision: str, debian: Debian, root: pathlib.Path = ROOT) -> dict:
-    """Returns the bill of the release whose files are in `folder`."""
+    """Returns the bill of materials of the release whose files are in `folder`."""
     version = (root / "VERSION").read_text().strip()
     bill = Bill(debian)
     packages = {path.name.split("_")[0]: path for path in sorted(folder.glob("vitrine-*.deb"))}

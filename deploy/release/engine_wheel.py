@@ -87,7 +87,8 @@ class Tree:
         return own
 
     def link(self, path: pathlib.Path, run_path: str) -> None:
-        """Makes a library find the bundled libraries. patchelf 0.14 loses renamed libraries if it sets the run path in the same run."""
+        """Makes a library find the bundled libraries. The run path needs a call of its own: patchelf 0.14 loses renamed
+        libraries if the same call also sets the run path."""
         needed = subprocess.run(["patchelf", "--print-needed", str(path)], check=True, capture_output=True, text=True).stdout.split()
         renames = [word for name in needed if name in self.bundled for word in ("--replace-needed", name, self.bundled[name][1].name)]
         if renames:

@@ -62,7 +62,7 @@ def build(builder: str, target: str, name: str, version: str, revision: str) -> 
     epoch = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     flags = ["--build-arg", f"SOURCE_DATE_EPOCH={epoch}"]
     if pathlib.Path(builder).name != "docker":
-        # OCI's own format has no HEALTHCHECK.
+        # Docker's format, because OCI's format has no HEALTHCHECK.
         flags = ["--format", "docker", "--layers", "--timestamp", epoch]
     flags += shlex.split(os.environ.get("VITRINE_BUILD_FLAGS", ""))
     run(builder, "build", "--target", target, "--tag", name, "--build-arg", f"VITRINE_VERSION={version}",
@@ -70,7 +70,7 @@ def build(builder: str, target: str, name: str, version: str, revision: str) -> 
 
 
 def push(builder: str, name: str) -> str:
-    """Returns the digest of the manifest in the registry."""
+    """Pushes an image and returns the digest of its manifest in the registry."""
     flags = shlex.split(os.environ.get("VITRINE_PUSH_FLAGS", ""))
     if pathlib.Path(builder).name == "docker":
         run(builder, "push", *flags, name)

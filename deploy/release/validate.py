@@ -21,7 +21,7 @@ from in_toto_attestation.v1 import statement_pb2
 
 
 def bill_fault(text: str) -> str:
-    """Returns the fault of a bill; empty if it is valid."""
+    """Returns the fault of a bill of materials; empty if it is valid."""
     error = JsonStrictValidator(SchemaVersion.V1_5).validate_str(text)
     if error:
         return f"not CycloneDX 1.5: {error}"
