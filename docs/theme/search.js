@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The theme's search takes a hyphen for "without" and the words of a flag for alternatives. All words of a flag but the last, which may not
-// be whole yet, are asked for instead: "--max-queue-re" becomes "+max +queue re".
+// The theme's search reads a hyphen as "without", and the words of a flag as alternatives. This code makes all words of a flag mandatory
+// except the last, which the user may still be typing: "--max-queue-re" becomes "+max +queue re".
 const flag = /(^|\s)-*([a-z0-9]+(?:-[a-z0-9]*)+|(?<=--)[a-z0-9]+)(?=\s|$)/gi;
 const flagWords = (query) =>
   query.replace(flag, (_, before, name) => {

@@ -20,10 +20,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Computes the logits [images, classes] in fp32, and the values that the taps request; a tap may be null. Requires at
-  // least one image; the model must accept each image. `workspace` belongs to the calling thread and may be used with
-  // any model. RESOURCE_EXHAUSTED if the device has too little memory, UNAVAILABLE if the device is lost, INTERNAL for
-  // other errors.
+  // Computes the logits [images, classes] in fp32, and the values that `attention` and `tokens` request; both may be
+  // null. Requires at least one image; the model must accept each image. `workspace` belongs to the calling thread and
+  // may be used with any model. RESOURCE_EXHAUSTED if the device has too little memory, UNAVAILABLE if the device is
+  // lost, INTERNAL for other errors.
   virtual absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace& workspace, float* logits,
                            AttentionTap* attention, TokenTap* tokens) const = 0;
   // Returns the bytes that weights in bf16 or int8 save, compared to fp32.

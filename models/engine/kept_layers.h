@@ -28,7 +28,8 @@ std::vector<OperatorGroup> NarrowableOperators(const program::Program& program);
 // Returns indices of groups by descending error. NaN counts as infinite; equal errors stay in program order.
 std::vector<size_t> SortByError(std::span<const double> errors);
 
-// Returns the number of groups to keep next if `kept` groups were not enough: 1, 2, 4, ... and finally `most`.
+// Returns the number of groups to keep in the next attempt if `kept` groups were not enough: 1, 2, 4, ... and finally
+// `most`.
 size_t KeepNext(size_t kept, size_t most);
 
 // Returns the operators of the groups at these indices.

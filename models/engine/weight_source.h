@@ -32,7 +32,7 @@ class WeightsInMemory : public WeightSource {
   const std::span<const float* const> weights_;
 };
 
-// Zero weights, for callers that need only the steps of a plan: the steps depend only on the shapes of the weights.
+// Zero weights, for callers that need only the steps of a plan. The steps depend only on the shapes of the weights.
 class ZeroWeights : public WeightSource {
  public:
   explicit ZeroWeights(const program::Program& program) {

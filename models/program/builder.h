@@ -16,7 +16,7 @@ namespace vitrine::program {
 // Builds a program, operator by operator. The methods under "operators" append operators with unique names and return
 // their results. Most weights of an operator are named name.weight, name.bias, ... in the scope that Within opened. If
 // a weight name is used twice, both uses refer to the same weight. The config must have been validated: an inconsistent
-// call is a bug of the family and aborts.
+// call is a bug in the family's code and aborts.
 class Builder {
  public:
   // Number of dropout sites (places where values are dropped) per block. The site for the dropout after the positions
@@ -78,7 +78,7 @@ class Builder {
   Value PositionTable(const std::string& name, Value x, const program::TablePosition& settings, Initial initial);
   Value FourierPosition(const std::string& name, Value x);
   Value ClassToken(const std::string& name, int64_t columns, Initial initial);
-  // Returns `count` learned rows of one weight [count, columns], as values name, name.2, ...
+  // Returns `count` learned rows of one weight [count, columns], as values with the names name, name.2, ...
   std::vector<Value> LearnedRows(const std::string& name, int count, int64_t columns, Initial initial);
   // Puts prefix tokens, one value each, before the cells. All joins of a program must have the same prefix.
   Value JoinPrefix(const std::string& name, std::vector<Value> rows, std::vector<PrefixToken> prefix, Value cells);
@@ -109,7 +109,7 @@ class Builder {
   Value Relu(const std::string& name, Value x);
   Value UnitLength(const std::string& name, Value x);
   // Returns x + branch. ScaledResidual first multiplies the branch by the weight `scale` [columns]. `path` is the site
-  // of the branch's stochastic depth; -1: no stochastic depth.
+  // of the branch's stochastic depth, or -1 for no stochastic depth.
   Value Residual(const std::string& name, Value x, Value branch, int path);
   Value ScaledResidual(const std::string& name, Value x, Value branch, int path, const std::string& scale,
                        double initial_scale);

@@ -22,7 +22,7 @@ class Walk {
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
-      // The attention tap needs a row for every query, even if only some rows of the result are read.
+      // An AttentionTap needs a row for every query, even if only some rows of the result are read.
       OfAttention(op, attend->class_query ? Demand::kClass : Demand::kAll);
     } else if (op.As<AttendLinearly>() != nullptr) {
       OfAttention(op, wanted);

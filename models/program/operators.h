@@ -99,7 +99,8 @@ struct FourierPosition {};
 struct ClassToken {
   int64_t row = 0;
 };
-// Puts the prefix tokens of each image (one kRows input each) before its cells (the last input). Returns kTokens.
+// Puts the prefix tokens of each image before its cells. Each prefix token is an input of kind kRows, and the cells are
+// the last input. The result is of kind kTokens.
 struct JoinClass {};
 // Returns prefix token `token` of each image.
 struct TakeClass {

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, 
 // Like MakeModel on the CPU, with uninitialized parameters and buffers, for a caller that sets all values.
 absl::StatusOr<std::unique_ptr<Model>> MakeBlankModel(const v1::ModelConfig& config);
 
-// Runs a forward pass without gradients. INVALID_ARGUMENT: an image does not fit the model. LibTorch's exceptions
+// Runs a forward pass without gradients. INVALID_ARGUMENT if an image does not fit the model. LibTorch's exceptions
 // become RESOURCE_EXHAUSTED (out of memory) or INTERNAL with `what()`, which callers log but do not send to clients.
 absl::StatusOr<at::Tensor> RunModel(const Model& model, const ImageBatch& images, AttentionTap* tap = nullptr,
                                     TokenTap* tokens = nullptr);

@@ -60,7 +60,7 @@ void Engine::Run(std::span<const ImagePlanes> images, Workspace& workspace, floa
   if (tokens != nullptr) {
     for (const int stage : tokens->wanted()) handed_out[stage];
   }
-  // With taps, only this thread computes, because taps are not thread-safe.
+  // If an AttentionTap or a TokenTap is set, only this thread computes, because taps are not thread-safe.
   Team* const team = attention == nullptr && tokens == nullptr ? workspace.team : nullptr;
   std::vector<Grid> grids;
   for (size_t first = 0; first < images.size();) {

@@ -23,7 +23,7 @@ namespace vitrine::engine {
 // treats denormals as zero (common/simd/float_mode.h).
 class Engine {
  public:
-  // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice` names a kept
+  // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice.kept` names an
   // operator that the program lacks.
   static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                      const PrecisionChoice& choice = {});
@@ -31,8 +31,8 @@ class Engine {
                                      cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   // Computes the logits [images, classes] of at least one image. Every image must have at least one whole cell per
-  // side. Taps may be null and never change the logits. Without taps, the thread team of the workspace, if there is
-  // one, shares the work; the calling thread leads the team.
+  // side. `attention` and `tokens` may be null, and never change the logits. If both are null and the workspace has a
+  // thread team, the team shares the work; the calling thread leads the team.
   void Run(std::span<const ImagePlanes> images, Workspace& workspace, float* logits, AttentionTap* attention = nullptr,
            TokenTap* tokens = nullptr) const;
 

@@ -58,7 +58,7 @@ class Frame {
   float* scratch() const { return scratch_; }
 
   // Returns the range of `items` independent items that this thread computes: all items if it is the only thread, no
-  // items if its number exceeds the limit of ShareWithin.
+  // items if ShareWithin has excluded it.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;

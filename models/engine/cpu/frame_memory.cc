@@ -16,9 +16,9 @@ int64_t RoundUp(int64_t floats) {
   return (floats + kLine - 1) / kLine * kLine;
 }
 
-// Returns the number of floats of a slot. A slot must hold every buffer up to its width, and a narrower buffer can have
-// a longer stride: FloatStride(256) is 272, but FloatStride(257) is 257. The width is therefore rounded up to a whole
-// cache line first.
+// Returns the number of floats of a slot. A slot must hold every buffer up to the width of the slot, and a narrower
+// buffer can have a longer stride: FloatStride(256) is 272, but FloatStride(257) is 257. The width is therefore rounded
+// up to a whole cache line first.
 int64_t FloatsOf(const Frame& frame, const Slot& slot) {
   return RoundUp(frame.rows(slot.rows) * FloatStride(RoundUp(slot.width)));
 }

@@ -11,7 +11,8 @@
 namespace vitrine::engine {
 namespace {
 
-// Multiply-adds per try. A try is far shorter than a time slice, so that at least one try is not interrupted.
+// Multiply-adds per try. A try is far shorter than a time slice of the operating system, so that at least one try is
+// not interrupted.
 constexpr int64_t kMultiplyAdds = 20'000'000;
 constexpr int kMultiplyAddTries = 50;
 constexpr int64_t kCacheFloats = (256 << 10) / sizeof(float);  // size: a quarter or half of an L2 cache

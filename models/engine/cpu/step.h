@@ -23,7 +23,8 @@ struct StepCost {
 };
 
 // A pass over rows. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
-// concurrently with different frames. Only position steps, custom steps and taps allocate memory or take locks.
+// concurrently with different frames. Run allocates memory or takes locks only in position steps, in custom steps, and
+// to fill an AttentionTap or a TokenTap.
 class Step {
  public:
   virtual ~Step() = default;

@@ -67,7 +67,7 @@ absl::Status Load(driver::Card& card, const program::Program& program, engine::W
     devices.push_back(slot.get());
     slots.push_back(std::move(slot));
   }
-  // Attention taps launch this kernel during requests, so its code is loaded now.
+  // Requests with an AttentionTap launch this kernel, so its code is loaded now, not during a request.
   RETURN_IF_ERROR(card.Find("vitrine_attend_map", Launch().threads, 0).status());
   ASSIGN_OR_RETURN(engines, Engine::MakeSlots(program, weights, devices, options.engine));
   return absl::OkStatus();

@@ -27,7 +27,7 @@ struct EngineOptions {
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Only one thread at a time
-// may use the engine and its device. A batch allocates no device memory, even with taps.
+// may use the engine and its device. Run allocates no device memory, even with taps.
 //
 // The logits of an image have the same bits in any batch: the choice of kernels does not depend on the number of rows,
 // and every sum is added in one fixed order.
@@ -43,8 +43,8 @@ class Engine {
                                                                         std::span<Device* const> slots,
                                                                         const EngineOptions& options = {});
 
-  // Computes the logits [images, classes] of at least one image, and the tapped values; taps may be null.
-  // RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device.
+  // Computes the logits [images, classes] of at least one image, and the values that `attention` and `tokens` request;
+  // both may be null. RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
   // Like Run, but uploads no pixels: the caller has written the pixels of all images to pixels(), image after image.

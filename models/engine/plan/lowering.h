@@ -69,9 +69,9 @@ class Lowering {
 
   Precision PrecisionOf(const Operator& op) const;
   // Returns the precision of products of two activations: bf16 if the model is bf16 or int8, the device supports bf16
-  // and PrecisionChoice does not keep `op`; else fp32.
+  // and `op` is not in PrecisionChoice::kept; else fp32.
   Precision PrecisionOfProducts(const Operator& op) const;
-  // Returns true if all convolutions of images and maps can be bf16 and PrecisionChoice keeps none of them.
+  // Returns true if all convolutions of images and maps can be bf16 and none of them is in PrecisionChoice::kept.
   bool HasNarrowStem() const;
   // Returns a matrix with the weights that `base` returns, after `folds` have been applied in their order.
   FoldedMatrix MatrixOf(const Operator& op, int64_t inputs, int64_t outputs, Precision precision,

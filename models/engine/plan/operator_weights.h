@@ -26,7 +26,7 @@ class OperatorWeights {
   LinearWeights OfLinear(const program::Operator& op) const;
   // Returns the weights of a linear operator without the columns of its code (Linear::code). The bias is zero.
   LinearWeights OfLinearWithoutCode(const program::Operator& op) const;
-  // Returns the weights of a convolution of images or maps as [outputs, taps * inputs].
+  // Returns the weights of a convolution of images or maps as [outputs, kernel * kernel * inputs].
   LinearWeights OfConvolution(const program::Operator& op) const;
   // Returns the weights of a dense 3x3 convolution of cells, stored as [outputs, 9 * inputs]; the bias is zero.
   LinearWeights OfGridConvolution(const program::Operator& op) const;

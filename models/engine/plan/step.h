@@ -108,7 +108,7 @@ struct MeanOfCellsStep {
 struct UnitLengthStep {
   Operand x, y;
 };
-// Copies the rows of x to the token tap, as the tokens of `stage`.
+// Copies the rows of x to the TokenTap, as the tokens of `stage`.
 struct HandOutStep {
   Operand x;
   int stage;

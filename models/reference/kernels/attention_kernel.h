@@ -108,9 +108,8 @@ void RunAttention(const AttentionCall<E>& call) {
   }
 }
 
-// Computes the gradients. For weights P, out = P v and S = scale * q k^T: dv = P^T dout, dP = dout v^T, dS = P (dP -
-// rowsum(P dP)), dq = scale
-// * dS k, dk = scale * dS^T q.
+// Computes the gradients. For weights P, out = P v and S = scale q k^T:
+//   dv = P^T dout,  dP = dout v^T,  dS = P (dP - rowsum(P dP)),  dq = scale dS k,  dk = scale dS^T q.
 template <class V, class E>
 void RunAttentionGradient(const AttentionGradientCall<E>& call) {
   const AttentionCall<E>& forward = call.forward;

@@ -14,7 +14,7 @@
 namespace vitrine::cpu {
 
 // Calls body(first column, load, store) for every vector of `columns`. `load` and `store` handle whole vectors and the
-// last partial one, of floats or Bf16.
+// last, partial vector, of floats or of Bf16.
 template <class V, class Body>
 [[gnu::always_inline]] inline void ForVectors(int64_t columns, Body body) {
   int64_t j = 0;

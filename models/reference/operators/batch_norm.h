@@ -20,7 +20,8 @@ struct BatchNormTensors {
   double epsilon = 1e-5;
   double momentum = 0.1;
 
-  // Returns a factor of y = Scale() x + Shift() outside of training, for folding into the previous convolution.
+  // Return the scale and the shift of y = Scale() x + Shift() outside of training, for folding into the previous
+  // convolution.
   at::Tensor Scale() const;
   at::Tensor Shift() const;
 };

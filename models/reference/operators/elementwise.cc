@@ -52,7 +52,7 @@ class BranchFunction : public torch::autograd::Function<BranchFunction> {
                             const std::optional<at::Tensor>& scale) {
     const at::Tensor y = branch.contiguous();
     const at::Tensor values = x.contiguous();
-    // Without a scale, only the type and shape of y are needed.
+    // Without a scale, the backward pass needs only the type and shape of y.
     context->save_for_backward({scale ? y : y.new_empty({0}), scale.value_or(at::Tensor())});
     at::Tensor z = at::empty_like(values);
     WithKernels(y.scalar_type(), [&]<class E>(const cpu::TrainingKernels<E>& kernels, E) {

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Elementwise functions in fp32 or bf16, with our own derivatives on a CPU and the library's on other devices.
+// Elementwise functions in fp32 or bf16, with our own derivatives on a CPU, and the library's derivatives on other
+// devices.
 
 // Returns the exact GELU (by erf) of x; the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);

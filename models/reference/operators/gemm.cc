@@ -36,7 +36,8 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
-// Returns true if a product must call oneDNN itself: at::mm uses oneDNN for bf16 products, but not for fp32 products.
+// Returns true if a product must call oneDNN itself, because at::mm uses oneDNN for bf16 products, but not for fp32
+// products.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }
@@ -103,8 +104,8 @@ at::Tensor GemmNt(const at::Tensor& a, const at::Tensor& b, const at::Tensor& bi
 at::Tensor GemmNn(const at::Tensor& a, const at::Tensor& b) {
   if (MultipliedAsFloats(a)) return GemmNn(Floats(a), Floats(b)).to(a.scalar_type());
   if (!OneDnnForFloat(a)) return at::mm(a, b);
-  // `b` is a weight and small compared to `a`. NOTE: without the copy, oneDNN uses its reference loop, which is 50
-  // times slower.
+  // `b` is a weight and small compared to `a`, so this copy is cheap. NOTE: without the copy, oneDNN uses its reference
+  // loop, which is 50 times slower.
   return GemmNt(a, b.t().contiguous());
 }
 

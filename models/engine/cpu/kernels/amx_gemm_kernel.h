@@ -43,7 +43,7 @@ struct AmxCut {
   return {of_tile, tiles, tiles * of_tile - groups};
 }
 
-// Configures the tile registers: 0 to 3 for sums (0 and 1 of the first row tile), 4 and 5 for row tiles of the left
+// Configures the tile registers: 0 to 3 for sums (0 and 1 for the first row tile), 4 and 5 for row tiles of the left
 // matrix, 6 and 7 for weights.
 [[gnu::always_inline]] inline void ShapeTiles(int64_t rows, int64_t groups) {
   AmxShapes shapes;

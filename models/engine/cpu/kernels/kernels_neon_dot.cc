@@ -15,9 +15,9 @@ struct NeonInt8 : NeonWords {
   static constexpr int kNumbers = 4;
 
   static Sums Zero() { return vdupq_n_s32(0); }
-  // Subtracts 128 from the bytes to make them signed, and adds 128 times the weights to correct the sum. `less` depends
-  // only on the weights, so it is computed once for all rows of a tile. All sums are exact: the sum of a group has at
-  // most 18 bits.
+  // Subtracts 128 from the bytes to make them signed, and adds 128 times the weights to correct the sum. This
+  // correction (`less`) depends only on the weights, so it is computed once for all rows of a tile. All sums are exact:
+  // the sum of a group has at most 18 bits.
   static Sums Dot(Words bytes, Words weights, Sums sums) {
     const int8x16_t w = vreinterpretq_s8_u32(weights);
     const Sums less = vdotq_s32(Zero(), w, vdupq_n_s8(-128));

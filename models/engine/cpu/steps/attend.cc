@@ -7,8 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of queries that are computed together: their attention weights stay in the L1 and L2 caches. The number is a
-// multiple of every vector length.
+// Number of queries that are computed together, so that their attention weights stay in the L1 and L2 caches. The
+// number is a multiple of every vector length.
 constexpr int64_t kQueries = 48;
 
 }  // namespace
@@ -93,7 +93,8 @@ void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k
   ProductOfRows(frame, {weights, 1, k.rows, k.rows}, v.data, v.stride, y);
 }
 
-// Computes scale * q k^T in scratch, transposed to [keys, queries], so that the softmax runs along vectors.
+// Computes scale * q k^T in scratch, transposed to [keys, queries], so that the softmax computes one query per vector
+// lane.
 float* Attend::Scores(const Frame& frame, View<const float> q, View<const float> k) const {
   float* const scores = frame.scratch();
   float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
@@ -125,8 +126,8 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
   frame.kernels().softmax_columns(scores, keys, queries);
 }
 
-// Gives the tap the attention matrices of one image. The matrices have all queries, even if the model needs fewer. They
-// are computed from q and k in fp32, even if the products of the step are bf16.
+// Stores the attention matrices of one image in the AttentionTap. The matrices have all queries, even if the model
+// needs fewer. They are computed from q and k in fp32, even if the products of the step are bf16.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
   View<float> all = frame.Of(q_, image);

@@ -22,7 +22,8 @@ class AttendChannels : public Step {
   void Run(const Frame& frame) const override;
 
  protected:
-  // Computes k^T q of one head, [channel of k, channel of q]. `scratch` is the additional scratch of a derived step.
+  // Computes k^T q of one head, [channel of k, channel of q]. `scratch` is the additional scratch memory of a derived
+  // class.
   virtual void Correlate(const Frame& frame, View<const float> k, View<const float> q, View<float> weights,
                          float* scratch) const;
   // Computes the product of v and weights.

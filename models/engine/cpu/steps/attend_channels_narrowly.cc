@@ -31,7 +31,7 @@ class AttendChannelsNarrowly : public AttendChannels {
   }
 
  protected:
-  // Multiplies without transposing k: a column of a panel of k is a row of k^T.
+  // Multiplies without transposing k, because a column of a panel of k is a row of k^T.
   void Correlate(const Frame& /*frame*/, View<const float> k, View<const float> q, View<float> weights,
                  float* scratch) const override {
     const float* const zeros = PutZeros(scratch);

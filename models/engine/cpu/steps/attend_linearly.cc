@@ -64,7 +64,7 @@ class AttendLinearly : public Step {
   }
 
  private:
-  // Gives the tap two factors of one image's attention matrices: the scaled queries and the keys.
+  // Stores two factors of one image's attention matrices in the AttentionTap: the scaled queries and the keys.
   void HandOut(const Frame& frame, int image) const {
     const int64_t width = q_.columns / heads_;
     const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);

@@ -18,7 +18,7 @@ namespace vitrine::engine {
 // caches.
 inline constexpr int64_t kChunkRows = 70;
 
-// Left operand of a product: fp32 rows, or rows of groups.
+// Left operand of a product: fp32 rows, or rows of 4-byte groups (narrow_kernels.h).
 struct LeftSide {
   View<const float> wide;
   const std::byte* groups = nullptr;

@@ -26,7 +26,7 @@ inline int64_t WholeLines(int64_t floats) {
   return (floats + 15) / 16 * 16;
 }
 
-// Left operand: rows of groups, or panels whose columns are read as rows.
+// Left operand: rows of 4-byte groups (narrow_kernels.h), or panels whose columns are read as rows.
 struct NarrowRows {
   const std::byte* data;
   int64_t stride;  // bytes

@@ -49,7 +49,7 @@ StepPtr MakeTakeClass(Operand x, Operand y, int token);
 StepPtr MakeTakeCells(Operand x, Operand y);
 StepPtr MakeMeanOfCells(Operand x, Operand y);  // x may be tokens; their prefix tokens are left out
 
-// Copies the rows of x to the token tap of this stage.
+// Makes a step that copies the rows of x to the TokenTap as the tokens of `stage`.
 StepPtr MakeHandOut(Operand x, int stage);
 
 // --- from images

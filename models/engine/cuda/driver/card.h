@@ -48,7 +48,7 @@ class Card {
   // Returns a kernel for launches with these threads and bytes; the first call loads its code.
   absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
 
-  // Memory of the device; memory that other processes use is not free.
+  // Memory of the device. Memory that other processes use does not count as free.
   struct Memory {
     size_t free = 0, total = 0;
   };

@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 
-// Returns the number of passes that a request takes. In each pass, a bank delivers one word. Wide accesses are served
-// for one group of lanes after another; the bytes of a group fill all banks once.
+// Returns the number of passes that a request takes. In each pass, a bank delivers one word. Accesses wider than a word
+// are served for one group of lanes after another; the bytes of a group fill all banks once.
 template <class Accesses>
 int64_t Passes(const Accesses& lanes) {
   const size_t bytes = lanes.front().bytes, at_once = std::min<size_t>(32, kBanks * kBankBytes / bytes);
@@ -50,8 +50,8 @@ void Counters::EndBlock() {
     const bool is_shared = std::get<2>(place);
     Traffic& traffic = by_line_[{std::get<1>(place), is_shared}];
     for (auto& lanes : requests) {
-      // Sorts the lanes by address: they are recorded in the order of the schedule, but the lanes of a group must have
-      // neighbouring addresses.
+      // Sorts the lanes by address, because they are recorded in the order of the schedule, but the lanes of a group
+      // must have neighbouring addresses.
       std::sort(lanes.begin(), lanes.end(), [](const Access& a, const Access& b) { return a.address < b.address; });
       ++traffic.requests;
       if (is_shared) {

@@ -60,7 +60,8 @@ class Memory {
   // kind of fault.
   const FaultKind* Read(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   const FaultKind* Write(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
-  // Checks like Write, fills the bytes with NaN, and marks them as in flight until Land.
+  // Starts an asynchronous copy to these bytes: checks them like Write, fills them with NaN, and marks them as in
+  // flight until Land.
   const FaultKind* Fly(const Running& running, uintptr_t address, size_t bytes, std::string& detail);
   void Land(const Running& running, uintptr_t address, size_t bytes);
 

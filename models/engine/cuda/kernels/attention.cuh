@@ -126,7 +126,7 @@ VITRINE_KERNEL(vitrine_attend_bf16, AttendArguments) {
   Attend(arguments, AttendOrder::kBf16);
 }
 
-// Computes scores (without the offsets) and weights of one image in fp32, for the attention tap.
+// Computes scores (without the offsets) and weights of one image in fp32, for an AttentionTap.
 VITRINE_KERNEL(vitrine_attend_map, AttendArguments) {
   const Images images(arguments.batch);
   const Global<float> to_scores(arguments.scores), to_weights(arguments.weights);

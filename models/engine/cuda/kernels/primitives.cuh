@@ -27,7 +27,7 @@ VITRINE_KERNEL(vitrine_primitive_products, PrimitiveProductsArguments) {
   const int lane = Lane();
   const Shared<uint16_t> left = SharedMemory<uint16_t>(0), right = SharedMemory<uint16_t>(kPrimitiveBytes);
   for (int product = Block(); product < arguments.count; product += Blocks()) {
-    // A row of 32 bytes consists of two chunks of 16.
+    // A row of 32 bytes consists of two chunks of 16 bytes.
     CopyAsync(left + lane * 8, Global<const uint16_t>(arguments.a + int64_t{product} * 256) + lane * 8);
     CopyAsync(right + lane * 8, Global<const uint16_t>(arguments.b + int64_t{product} * 256) + lane * 8);
     CommitCopies();

@@ -10,7 +10,7 @@
 
 namespace vitrine::cuda {
 
-// Memory of the plans of one engine. The plans never run at the same time, so they share it.
+// Memory of the plans of one engine. The plans never run at the same time, so they share the memory.
 class Arena {
  public:
   // Adds the sizes in bytes of the buffers that one plan needs at the same time. Call before Allocate.

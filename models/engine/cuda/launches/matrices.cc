@@ -33,7 +33,8 @@ std::vector<Number> Laid(const LinearWeights& weights, MatrixLayout layout, Conv
   return numbers;
 }
 
-// Weights as integers from -127 to 127, and the scale of each output. The integers are those of engine::NarrowMatrix.
+// Weights as integers from -127 to 127, and the scale of each output. The integers equal the weights of
+// engine::NarrowMatrix.
 struct Bytes {
   Bytes(const LinearWeights& weights, MatrixLayout layout) {
     constexpr float kLargest = 127;

@@ -42,7 +42,7 @@ class NarrowSearch {
     for (const Operand& read : step_->reads) Forbid(read);
     Forbid(step_->writes);
   }
-  // Returns true if each row of all operands begins at a multiple of 16 bytes, in bf16 as well.
+  // Returns true if each row of all operands begins at a multiple of 16 bytes, also when the rows are stored as bf16.
   bool AreAligned() const {
     const auto aligned = [&](const Operand& operand) {
       return operand.first % kWideBf16 == 0 &&

@@ -62,7 +62,7 @@ class StepMemory {
   T* Scratch(int64_t count) {
     return reinterpret_cast<T*>(Part(scratch_, static_cast<size_t>(count) * sizeof(T)));
   }
-  // Returns memory that lasts until the next tap.
+  // Returns memory for a TakeTap function (taps.h). The next TakeTap function overwrites it.
   template <class T>
   T* TapMemory(int64_t count) {
     tapped_.used = 0;
@@ -80,7 +80,8 @@ class StepMemory {
   DeviceMatrix Find(const engine::FoldedMatrix& matrix, MatrixLayout layout = MatrixLayout::kByInputs);
 
  private:
-  // Memory that is reused from its first byte on: each step reuses the scratch memory, and each tap the tap memory.
+  // Memory that is reused from its first byte on: each step reuses the scratch memory, and each TakeTap function
+  // (taps.h) reuses the tap memory.
   struct Reused {
     std::byte* begin = nullptr;
     size_t used = 0, most = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the functions (TakeTap) that run between two launches and copy values from the device to the taps that request
-// them.
+// Makes the functions (TakeTap) that run between two launches and copy values from the device to the AttentionTap or
+// TokenTap that requests them.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_TAPS_H_
 
@@ -16,16 +16,16 @@ using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps
 TakeTap TapOfTokens(const Matrix& x, int stage);
 // Returns the number of scores (and of weights) that TapOfMaps computes per launch for an image of at most `keys` keys.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
-// Returns a tap of the scores and weights of softmax attention. The tap launches vitrine_attend_map, which computes
-// them in fp32 for some queries at a time. `arguments.scores` is memory for 2 * scores_at_once floats.
+// Returns a TakeTap for the scores and weights of softmax attention. It launches vitrine_attend_map, which computes
+// scores and weights in fp32 for some queries at a time. `arguments.scores` is memory for 2 * scores_at_once floats.
 TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer, int64_t scores_at_once);
-// Returns a tap of the matrices of attention among channels: of the weights after the softmax if `weights` is true,
-// else of the scores before it.
+// Returns a TakeTap for the matrices of attention among channels: the weights after the softmax if `weights` is true,
+// else the scores before the softmax.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
-// Returns a tap of the scores and weights of attention among channels by the fast kernel. The tap repeats `launch` with
+// Returns a TakeTap for the scores and weights of attention among channels by the fast kernel. It repeats `launch` with
 // `arguments`, so that scores and weights are written; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
-// Returns a tap of the factors of X-ViT's attention matrices. The tap must run before the contexts (k^T v) are scaled.
+// Returns a TakeTap for the factors of X-ViT's attention matrices. It must run before the contexts (k^T v) are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,
                      std::vector<float> context_scale);
 

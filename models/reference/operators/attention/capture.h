@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Stores the matrices that the tap (may be null) requests for images first_image .. first_image + images - 1.
+// Stores the matrices that `tap` (null or an AttentionTap) requests for images first_image .. first_image + images - 1.
 // `matrices_of(i)` computes the matrices of image first_image + i, without gradients.
 template <class MatricesOf>
 void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_image, int images,
@@ -22,7 +22,7 @@ void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_ima
   }
 }
 
-// Returns the scores and weights of a softmax attention as the tap stores them.
+// Returns the scores and weights of a softmax attention as an AttentionTap stores them.
 inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
   return {.scores = FloatsOf(scores), .weights = FloatsOf(weights), .queries = {}, .keys = {}};
 }

@@ -25,8 +25,8 @@ constexpr double kLeastNorm = 1e-12;
 
 class ChannelAttentionFunction : public torch::autograd::Function<ChannelAttentionFunction> {
  public:
-  // Converts q, k and v [T, width] of one type, with any row stride, and temperature [heads, 1, 1] to [T, width] in the
-  // type of q.
+  // Computes the attention [T, width], in the type of q. q, k and v are [T, width] of one type, with any row stride;
+  // the temperature is [heads, 1, 1].
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const at::Tensor& temperature,
                             const std::shared_ptr<const TokenLayout>& layout) {

@@ -15,8 +15,8 @@ namespace vitrine {
 // output is a cosine times gq gs. gq and gs are learned, one number per head; 1e-6 is added to norms. Without norms,
 // q^_i = gq q_i and S^ = gs S.
 //
-// The tap stores the two factors of a matrix M, `queries` and `keys`: M_ij = queries_i . keys_j is the share of V_j in
-// O_i. With Norm::kKeys, O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; otherwise O = M V.
+// An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij = queries_i . keys_j is the share of
+// V_j in O_i. With Norm::kKeys, O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; otherwise O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]

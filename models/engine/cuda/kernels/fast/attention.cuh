@@ -57,7 +57,7 @@ class TokenHead {
   static constexpr int kSteps = kWidth / 16, kKeyTiles = Tiles::kKeys / 8, kChannelTiles = kWidth / 8;
 
   // Score of the keys that pad the last stage, below all other scores. FastPowerOfTwo(kNone) is at most 2^-125, which
-  // does not change a total of nearly 1 or more. The values of these keys are 0.
+  // is too small to change the sum of a query's weights. The values of these keys are 0.
   static constexpr float kNone = -std::numeric_limits<float>::infinity();
 
   struct State {

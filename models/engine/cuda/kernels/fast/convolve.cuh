@@ -134,7 +134,7 @@ struct Pixels {
     }
     return loaded;
   }
-  // Returns a mask of the taps inside the map.
+  // Returns a mask of the neighbourhood's values (`taps`) that are inside the map.
   VITRINE_DEVICE static uint32_t BitsOf(const Words4 (&taps)[2], const Neighbourhood& at) {
     uint32_t bits = 0;
     VITRINE_UNROLL

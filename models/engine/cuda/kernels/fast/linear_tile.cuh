@@ -5,7 +5,7 @@
 // bf16 and has no norm. It loads the rows once, normalizes or quantizes them, and keeps them in shared memory as bf16
 // or bytes. Then it computes tiles of 128 outputs. Asynchronous copies load the weights one stage ahead, 128 bytes of
 // each output at a time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows). If at most 64
-// outputs are left, it computes half as many.
+// outputs are left, a warp computes half as many outputs.
 //
 // Shared memory: 33 kB, plus 272 bytes per row of 128 bf16; at most 101 kB. Global memory: x is read once as fp32 or
 // bf16, and once more by each further block that computes the same rows (see Run). Rows longer than 1024 bytes are read
@@ -34,8 +34,9 @@ VITRINE_DEVICE void Multiply(int32_t (&d)[4], const uint32_t (&a)[4], const uint
 }
 
 // A row of weights (one output) in shared memory is 8 chunks of 16 bytes. In an mma, lane 4 g + t has columns 2 t and 2
-// t + 1 of every 8. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has outputs
-// 4 t to 4 t + 3 of every 16. Swizzle puts the chunks of the 8 rows that ldmatrix loads into different banks.
+// t + 1 of every 8 columns. If rows are taken in the order 0, 1, 4, 5, ..., 13, then 2, 3, 6, 7, ..., 15, the lane has
+// outputs 4 t to 4 t + 3 of every 16 outputs. Swizzle puts the chunks of the 8 rows that ldmatrix loads into different
+// banks.
 struct OutputOrder {
   static VITRINE_DEVICE int Row(int lane) { return lane % 8 / 2 * 4 + lane / 16 * 2 + lane % 2; }
   static VITRINE_DEVICE int Swizzle(int row) { return row / 4 % 4 * 2 + row % 2; }

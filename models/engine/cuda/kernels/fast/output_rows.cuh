@@ -9,7 +9,7 @@
 namespace vitrine::cuda {
 
 // Applies the activation to the values place(0) to place(kCount - 1). Branches once for all values, not once per value,
-// so that their latencies overlap.
+// so that the latencies of the values overlap.
 template <int kCount, class Place>
 VITRINE_DEVICE void ActivateAll(const GeluTable& gelu, Activation activation, Place place) {
   if (activation == Activation::kGelu) {

@@ -159,7 +159,7 @@ struct RowLoads {
     });
   }
 
-  // --- without sums over rows: 8 columns per thread, aligned to 16 bytes
+  // --- loads without sums over rows: 8 columns per thread, aligned to 16 bytes
 
   static VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
     return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),
