@@ -42,7 +42,7 @@ std::vector<Taps> CubicTaps(int from, int to) {
 
 std::vector<Taps> TapsOf(GridResize resize, int from, int to) {
   if (resize == GridResize::kAntialiased) return CubicTaps(from, to);
-  // PyTorch takes DINOv2's scale as a double, but computes positions in fp32.
+  // PyTorch takes DINOv2's scale as a double, but computes positions in fp32. So the scale is rounded to fp32 here too.
   const double offset = resize == GridResize::kBicubicOffset ? 0.1 : 0;
   const auto scale = static_cast<float>(from / (to + offset));
   std::vector<Taps> taps;

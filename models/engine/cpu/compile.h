@@ -36,7 +36,8 @@ class SharedMatrices {
 };
 
 // Compiles the steps that compute the logits of `program` in the precisions of `choice`, which `instructions` must
-// support. `tokens` is passed to Lower. Weights are copied. Returns the errors of Lower.
+// support. With `tokens`, the plan also computes the tokens of every stage (see Lower). Weights are copied. Returns the
+// errors of Lower.
 absl::StatusOr<Plan> Compile(const program::Program& program, WeightSource& weights, const Instructions& instructions,
                              const PrecisionChoice& choice, bool tokens, SharedMatrices& matrices);
 

@@ -39,7 +39,7 @@ class Frame {
   int first_image() const { return first_image_; }
   Grid grid(int image) const { return grids_[static_cast<size_t>(image)]; }
   int64_t rows(RowsOf rows) const;
-  // Returns the range of rows that belong to `image` in a buffer whose RowsOf is `rows`.
+  // Returns the range of rows that belong to `image` in a buffer with rows of kind `rows`.
   Segment SegmentOf(RowsOf rows, int image) const;
   int64_t most_tokens() const { return most_tokens_; }  // tokens of the largest image, including prefix tokens
 

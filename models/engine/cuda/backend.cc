@@ -37,8 +37,8 @@ class CudaBackend : public Backend {
   const int64_t saved_bytes_;
 };
 
-// Returns the error of loading a model. If memory is too small, the message names the bytes needed and the flags that
-// lower this number.
+// Returns the error for a model that could not be loaded. If memory is too small, the message names the bytes needed
+// and the flags that lower this number.
 absl::Status Explain(const absl::Status& error, const driver::Card& card, const BackendOptions& options,
                      std::span<const std::unique_ptr<driver::Slot>> slots, size_t free) {
   if (!absl::IsResourceExhausted(error)) return error;

@@ -17,7 +17,7 @@ at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Te
                      at::ScalarType result = at::kFloat);
 
 // Returns GELU(x W^T + b) with exact GELU (by erf). In fp32 without gradients, oneDNN computes the product and GELU in
-// one pass, if it is used.
+// one pass if oneDNN is used.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
 // Returns one of the three products of a linear layer, for custom derivatives. These functions are not differentiable.

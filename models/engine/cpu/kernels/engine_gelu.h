@@ -8,8 +8,8 @@
 namespace vitrine::engine {
 
 // Coefficients, by ascending power, of polynomials that approximate erf(x / sqrt 2) / 2 for x >= 0. Around every
-// multiple of kPieceWidth, there is one polynomial of degree 3, interpolated at Chebyshev nodes. The first piece is 0
-// at 0; the last is 1/2 from 5.48 on. The error is at most 1.9e-7; x times the error is at most 1.8e-7.
+// multiple of kPieceWidth, there is one polynomial of degree 3, interpolated at Chebyshev nodes. The first polynomial
+// is 0 at x = 0; the last is 1/2 from x = 5.48 on. The error is at most 1.9e-7; x times the error is at most 1.8e-7.
 inline constexpr int kPieces = 32;
 inline constexpr float kPieceWidth = 23.0F / 128;
 alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
@@ -57,8 +57,8 @@ alignas(64) inline constexpr float kPiecesOfHalfErf[4][kPieces] = {
     // clang-format on
 };
 
-// GELU of the engine. On paths with V::LookUp (a table of 32 values), it evaluates the polynomials above: 14 operations
-// instead of 21. On other paths, it is cpu::GeluOf.
+// GELU of the engine. On paths with V::LookUp (a table of 32 values), it evaluates the polynomials above, which takes
+// 14 operations instead of 21. On other paths, it is cpu::GeluOf.
 struct EngineGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

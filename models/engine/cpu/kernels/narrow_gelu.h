@@ -9,7 +9,7 @@ namespace vitrine::engine {
 
 // Coefficients, by ascending power, of polynomials that approximate GELU(x) = x (1/2 + erf(x / sqrt 2) / 2). Around
 // each multiple of kWidth from -16 to 15, there is one polynomial of degree 2, interpolated at Chebyshev nodes. Beyond
-// the outermost pieces, the result is 0 or x. The error is at most 9.4e-5.
+// the outermost polynomials, the result is 0 or x. The error is at most 9.4e-5.
 struct NarrowPieces {
   static constexpr float kWidth = 36.0F / 128;
   static constexpr float kBelow = 16, kAbove = 15;  // numbers of pieces below 0 and above 0

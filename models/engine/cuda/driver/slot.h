@@ -27,8 +27,8 @@ struct SlotOptions {
   size_t Bytes() const { return staging_bytes + pinned_bytes; }  // total size of the pinned memory
 };
 
-// A stream of a card with pinned memory for copies. Uploads and launches are queued and return at once; a download
-// waits until its copy is complete. Different slots run concurrently. The card must outlive the slot.
+// A stream of a GPU (Card), with pinned memory for copies. Uploads and launches are queued and return at once; a
+// download waits until its copy is complete. Different slots run concurrently. The card must outlive the slot.
 //
 // Functions wait by polling an event of the stream. A kernel that never ends blocks a function for at most
 // SlotOptions::limit.
