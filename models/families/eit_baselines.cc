@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of EIT (Table 4): the structure of ViT with the patch projection of CvT or ViT_C, with the blocks of LSRA
-// or CvT, or with both. The configurations have the numbers of parameters and FLOPs that the paper prints.
+// Baselines of EIT (Table 4): ViT, but with the patch projection of CvT or ViT_C, with the blocks of LSRA or CvT, or
+// with both. The configurations have the numbers of parameters and FLOPs that the paper prints.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"

@@ -102,7 +102,7 @@ class Builder {
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
   // Adds a linear layer that uses `outputs` rows, starting at row `first_row`, of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
-  // Applies a linear layer to x with row `code` of the weight `codes` [3, length] appended to each token.
+  // Appends row `code` of the weight `codes` [3, length] to each token of x, and applies a linear layer to the result.
   Value CodedLinear(const std::string& name, Value x, int64_t outputs, int codes, int code);
   Value Gelu(const std::string& name, Value x);
   Value QuickGelu(const std::string& name, Value x);

@@ -8,9 +8,9 @@
 
 namespace vitrine::program {
 
-// Finds the only reader of a value. Such an operator can run together with the operator that computes the value. For a
-// result of the program (logits, stages, final tokens, projection), the program counts as one more reader. The program
-// must outlive the index.
+// Finds the only reader of a value. A back end can then compute the value and its reader together. For a result of the
+// program (logits, stages, final tokens, projection), the program counts as one more reader. The program must outlive
+// the index.
 class SingleReaderIndex {
  public:
   explicit SingleReaderIndex(const Program& program);

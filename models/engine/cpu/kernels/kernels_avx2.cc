@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels for AVX2. This file includes no library header with inline functions: the linker could use this file's
-// copies, with AVX2 instructions, in the whole program, which must also run on older CPUs.
+// Kernels for AVX2. This file includes no library header with inline functions. The linker keeps only one copy of an
+// inline function for the whole program. This file's copy would have AVX2 instructions, and the program must also run
+// on older CPUs.
 #include "common/simd/avx2.h"
 #include "models/engine/cpu/kernels/table.h"
 

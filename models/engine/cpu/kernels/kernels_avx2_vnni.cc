@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 products with AVX-VNNI. This file includes no library header with inline functions: the linker could use this
-// file's copies, with AVX-VNNI instructions, in the whole program, which must also run on older CPUs.
+// int8 products with AVX-VNNI. This file includes no library header with inline functions. The linker keeps only one
+// copy of an inline function for the whole program. This file's copy would have AVX-VNNI instructions, and the program
+// must also run on older CPUs.
 #include "models/engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {

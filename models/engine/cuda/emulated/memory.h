@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the emulated device: buffers between guard pages. For each 4 bytes, a shadow word records the accesses.
+// Memory of the emulated device: buffers between guard pages. For every 4 bytes, a shadow word records the accesses.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_EMULATED_MEMORY_H_
 #define VITRINE_MODELS_ENGINE_CUDA_EMULATED_MEMORY_H_
 

@@ -110,7 +110,8 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
   }
 };
 
-// Computes ConvolveGrids on devices without our own gather: one library convolution per run of equal grids.
+// Computes ConvolveGrids on devices that GatherNeighbours does not support, with one library convolution per run of
+// equal grids.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, bool bf16) {
   const auto type = bf16 ? at::kBFloat16 : at::kFloat;
   const at::Tensor kernel = weight.to(type).permute({0, 3, 1, 2});
