@@ -39,7 +39,7 @@ class TokenLayout {
   Grid grid(int image) const { return grids_[image]; }
   int64_t offset(int image) const { return offsets_[image]; }
   int64_t tokens(int image) const { return offsets_[image + 1] - offsets_[image]; }
-  // Returns the runs. Sorting the batch by grid is optional, but gives the longest runs.
+  // Returns the runs of images with equal grids. Sorting the batch by grid is optional, but gives the longest runs.
   std::span<const Run> runs() const { return runs_; }
 
  private:

@@ -12,8 +12,9 @@
 
 namespace vitrine {
 
-// Selects the tokens that a forward pass returns, and stores them. Features are the projection, or tokens that the head
-// reads. Tests and comparisons use the tokens after a block. Not thread-safe: one tap per forward pass.
+// Selects the tokens that a forward pass returns, and stores them. A request for features uses the projection, or the
+// tokens that the head reads. Tests and comparisons use the tokens after a block. Not thread-safe: one tap per forward
+// pass.
 class TokenTap {
  public:
   // All tokens as the head reads them: after the last norm, if the model has one.

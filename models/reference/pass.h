@@ -78,7 +78,7 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Linear& linear, Held& result);
 
   // Computes W [x, code] = W_x x + W_c code. The code is the same for every token, so W_c code is one vector. W_x x is
-  // kept for calls with other codes, since q, k and v have the same x.
+  // kept for calls with other codes, since q, k and v have the same input x.
   at::Tensor Coded(const Operator& op, const program::Linear& linear);
 
   void Do(const Operator& op, const program::Activate& activate, Held& result);

@@ -17,7 +17,7 @@ namespace vitrine {
 // i = 0, 1, ..., only these tensors:
 //   "input.<i>" F32 [C, H, W], a normalised input; or "picture.<i>" U8 [bytes], an encoded image to be preprocessed
 //   "logits.<i>" F32 [classes]
-//   "<precision>.logits.<i>" for a precision other than fp32; for all goldens or none
+//   "<precision>.logits.<i>" for a precision other than fp32; present for all goldens or for none
 //
 // This file does not depend on image decoding or on a back end; callers pass functions for both.
 
@@ -39,10 +39,10 @@ struct GoldenRun {
 };
 
 // Runs all goldens, or the goldens that `run` selects, in one batch. Then runs the first golden again, alone. Compares
-// the results with the logits recorded for `precision` (or for fp32 if there are none), within the manifest's tolerance
-// for `device` ("cpu", "cuda" or "cuda:N") and `precision`. FAILED_PRECONDITION names the golden, the error and the
-// tolerance. FAILED_PRECONDITION is also returned if an image cannot be decoded, or if there is no golden image or no
-// tolerance for this device and precision. Returns errors of `forward`.
+// the results with the logits recorded for `precision` (or for fp32 if no logits are recorded for `precision`), within
+// the manifest's tolerance for `device` ("cpu", "cuda" or "cuda:N") and `precision`. FAILED_PRECONDITION names the
+// golden, the error and the tolerance. FAILED_PRECONDITION is also returned if an image cannot be decoded, or if there
+// is no golden image or no tolerance for this device and precision. Returns errors of `forward`.
 absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
@@ -53,9 +53,10 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 
-// Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`; replaces existing ones.
-// `forward` must use the weights as stored. It must not be the serving back end, because CheckGolden would then compare
-// that back end with itself. FAILED_PRECONDITION as in CheckGolden; `golden` is then unchanged.
+// Adds the logits of `precision` that `forward` computes for the inputs and images in `golden`; replaces existing
+// logits of `precision`. `forward` must use the weights as stored. It must not be the serving back end, because
+// CheckGolden would then compare that back end with itself. FAILED_PRECONDITION as in CheckGolden; `golden` is then
+// unchanged.
 absl::Status RecordGolden(const ModelDescription& model, const Forward& forward, const ImageToInput& to_input,
                           Safetensors& golden, std::string_view precision = "fp32");
 

@@ -27,15 +27,16 @@ inline constexpr int64_t kMaxFileBytes = int64_t{4} << 30;
 
 // Parses the text form. Errors are returned and not logged: INVALID_ARGUMENT gives line, column and error.
 //
-// Ignores unknown fields, since newer programs may write more; adds the position of each to `unknown` if that is not
-// null. Rejects unknown fields within `config` and `calibration`, because they change the answers.
+// Ignores unknown fields, since newer programs may write additional fields. Adds the position of each unknown field to
+// `unknown` if that is not null. Rejects unknown fields within `config` and `calibration`, because they change the
+// answers.
 absl::StatusOr<v1::Manifest> ParseManifest(std::string_view text, std::vector<std::string>* unknown = nullptr);
 
 std::string FormatManifest(const v1::Manifest& manifest);
 
 // Checks that the manifest is complete and consistent. INVALID_ARGUMENT names the field. ModelDescription::Make checks
-// the sizes of the model family; ReadVersion checks the files' content. Ignores plans and tolerances for unknown
-// precisions and devices, because they are not served.
+// the sizes in the config of the model family; ReadVersion checks the files' content. Ignores plans and tolerances for
+// unknown precisions and devices, because they are not served.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
 inline constexpr size_t kMostLicenceBytes = 200;

@@ -53,7 +53,7 @@ absl::StatusOr<Files> FilesOf(const Draft& draft) {
   return files;
 }
 
-// Returns the manifest as version 1; the caller sets the final number.
+// Returns the manifest with version number 1; the caller sets the final number.
 absl::StatusOr<v1::Manifest> ManifestOf(const Draft& draft, const std::string& model, const Files& files) {
   v1::Manifest manifest = draft.manifest;
   manifest.set_model(model);
@@ -142,7 +142,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
-    // The number is recorded first: a publisher that dies after this skips a number instead of reusing it.
+    // The number is recorded first, so that the number of a publisher that dies after this step is skipped, not reused.
     RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());

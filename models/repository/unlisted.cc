@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr int kLevels = 3;
 constexpr int kMostVisited = 4096;
 
-// Finds the folders with a manifest, down to a number of levels.
+// Finds the folders with a manifest, down to a maximum depth.
 class Search {
  public:
   explicit Search(const fs::path& root) : root_(root) {}

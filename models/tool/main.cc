@@ -123,7 +123,7 @@ struct Command {
   std::function<absl::Status()> run;
 };
 
-// Adds a command whose flags have their own file (flags.h).
+// Adds a command whose flags are defined in a separate file (see flags.h).
 template <auto options, auto add, auto run>
 Command AddOwn(CLI::App& app, Flags& flags) {
   return {add(app, flags.*options), [&flags] { return run(flags.*options); }};

@@ -89,7 +89,8 @@ enum class Form {
   // all tokens in class attention, F-SNE's codes as input channels, softmax on logits in memory.
   kPublished,
   // The form that the reference executes: only values that affect the logits or that are the tokens after a block
-  // (program::ResultsOfRun), factored F-SNE, fused softmax attention. The engine leaves out more in the last block.
+  // (program::ResultsOfRun), factored F-SNE, fused softmax attention. The engine omits further values in the last
+  // block.
   kExecuted,
 };
 

@@ -35,8 +35,9 @@ v1::ModelConfig WithoutEitT(v1::ModelConfig config) {
   return config;
 }
 
-// Returns EIT3/3. The paper's image side of 32 pixels is not a multiple of the cell's 3 pixels: two rows and columns of
-// pixels lie outside the 10x10 grid. Native resolution would enlarge the image to 33x33 pixels, 11x11 tokens.
+// Returns EIT3/3. The paper's image side of 32 pixels is not a multiple of the cell's 3 pixels, so two rows and two
+// columns of pixels lie outside the 10x10 grid. Native resolution would enlarge the image to 33x33 pixels, 11x11
+// tokens.
 v1::ModelConfig Eit33(EitSize size) {
   return Eit(FixedCifar(10), 3, size);
 }

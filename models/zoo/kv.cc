@@ -53,7 +53,8 @@ std::vector<ZooRow> MnistRows() {
       {"qkv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::QKV), 6'608'394, kMnist},
       {"kv-pos-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV_POS), 5'560'022, kMnist},
       {"kv-mnist-p7-d512-l4", Kv(Mnist(), 7, 512, 4, v1::KvConfig::KV), 5'559'818, kMnist},
-      // Patch 4 instead of 7: 7x7 tokens of 16 values instead of 4x4 tokens of 49. The parameter counts are the same.
+      // Patch 4 instead of 7: 7x7 tokens of 16 values instead of 4x4 tokens of 49 values. The parameter counts are the
+      // same.
       {"qkv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::QKV), 59'210, kMnist},
       {"kv-pos-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV_POS), 51'120, kMnist},
       {"kv-mnist-p4-d64-l2", Kv(Mnist(), 4, 64, 2, v1::KvConfig::KV), 51'018, kMnist},

@@ -35,8 +35,8 @@ absl::Status RefusedEntry(const TensorEntry& tensor, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat("tensor ", Quoted(tensor.name), ": ", fault));
 }
 
-// Computes bytes from dtype and shape. Even if a dimension is zero, the product of the other dimensions must not
-// overflow, because strides are products of dimensions.
+// Computes the number of bytes of a tensor from its dtype and shape. Even if a dimension is zero, the product of the
+// other dimensions must not overflow, because strides are products of dimensions.
 absl::StatusOr<uint64_t> DeclaredBytes(const TensorEntry& tensor, Dtype dtype) {
   int64_t extent = BytesOf(dtype);
   bool empty = false;

@@ -28,18 +28,18 @@ using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 // and U8 of rank 0 to 8. INVALID_ARGUMENT, with the tensor and the error, for a header over 1 MiB, invalid JSON,
 // duplicate key, unknown dtype, shape and offsets that disagree or overflow, overlaps, gaps, trailing bytes.
 // RESOURCE_EXHAUSTED: the file is larger than the memory of the machine. Returns errors of `next`. Allocates at most
-// `file_bytes` plus a few times the header. Thread-safe.
+// `file_bytes` plus a few times the size of the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
 // Checks the header of a file of `file_bytes` as ReadSafetensors does, and returns its tensors without data.
 absl::StatusOr<Safetensors> ReadSafetensorsHeader(uint64_t file_bytes, const NextBytes& next);
 
-// Parses a safetensors file in memory; otherwise like ReadSafetensors.
+// Does the same as ReadSafetensors for a file that is already in memory.
 absl::StatusOr<Safetensors> ParseSafetensors(std::string_view bytes);
 
 // Serialises `content` as a safetensors file. Tensors are sorted by element size (largest first), then by name, so that
-// each is aligned. Equal content gives equal bytes. INVALID_ARGUMENT for a rank above 8, a name that is not UTF-8 or is
-// "__metadata__", and a header too large for ParseSafetensors.
+// each tensor is aligned. Equal content gives equal bytes. INVALID_ARGUMENT for a rank above 8, a name that is not
+// UTF-8 or is "__metadata__", and a header too large for ParseSafetensors.
 absl::StatusOr<std::string> WriteSafetensors(const Safetensors& content);
 
 // Checks that all numbers are finite. FAILED_PRECONDITION names the first F32, F16 or BF16 tensor with NaN or infinity.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr char kMetadataKey[] = "__metadata__";
 
-// Handles the events of the JSON parser. To stop it, a method sets error_ and returns false.
+// Handles the events of the JSON parser. To stop the parser, a method sets error_ and returns false.
 class HeaderReader {
  public:
   absl::Status error() const { return error_; }
@@ -198,7 +198,7 @@ absl::StatusOr<std::string> JsonString(const std::string& what, const std::strin
 
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json) {
   if (!json.starts_with('{')) return absl::InvalidArgumentError("the header does not start with '{'");
-  // The JSON lexer would treat a NUL as the end and ignore the rest.
+  // The JSON lexer would treat a NUL as the end of the text and ignore the rest.
   if (const size_t nul = json.find('\0'); nul != std::string_view::npos) {
     return absl::InvalidArgumentError(absl::StrCat("the header is not valid JSON at byte ", nul));
   }

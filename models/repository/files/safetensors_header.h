@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// A safetensors file is: 8 bytes little-endian n, n bytes of JSON, then the bytes of the tensors. This file handles the
-// JSON.
+// A safetensors file consists of a number n (8 bytes, little-endian), n bytes of JSON, and then the bytes of the
+// tensors. This file handles the JSON.
 inline constexpr uint64_t kMaxSafetensorsHeader = 1 << 20;
 inline constexpr size_t kMaxSafetensorsRank = 8;
 

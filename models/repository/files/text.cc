@@ -56,7 +56,7 @@ bool IsValidUtf8(std::string_view bytes) {
 std::string Quoted(std::string_view untrusted) {
   constexpr size_t kShown = 100;
   std::string_view shown = untrusted.substr(0, kShown);
-  // Does not cut within a character: the remaining bytes would be malformed.
+  // Does not cut within a character, because the bytes before the cut would then be malformed UTF-8.
   while (shown.size() < untrusted.size() && !shown.empty() &&
          (static_cast<uint8_t>(untrusted[shown.size()]) & 0xC0) == 0x80) {
     shown.remove_suffix(1);

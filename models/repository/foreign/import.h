@@ -39,8 +39,8 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
 std::vector<std::string> ForeignArchs(ForeignSource source);
 
 // Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes. Only
-// renames, reshapes, permutes and joins; keeps the stored types. `config` is a result of ForeignConfig, or another
-// config of the same family with layers that the source library has.
+// renames, reshapes, permutes and joins tensors; keeps their stored types. `config` is a result of ForeignConfig, or
+// another config of the same family with layers that the source library has.
 //
 // FAILED_PRECONDITION names the first tensor (by its source name) that is missing, has another shape, is not
 // floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shape,
@@ -74,21 +74,21 @@ absl::StatusOr<UnwrappedWeights> UnwrapForeign(TensorMap tensors,
 // Returns the source's name of the head: "head", "classifier" or "cls_classifier".
 const char* HeadName(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the library can add a head to a model of this kind that was published without one, as timm does for
-// DINOv2.
+// Returns true if the source library can add a head to a model of this kind that was published without a head, as timm
+// does for DINOv2.
 bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 
-// Returns true if the weights have no head, although the config requires a head. So `config` is a ViT with classes and
-// one head, the tensors of `weights` fit all other layers, and no tensor of `weights` (including `outside`) may be the
-// weight of a head.
+// Returns true if the weights have no head, although the config requires a head. This is the case if `config` is a ViT
+// with classes and one head, the tensors of `weights` fit all other layers, and no tensor of `weights` (including
+// `outside`) can be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
 // Searches for the head under another common name if the file has no HeadName: "fc", "classifier", "head.fc" or
 // "heads.head", also if the names of all other layers have a prefix like "backbone.". If only one pair of tensors can
 // be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has HeadName, or if
 // the other layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the
-// pairs that may be the head, or says that there is none. If `config` has no classes, a head is optional, and is
-// searched for only if MayAddHead is true.
+// pairs that may be the head, or says that there is no such pair. If `config` has no classes, a head is optional, and
+// is searched for only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index that lists the shards of the weights.
@@ -111,8 +111,9 @@ absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::files
 // files' metadata to `metadata` if that is not null.
 absl::StatusOr<TensorMap> ReadForeignWeights(const std::vector<std::filesystem::path>& files,
                                              std::map<std::string, std::string>* metadata = nullptr);
-// Adds the tensors of a safetensors file with `file_bytes` bytes, without their data. `start` has the first bytes of
-// the file, at least the whole header. `file` is the name in messages. Returns the errors of ReadForeignWeights.
+// Adds to `all` the tensors of a safetensors file with `file_bytes` bytes, without their data. `start` has the first
+// bytes of the file, at least the whole header. `file` is the name in messages. Returns the errors of
+// ReadForeignWeights.
 absl::Status AddForeignHeader(const std::filesystem::path& file, std::string_view start, uint64_t file_bytes,
                               TensorMap& all);
 // Reads the files of ForeignFiles(named).

@@ -127,7 +127,7 @@ void SetDinov2(const Published& published, int registers, v1::ModelConfig& confi
   vit.set_layer_scale(1e-5F);
 }
 
-// A published image tower of CLIP. Its vectors have `projection` channels.
+// A published image tower of CLIP. Its output vectors have `projection` channels.
 struct ClipSize {
   const char* size;
   const char* letter;  // width of the model in OpenCLIP's names

@@ -124,7 +124,7 @@ absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
   return WhatElse(file, bytes, content.status());
 }
 
-// Adds the tensors of a shard to `all`, the tensors of the other shards.
+// Adds the tensors of a shard to `all`, which has the tensors of the shards read before.
 absl::Status Join(const fs::path& file, TensorMap tensors, TensorMap& all) {
   all.merge(tensors);
   if (tensors.empty()) return absl::OkStatus();
@@ -168,7 +168,7 @@ absl::StatusOr<std::vector<fs::path>> Beside(const fs::path& named, const std::s
   return files;
 }
 
-// Returns the weights file or index in a folder, named as transformers, timm and OpenCLIP do.
+// Returns the weights file or index in a folder. Searches for the file names that transformers, timm and OpenCLIP use.
 absl::StatusOr<fs::path> InFolder(const fs::path& folder) {
   constexpr char kPickle[] = "open_clip_pytorch_model.bin";  // a pickle; its error says how to convert it
   for (const char* name : {kForeignWeightsFile, kForeignIndexFile, kOpenClipWeightsFile, kPickle}) {

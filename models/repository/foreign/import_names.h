@@ -47,8 +47,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
 // right shape, and no tensor of other body layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
-// Returns the names of ForeignConfig whose models `tensors` fit, as in FitsBody. Builds every model, which is slow, so
-// call it only to explain an error.
+// Returns the names (as for ForeignConfig) of all models whose body `tensors` fit (see FitsBody). Builds every model,
+// which is slow, so call it only to explain an error.
 std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& tensors);
 
 // Returns true for the name of a tensor in a layer of the model other than its head.

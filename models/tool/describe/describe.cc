@@ -40,7 +40,7 @@ struct Description {
   std::vector<StepGroup> steps;  // measured steps
   double other_load = 0;         // load average of the machine in the minute before the measurement
 
-  // Returns true if times contradict each other, because other programs used the CPU.
+  // Returns true if the measured times contradict each other, which happens if other programs use the CPU.
   bool Busy() const { return measured && measured->Disagree(); }
   bool Loaded() const { return other_load >= 0.5; }
   bool Doubtful() const { return Busy() || Loaded() || (measured && !measured->rounds.steady); }
@@ -211,7 +211,7 @@ absl::Status WritePlot(const std::string& file, const Subject& subject, const De
   return WriteDrawing(file, RooflineSvg(roofline));
 }
 
-// Draws the operators of Form::kPublished, because in Form::kExecuted equal blocks would look different. Draws the
+// Draws the operators of Form::kPublished, because in Form::kExecuted equal blocks would look different. Shows the
 // sizes for one image, whatever the batch size.
 absl::Status WriteGraph(const std::string& file, const Subject& subject, const Description& description) {
   const WorkloadInput one = {subject.input.height, subject.input.width};

@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// The values are from NVIDIA's data sheets of the H100 SXM5 and L4, and from its Ada whitepaper (RTX 4090). The bus is
-// PCIe 5.0 x16 for the H100, and PCIe 4.0 x16 for the other GPUs.
+// The values are from NVIDIA's data sheets of the H100 SXM5 and L4, and from NVIDIA's Ada whitepaper (RTX 4090). The
+// bus is PCIe 5.0 x16 for the H100, and PCIe 4.0 x16 for the other GPUs.
 constexpr Gpu kGpus[] = {
     {.name = "h100",
      .model = "NVIDIA H100 SXM5",
@@ -75,7 +75,7 @@ class Count {
   int64_t Numbers(engine::Operand operand) const { return operand.buffer < 0 ? 0 : Rows(operand) * operand.columns; }
   int64_t Pixels() const { return images_ * channels_ * input_.height * input_.width; }
 
-  // Adds a product of `rows` rows and a matrix of weights.
+  // Adds the work of multiplying `rows` rows by a matrix of weights.
   void AddMatrix(int64_t rows, const engine::FoldedMatrix& matrix) {
     const int64_t weights = matrix.inputs * matrix.outputs;
     work_.precision = matrix.precision;
@@ -100,7 +100,7 @@ class Count {
       size = program::ResultOf(layer.convolve, size);
       const int64_t pool = std::max(1, layer.convolve.pool), places = images_ * size.height * size.width;
       AddMatrix(places * pool * pool, layer.matrix);
-      // The map between two layers is written once and read once, in the precision of the layers.
+      // The feature map between two layers is written once and read once, in the precision of the layers.
       const int64_t width = layer.matrix.precision == Precision::kBf16 ? 2 : kFloat;
       if (&layer != &step.layers.back()) work_.bytes += 2 * places * layer.matrix.outputs * width;
     }

@@ -28,7 +28,7 @@ Cell Formula(std::string_view formula, double value) {
   return Cell::Number(value, std::string(formula));
 }
 
-// Formats a number of operations or bytes as an integer, even if the printed formula is wrong.
+// Formats a number of operations or bytes as an integer.
 Cell CountFormula(std::string_view formula, double value) {
   return {int64_t{std::llround(value)}, std::string(formula)};
 }

@@ -22,9 +22,9 @@ struct Subject {
   const v1::ModelConfig& config() const { return model.description.config(); }
 };
 
-// Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. If `weights` is
-// false, the result has no weights. If it is true, a variant gets random weights: the time of a step does not depend on
-// them, as long as they have the magnitude of trained weights.
+// Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. If `weights` is false, the result has
+// no weights. If it is true, a variant gets random weights. The time of a step does not depend on the weights, as long
+// as they have the magnitude of trained weights.
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model

@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// Returns the forward pass of a model's CPU engine, compiled for `path`, on all cores. Returns errors of
-// MakeCpuBackend.
+// Returns the forward pass of a model's CPU engine, which is compiled for `path` and runs on all cores. Returns errors
+// of MakeCpuBackend.
 absl::StatusOr<Forward> EngineForward(const WeightedModel& model, cpu::CpuPath path,
                                       const PrecisionChoice& choice = {});
 

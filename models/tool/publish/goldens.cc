@@ -18,7 +18,8 @@ namespace {
 constexpr std::pair<const char*, float> kFp32Tolerances[] = {{"cpu", 1e-4F}, {"cuda", 1e-3F}};
 constexpr float kNarrowTolerance = 5e-2F;
 
-// Returns an image of edges and gradients, so that a golden tests decoding, resizing and cropping.
+// Returns an image of edges and gradients. A golden made from this image depends on how images are decoded, resized and
+// cropped.
 Image Pattern(Size size) {
   Image image{.width = size.width, .height = size.height, .channels = 3, .pixels = {}};
   image.pixels.reserve(size_t(size.width) * size.height * 3);

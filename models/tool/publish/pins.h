@@ -25,7 +25,7 @@ class Pins {
   std::optional<std::string> Why(const VersionId& id) const;
   // Returns true for a version that was rolled back or unloaded. Also returns true for a canary, or a version with a
   // share of the traffic, that lacks the label `stable`. Servers may load an older version in addition to such a
-  // version. Traffic and labels in the admin state replace those of the serving config.
+  // version. Traffic and labels in the admin state replace the traffic and labels of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.

@@ -43,7 +43,7 @@ constexpr int64_t kSample = 64;  // number of images for measuring an operator's
 constexpr size_t kBatch = 64;    // images in memory at once
 
 // Returns the model's class for each label of the data set: the same index if model and data set have the same labels,
-// otherwise by MatchLabels. Every label must have a class.
+// otherwise the index that MatchLabels finds. Every label must have a class.
 absl::StatusOr<std::vector<int32_t>> MatchClasses(const Dataset& data, const std::vector<std::string>& model) {
   const std::vector<std::string>& labels = data.labels();
   if (SameNames(labels, model)) {
@@ -75,7 +75,7 @@ class ErrorMeasurement {
                    ProgressDisplay& display)
       : model_(model), data_(data), classes_(std::move(classes)), path_(path), display_(display) {}
 
-  // Returns indices spread evenly over the data set, which may be sorted by class.
+  // Returns indices spread evenly over the data set, because the data set may be sorted by class.
   std::vector<int64_t> Spread(int64_t wanted) const {
     const int64_t count = std::min(wanted, data_.size());
     std::vector<int64_t> indices;
@@ -186,8 +186,8 @@ absl::Status NothingFits(const Found& found, double budget) {
                       Name(found.choice.precision), found.Lost(), found.groups, budget));
 }
 
-// Keeps more and more operators out of `precision`, in descending order of their errors, until accuracy is within the
-// budget. Leaves at least one operator in `precision`, because the plan would otherwise not use `precision`.
+// Keeps more and more operators out of `precision`, in descending order of their errors, until the loss of accuracy is
+// within the budget. Leaves at least one operator in `precision`, because the plan would otherwise not use `precision`.
 absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, const QuantizeOptions& options,
                                ErrorMeasurement& measurement, ProgressDisplay& display) {
   constexpr double kRounding = 1e-9;

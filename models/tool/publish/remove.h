@@ -25,9 +25,9 @@ struct RemoveOptions {
 absl::Status RemoveCommand(const RemoveOptions& options);
 
 // Keeps the newest valid versions of each model and removes older ones. The number to keep is the larger of `keep` and
-// the number of the version policy; a policy may keep all versions. A version does not count if it is Pins::IsApart, or
-// if a file differs from its digest. Keeps versions that `serving_config` or `admin_state` names, and folders without a
-// manifest, which may be unfinished copies.
+// the number of the version policy; a policy may keep all versions. A version does not count toward this number if it
+// is Pins::IsApart, or if a file differs from its digest. Keeps versions that `serving_config` or `admin_state` names,
+// and folders without a manifest, which may be unfinished copies.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

@@ -48,7 +48,7 @@ struct Graph {
   std::vector<GraphPanel> panels;
 };
 
-// Returns the panels of a program for one image of the input's size. Multiply-adds are those of Form::kPublished.
+// Returns the panels of a program for one image of the input's size. Multiply-adds are counted as for Form::kPublished.
 std::vector<GraphPanel> PanelsOf(const program::Program& program, const WorkloadInput& input);
 
 }  // namespace vitrine

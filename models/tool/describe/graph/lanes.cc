@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The boxes of a panel are placed in lanes. A box is below its main input (x of x + y), in the same lane, so that the
-// residual stream is the first lane. The box's other inputs come down in a lane to the right and enter the box from the
-// side.
+// residual stream is the first lane. The wires of the box's other inputs run down in a lane to the right and enter the
+// box from the side.
 #include <algorithm>
 #include <utility>
 

@@ -21,9 +21,9 @@ struct AgainstOptions {
 // Vitrine and timm each use their own decoder, resize and arithmetic. timm also uses its own preprocessing if the
 // version was imported from timm; otherwise it uses the preprocessing of the version. A version without classes has a
 // vector instead of logits and top-1. Prints a line per image and a summary. `which` is "MODEL" or "MODEL@VERSION".
-// Skips images that neither side can read, and links to folders. FAILED_PRECONDITION, after all lines, if a logit
-// differs by more than the tolerance, if top-1 differs, or if only one side can read an image. FAILED_PRECONDITION also
-// if no image can be read, or if timm cannot run.
+// Skips images that neither Vitrine nor timm can read, and links to folders. FAILED_PRECONDITION, after all lines, if a
+// logit differs by more than the tolerance, if top-1 differs, or if only one of Vitrine and timm can read an image.
+// FAILED_PRECONDITION also if no image can be read, or if timm cannot run.
 absl::Status VerifyAgainstCommand(const std::string& repository, const std::string& which,
                                   const AgainstOptions& options, OutputFormat format);
 

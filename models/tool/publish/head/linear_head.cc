@@ -139,7 +139,8 @@ absl::StatusOr<LinearHead> Probe(LabelledFeatures& features, std::optional<doubl
   return head;
 }
 
-// Calls `fit`. Ends the process if malloc fails: Eigen then throws std::bad_alloc and does not call the new_handler.
+// Calls `fit`. Ends the process if Eigen throws std::bad_alloc, because Eigen does not call the new_handler after a
+// failed malloc.
 template <class Fit>
 absl::StatusOr<LinearHead> Guarded(const Fit& fit) {
   try {

@@ -21,8 +21,8 @@ absl::Status TakeArchitecture(const std::vector<ModelFile>& files, ImportOptions
 
 inline constexpr char kOpenClipModel[] = "model_cfg";  // member that only OpenCLIP's files have
 
-// Returns OpenCLIP's name of the model in an open_clip_config.json, which has kOpenClipModel. FAILED_PRECONDITION: its
-// image tower is not supported; the message names `file` and the setting.
+// Returns OpenCLIP's name of the model in an open_clip_config.json, a file that has the member kOpenClipModel.
+// FAILED_PRECONDITION: its image tower is not supported; the message names `file` and the setting.
 absl::StatusOr<std::string> OpenClipArch(const std::string& file, const nlohmann::json& json);
 
 }  // namespace vitrine

@@ -14,7 +14,7 @@ struct CacheOptions {
   std::vector<std::string> models = {};  // "[NAME=]hf:ORG/NAME[@REVISION]" or "[NAME=]FOLDER"
 };
 
-// Returns "" for a model as in CacheOptions; otherwise the error.
+// Returns "" if `text` has the form of a model in CacheOptions; otherwise the error.
 std::string FaultOfCachedModel(const std::string& text);
 
 // Prints the path of a repository that has exactly the models of `options`. The cache has a repository for each source

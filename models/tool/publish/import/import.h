@@ -49,8 +49,8 @@ struct ImportOptions {
   std::optional<float> norm_epsilon = {};  // epsilon of the LayerNorms, from a config.json of transformers; has no flag
 
   std::string licence = {};  // licence of the weights; empty: as stated by their source
-  // "36-1024": use images at their native aspect ratio and size, with that range of patches; empty: the architecture's
-  // size.
+  // "36-1024": use images at their native aspect ratio and size, with 36 to 1024 patches each; empty: the
+  // architecture's size.
   std::string native = {};
 };
 

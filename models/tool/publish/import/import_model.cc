@@ -114,8 +114,8 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
       absl::StrCat("\"", std::string(text), "\" is not a range of patches, as in --native 36-1024"));
 }
 
-// Sets native resolution, with a cell as large as a patch. The weights need no change: position tables are interpolated
-// to other grids, and XCiT computes its positions.
+// Sets native resolution, with a cell as large as a patch. The weights need no change, because position tables are
+// interpolated to other grids, and XCiT computes its positions.
 absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();

@@ -100,7 +100,8 @@ class Reader {
       if (!from_timm) {
         return Refused(absl::StrCat("describes timm's ", escaped, "; give --from timm --arch ", escaped));
       }
-      // OpenAI's weights have QuickGELU under both of timm's names, so --arch may choose it.
+      // OpenAI's weights have QuickGELU under both of timm's names, so --arch may be the name with QuickGELU, even if
+      // the file has the other name.
       const std::string arch = WithoutTag(options_.arch);
       if (WithoutTag(name) != arch && WithoutTag(name) != absl::StrReplaceAll(arch, {{kQuick, ""}})) {
         return Refused(absl::StrCat("says that the model is a ", escaped, ", but --arch says ", options_.arch,

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Removes spaces and quotes around the source's text, then cuts and escapes it.
+// Removes spaces and quotes around the source's text, then cuts the text to its maximum length and escapes it.
 std::string Cleaned(absl::string_view text) {
   constexpr size_t kMostBytes = 100;
   text = absl::StripAsciiWhitespace(text);

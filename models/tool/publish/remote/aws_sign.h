@@ -17,8 +17,8 @@ struct AwsCredentials {
 };
 
 // Adds the headers of AWS's Signature Version 4. Path and query of the URL must be percent-encoded already.
-// `payload_sha256` is the hexadecimal digest of the body. libcurl's own CURLOPT_AWS_SIGV4 is not used: Debian 12's
-// release 7.88 signs a query in the order of its parameters, but AWS requires sorted parameters.
+// `payload_sha256` is the hexadecimal digest of the body. libcurl's own CURLOPT_AWS_SIGV4 is not used, because Debian
+// 12's release 7.88 signs a query in the order of its parameters, but AWS requires sorted parameters.
 void SignForAws(FetchRequest& request, const AwsCredentials& credentials, const std::string& region,
                 const std::string& service, const std::string& payload_sha256, absl::Time now);
 

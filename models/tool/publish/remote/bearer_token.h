@@ -26,8 +26,8 @@ std::string JsonField(const std::string& json, const char* name);
 
 // Returns a token for Google Cloud Storage from the first of these sources: the file of
 // $GOOGLE_APPLICATION_CREDENTIALS, if it is set; the file of `gcloud auth application-default login`, if it exists; the
-// metadata server of Compute Engine and GKE. Google's own programs use the same order. A file has a service account or
-// a user. FAILED_PRECONDITION if there is no token.
+// metadata server of Compute Engine and GKE. Google's own programs use the same order. Each of the two files describes
+// a service account or a user. FAILED_PRECONDITION if there is no token.
 absl::StatusOr<BearerToken> FindGoogleToken(const Surroundings& surroundings);
 
 // Returns a token for Azure's storage: workload identity ($AZURE_FEDERATED_TOKEN_FILE, $AZURE_CLIENT_ID,

@@ -92,7 +92,7 @@ class Bucket : public RemoteStore {
     const std::string url = UrlOf(id, file.name());
     const absl::Status put = Put({.url = url, .upload = from}, file.sha256());
     if (!absl::IsAlreadyExists(put)) return put;
-    // An earlier push was interrupted after this file, or another push is running.
+    // The file is already in the bucket: an earlier push was interrupted after this file, or another push is running.
     Sha256Stream digest;
     ASSIGN_OR_RETURN(const FetchReply reply, Send({.url = url, .sink = [&](const FetchReply&, std::string_view bytes) {
                                                      digest.Update(bytes);

@@ -80,7 +80,7 @@ class Copies {
     for (const auto& [id, manifest] : manifests_) bytes += BytesOf(manifest);
     return bytes;
   }
-  // Returns the bytes of the versions that are among `ids`.
+  // Returns the total size in bytes of the versions that are among `ids`.
   int64_t BytesAmong(const std::set<VersionId>& ids) const {
     int64_t bytes = 0;
     for (const auto& [id, manifest] : manifests_) bytes += ids.contains(id) ? BytesOf(manifest) : 0;
@@ -234,7 +234,7 @@ class Refresh {
   }
 
   // Returns OK if the version fits beside the other versions. If it fits only without versions that the source no
-  // longer has, removes these versions first: otherwise a full copy could never get new versions.
+  // longer has, removes these versions first, because otherwise a full copy could never get new versions.
   absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
@@ -293,7 +293,8 @@ class Refresh {
   }
 
   // Removes versions that the source no longer has. Called after a version could not be fetched, because that version
-  // may need their space. Keeps them if they are the only versions of their model in the copy.
+  // may need the space. Keeps all versions of a model if the copy has no version of this model that the source still
+  // has.
   absl::Status RemoveReplaced() {
     if (!options_.remove) return absl::OkStatus();
     std::set<VersionId> kept = listed_;

@@ -50,10 +50,11 @@ struct DamagedVersions {
 // After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh. A
 // folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions are missing, and `remove`
 // then removes the versions that the source lacks. The folder does not become a copy after UNAVAILABLE, or if the
-// source refuses the manifest of a version that was copied: credentials may have expired, and the missing versions may
-// be intact. Returns the errors of all versions in one status. Leaves out errors of `damaged` that an earlier refresh
-// returned, if there are other errors. ABORTED: another process refreshes the folder. RESOURCE_EXHAUSTED: most_bytes,
-// or the disk. All other errors are errors of RemoteStore and Fetch (download.h).
+// source refuses the manifest of a version that was copied. In the last case, credentials may have expired, and the
+// missing versions may be intact. Returns the errors of all versions in one status. Leaves out errors of `damaged` that
+// an earlier refresh returned, if there are other errors. ABORTED: another process refreshes the folder.
+// RESOURCE_EXHAUSTED: the copy would exceed most_bytes, or the disk is full. All other errors are errors of RemoteStore
+// and Fetch (download.h).
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged);
 
 // Calls RefreshMirror once. If watch_seconds is positive, repeats the call forever with pauses of RefreshWait, and

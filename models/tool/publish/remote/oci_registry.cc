@@ -39,7 +39,7 @@ nlohmann::json Layer(const std::string& name, const std::string& sha256, int64_t
           {"annotations", {{kTitle, name}}}};
 }
 
-// Returns a parameter of a challenge: Bearer realm="https://auth.example/token",service="registry".
+// Returns a parameter of a challenge such as: Bearer realm="https://auth.example/token",service="registry".
 std::string ParameterOf(const std::string& challenge, const std::string& name) {
   const std::string begin = absl::StrCat(name, "=\"");
   const size_t at = challenge.find(begin);
