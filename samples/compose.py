@@ -48,7 +48,7 @@ def graded(size, colours):
 
 
 def background(size, upper, lower, horizon, seed):
-    """Two soft gradients that meet at a blurred horizon, with the faint texture that a camera would see."""
+    """Returns a picture of two soft gradients that meet at a blurred horizon, with the faint noise of a camera."""
     rows = numpy.linspace(0, 1, size[1])[:, None, None]
     below = 1 / (1 + numpy.exp(-(rows - horizon) * 60)) if horizon < 1 else 0 * rows
     picture = graded(size, upper) * (1 - below) + graded(size, lower) * below

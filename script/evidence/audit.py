@@ -27,7 +27,7 @@ def identities(found):
 
 
 def word_of(shown):
-    """Returns complaints about a claim's evidence and word."""
+    """Returns complaints about a claim's evidence and its verdict word."""
     claim, complaints = shown.claim, []
     if not words.allowed(claim.evidence, claim.word):
         complaints.append(f"{claim.id}: {claim.word!r} is no word of {claim.evidence!r}")

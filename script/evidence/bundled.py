@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides claims by data in this repository: the codes of a bundled model, and tables of measurements in the documentation.
 
-Each function is named after its claim's id. It returns the claim's word and a sentence.
+Each function is named after its claim's id. It returns the claim's verdict word and a sentence that explains it.
 """
 import itertools
 import json

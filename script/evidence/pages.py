@@ -17,7 +17,7 @@ def table(columns, rows):
 
 
 def said_word(shown):
-    """Returns the word of a claim in the form that the pages show."""
+    """Returns the verdict word of a claim in the form that the pages show."""
     claim = shown.claim
     return words.counted(claim) if claim.evidence == "none" else claim.word
 

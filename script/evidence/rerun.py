@@ -22,7 +22,7 @@ ENDED = (0, 1)
 
 @dataclasses.dataclass(frozen=True)
 class Drawn:
-    """A committed run: its experiment reduced to one cell, the recorded results, and the scores of its siblings."""
+    """A committed run: its experiment reduced to one cell, the recorded results, and the scores of the other seeds of its setting."""
 
     name: str
     experiment: object

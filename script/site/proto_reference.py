@@ -41,7 +41,7 @@ def described(folder: pathlib.Path, names: tuple[str, ...]) -> list[descriptor_p
 
 
 class Comments:
-    """Returns the comments before and beside each declaration of a file."""
+    """The comments before and beside each declaration of a file."""
 
     def __init__(self, file: descriptor_pb2.FileDescriptorProto):
         self.by_path = {tuple(one.path): one for one in file.source_code_info.location}

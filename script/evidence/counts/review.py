@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """FLOPs, bytes and intensity of the operators of a ViT encoder (paper 003, Tables 3 to 5): printed and derived values.
 
-Formulas are text in b (batch), N (tokens), d (width), a (heads) and V (classes), 4 bytes a value.
+Formulas are text in b (batch), N (tokens), d (width), a (heads) and V (classes). Each value has 4 bytes.
 """
 import fractions
 import re
