@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Sets connection_rate to `points`; scales the bursts and the rate per address by the same factor.
+// Sets connection_rate to `points`, and scales the bursts and the rate per address in proportion.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;
@@ -131,7 +131,7 @@ void BindIdentity(CLI::App& app, ServerOptions& options) {
       ->default_str(identity.plaintext_tokens ? "true" : "false");
   Add(app, "--policy", identity.policy, "access policy, textproto of vitrine.v1.AccessPolicy; read again when changed",
       "FILE");
-  // An empty value is rejected: it may come from an unset variable in a script, and would open the server to all
+  // An empty value is rejected, because it may come from an unset variable in a script and would open the server to all
   // callers.
   for (const char* flag : {"--tls-cert", "--tls-key", "--tls-client-ca", "--tokens", "--policy"}) {
     app.get_option(flag)->check([](const std::string& text) {

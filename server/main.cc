@@ -68,7 +68,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Raises the soft limit of file descriptors to the hard limit: every connection needs a descriptor.
+// Raises the soft limit of file descriptors to the hard limit, because every connection needs a descriptor.
 void RaiseFileLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -77,8 +77,8 @@ void RaiseFileLimit() {
 }
 
 // Makes glibc keep freed memory. By default, glibc returns blocks of a hundred kilobytes to the system, and must get
-// zeroed pages from the system for the next request. With a small model, this lowers the throughput by a fifth. Blocks
-// above 4 MiB are still returned at once.
+// zeroed pages from the system for the next request. With a small model, this default lowers the throughput by a fifth.
+// Blocks above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
@@ -91,7 +91,7 @@ void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
 
-// Writes the file atomically: a script that waits for the file then always finds all its lines.
+// Writes the file atomically, so that a script that waits for the file always finds all its lines.
 absl::Status WritePortFile(const std::string& path, const Server& server) {
   std::string lines = absl::StrCat("grpc=", server.address(), "\n");
   const auto add = [&](const char* name, const std::string& address) {
@@ -114,7 +114,7 @@ absl::Status NoThread(const std::system_error& error) {
 }
 
 // Checks that the system allows `count` threads: starts all of them, then ends them. RESOURCE_EXHAUSTED: a thread
-// cannot be started. The check comes before the start, because a server that has only some of its threads cannot
+// cannot be started. The check runs before the server starts, because a server that has only some of its threads cannot
 // recover.
 absl::Status CheckThreads(int count) {
   std::vector<std::thread> threads;
@@ -232,7 +232,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
     }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // The file is written before the lines are printed: a program that reads the printed lines then finds the file.
+  // The file is written before the lines are printed, so that a program that reads the printed lines finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const ServiceManager manager;

@@ -143,7 +143,7 @@ absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad,
 
 absl::Status AdminService::RollBackCanary(const VersionId& id, const std::string& reason) {
   registry_.Suspend(id, true);
-  // Does not wait for the lock: a change that loads a model holds it for minutes.
+  // Does not wait for the lock, because a change that loads a model holds the lock for minutes.
   if (!mutex_.TryLock()) {
     return absl::UnavailableError("a change by an operator is in progress; until it ends, the canary gets no requests");
   }

@@ -73,7 +73,7 @@ class AdminService {
     return Make(model, {Step{edit, verify, retry, PatienceFor(retry)}}, Durability::kRequired);
   }
   // Applies the steps in order, then stores the result. Each step begins once the registry has applied the previous
-  // one. If a step fails, undoes all of them.
+  // step. If a step fails, undoes all steps.
   absl::StatusOr<v1::ServingChange> Make(const std::string& model, const std::vector<Step>& steps,
                                          Durability durability);
   absl::Status Take(const std::string& model, const Step& step, Durability durability);

@@ -76,7 +76,8 @@ void CanaryWatch::Look(const RollBack& roll_back) {
 }
 
 void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back) {
-  // Finds the model before the rollback retires the version: the rollback is counted in the model's metrics afterwards.
+  // Finds the model before the rollback retires the version, because the rollback is counted in the model's metrics
+  // afterwards.
   const absl::StatusOr<ModelHandle> found = registry_.Find(id.model, id.version);
   const ModelHandle model = found.ok() ? *found : nullptr;
   const absl::Status done = roll_back(id, absl::StrCat(kByGuard, verdict.reason));
@@ -99,7 +100,7 @@ void CanaryWatch::PutAway(const VersionId& id, const RollbackVerdict& verdict, c
   if (model != nullptr) model->metrics->CountRollback(verdict.cause);
 }
 
-// Resets the state of a reloaded canary. Returns true if its goldens are due.
+// Resets the state of a reloaded canary. Returns true if it is time to run its goldens again.
 bool CanaryWatch::BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard,
                             absl::Time now) {
   MutexLock lock(mutex_);

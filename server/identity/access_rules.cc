@@ -16,7 +16,7 @@ namespace vitrine {
 namespace {
 
 // Returns true if a role's pattern matches a method. A pattern "/SERVICE/*" matches admin methods only if the service
-// has no other methods: "/inference.GRPCInferenceService/*" allows inference, but not unloading models.
+// has no other methods. For example, "/inference.GRPCInferenceService/*" allows inference, but not unloading models.
 bool Fits(const std::string& pattern, const MethodPolicy& row) {
   if (pattern.size() <= 2 || !absl::EndsWith(pattern, "/*")) return pattern == row.method;
   const std::string_view service = std::string_view(pattern).substr(0, pattern.size() - 1);

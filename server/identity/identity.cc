@@ -256,7 +256,7 @@ absl::StatusOr<Caller> Identity::ByDefault(RpcName rpc, const AuthenticatedIdent
   const bool anonymous = known.kind == AuthenticatedIdentity::Kind::kAnonymous;
   if (anonymous && enabled()) return Unknown();
   if (rpc.access() == Access::kAdmin) {
-    // On a unix socket the operating system has authenticated the user: the server's own user, or root.
+    // On a unix socket the operating system has authenticated the user, who is the server's own user or root.
     const bool trusted = known.kind == AuthenticatedIdentity::Kind::kUid || (anonymous && !enabled());
     if (!credentials.on_admin_listener || !trusted) {
       return PermissionDenied(known, rpc,

@@ -30,7 +30,8 @@ struct IdentityOptions {
   std::string tokens = {};
   // Access policy, a textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access apply.
   std::string policy = {};
-  // Accepts tokens without TLS on listeners that the network can reach, where an eavesdropper could steal them.
+  // True: tokens are accepted without TLS on listeners that the network can reach, where an eavesdropper could steal
+  // them.
   bool plaintext_tokens = false;
   // Interval at which the files are checked for changes.
   absl::Duration reread_interval = absl::Seconds(1);
