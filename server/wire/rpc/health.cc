@@ -8,7 +8,7 @@ namespace {
 
 using grpc::health::v1::HealthCheckResponse;
 
-// Names of the server ("") and of its services.
+// Names in the health service: "" for the whole server, and the name of each service.
 constexpr const char* kServices[] = {"", "vitrine.v1.Classifier", "vitrine.v1.Registry",
                                      "inference.GRPCInferenceService", "grpc.health.v1.Health"};
 

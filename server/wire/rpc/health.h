@@ -17,12 +17,12 @@ namespace vitrine {
 
 // Health status, for the standard health service and for /readyz:
 //   "" and each full service name   SERVING if WhyNotServing is empty
-//   "model/<name>"                  SERVING if a version of the model is ready and computes
+//   "model/<name>"                  SERVING if a version of the model is ready and can compute
 // Events of the registry update the status. Thread-safe.
 class Health {
  public:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
-  // Must not block and must not call functions of Health.
+  // Receives a status. A listener must not block and must not call functions of Health.
   using Listener = std::function<void(Status)>;
 
   // `registry` must outlive this object. `allow_empty`: a server without any version is also ready.
@@ -33,9 +33,10 @@ class Health {
 
   // Returns the reason why requests are not served, in one sentence; empty if they are served. Requests are not served
   // before SetServing and after SetNotServing. They are also not served while a reason of SetHung or SetBroken is set,
-  // or while no version is ready and computes. (With `allow_empty`, a server without any version serves.)
+  // or while there is no version that is ready and can compute. (With `allow_empty`, a server without any version
+  // serves.)
   std::string WhyNotServing() const;
-  // Returns true if the version is ready and computes, and the server is not draining.
+  // Returns true if the version is ready and can compute, and the server is not draining.
   bool Serves(const VersionId& version) const;
 
   void SetServing();
@@ -63,7 +64,7 @@ class Health {
   };
 
   void OnEvent(const v1::ModelEvent& event);
-  // Returns true if a version of the model is ready and computes.
+  // Returns true if a version of the model is ready and can compute.
   bool ServesOneOf(const std::string& model, const std::map<int64_t, v1::ModelState>& versions) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Reason() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

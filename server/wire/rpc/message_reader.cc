@@ -15,8 +15,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum buffer that is reserved for a message before its bytes arrive, so that a client which sends only a prefix
-// occupies little memory.
+// Maximum size of the buffer that is reserved for a message before its bytes arrive. A client that sends only the
+// prefix of a message therefore occupies little memory.
 constexpr size_t kFirstRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 // Limits of decompression, which runs before admission control. Real messages have a lower compression ratio.
@@ -44,7 +44,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   const size_t room = whole.size() + taken;
   // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
-  // are not written use no memory. The first write may make a huge page resident, so that page is charged at once.
+  // are not written use no memory. The first write may make a whole huge page resident, so the size of a huge page
+  // counts against the budget from the first byte.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);
@@ -78,7 +79,8 @@ absl::StatusOr<MessageBytes> Decompressed(const ReceivedBytes& compressed, int64
                                           const std::shared_ptr<ByteBudget>& budget) {
   const auto size = static_cast<int64_t>(compressed.bytes.size());
   const int64_t most = std::min(max_bytes, std::max(kMostFree, kMostRatio * size));
-  // The size in the trailer is charged in advance, because Gunzip decompresses no more than this size.
+  // The size in the gzip trailer counts against the budget in advance, because Gunzip decompresses no more than this
+  // size.
   BudgetShare share(budget);
   if (!share.Add(std::min(most, static_cast<int64_t>(StatedGunzipSize(compressed.bytes))))) return NoRoom();
   ASSIGN_OR_RETURN(std::string bytes, Gunzip(compressed.bytes, static_cast<size_t>(most)));

@@ -57,7 +57,8 @@ class CheckedCall : public SingleCall {
   }
 
  protected:
-  // Returns the account by which workers take turns: the caller's name, or the network of an anonymous caller.
+  // Returns the account of this call in CallWorkers, which serve the accounts in turn. The account is the caller's
+  // name, or the network of an anonymous caller.
   const std::string& Account() const { return caller_->IsAnonymous() ? place() : caller_->name; }
 
   CallParts& parts_;
@@ -135,7 +136,7 @@ class ServedCall final : public CheckedCall {
   using Response = typename Kind::Response;
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override { Submit(std::move(message)); }
-  // A protocol violation ends the call. The service gets other errors and counts them as rejections.
+  // A protocol violation ends the call. Other errors are passed to the service, which counts them as rejections.
   void OnFault(const absl::Status& why) override {
     if (absl::IsInternal(why) || absl::IsUnimplemented(why)) return Finish(why);
     Submit(why);

@@ -12,15 +12,14 @@ namespace vitrine {
 
 // Limits of a client's connection.
 struct TransportOptions {
-  // Maximum size of a message or body. A larger message or body is rejected with RESOURCE_EXHAUSTED, over HTTP with
-  // 413.
+  // Maximum size of a message or body. A larger message or body is rejected with RESOURCE_EXHAUSTED (HTTP status 413).
   int64_t max_message_bytes = kMaxRequestBytes;
   // Limit on the bytes of received messages and bodies in memory, over all client connections. Above it, requests are
-  // rejected with RESOURCE_EXHAUSTED. At least twice max_message_bytes. With a higher limit, more clients can send at
-  // the same time, but less memory is left for models.
+  // rejected with RESOURCE_EXHAUSTED. Must be at least twice max_message_bytes. With a higher limit, more clients can
+  // send at the same time, but less memory is left for models.
   int64_t max_transport_bytes = int64_t{512} << 20;
-  // Limit on the headers of one request: bytes of names and values, plus 32 per header. Above it, the request is
-  // rejected with RESOURCE_EXHAUSTED, over HTTP with 431.
+  // Limit on the headers of one request: bytes of names and values, plus 32 bytes per header. Above it, the request is
+  // rejected with RESOURCE_EXHAUSTED (HTTP status 431).
   int64_t max_metadata_bytes = 16 << 10;
   // Limit on concurrent requests of one connection; further requests wait in the client or use another connection.
   int max_concurrent_streams = 256;
@@ -32,7 +31,8 @@ struct TransportOptions {
   // A connection without requests is closed after this time. The default is longer than the usual 60 s of load
   // balancers, so that a balancer sends no request on a connection that is being closed. Infinite: no limit.
   absl::Duration max_connection_idle = absl::Seconds(75);
-  // Interval at which a silent HTTP/2 connection is pinged, and time limit for the answer, after which it is closed.
+  // Interval at which a silent HTTP/2 connection is pinged. If the ping is not answered within the timeout, the
+  // connection is closed.
   absl::Duration keepalive_time = absl::Minutes(1);
   absl::Duration keepalive_timeout = absl::Seconds(20);
   // Minimum interval between a client's pings, with 10 % tolerance. A connection that pings more often is closed.
