@@ -8,7 +8,7 @@
 
 namespace vitrine::testing {
 
-// Parses a ModelConfig in text form. A mistake fails and stops the test.
+// Parses a ModelConfig in text form. A syntax error fails and stops the test.
 v1::ModelConfig Config(const std::string& text);
 
 }  // namespace vitrine::testing

@@ -60,8 +60,8 @@ struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 
   std::vector<float> ByEngine(const std::vector<at::Tensor>& images) const { return Logits(*engine, images); }
-  // Runs with LibTorch's operators only. The reference's own kernels share common/simd/ with the engine, so a bug there
-  // would affect both sides and stay hidden.
+  // Runs the reference with LibTorch's operators only. The reference's own kernels share common/simd/ with the engine,
+  // so a bug in common/simd/ would affect both sides and stay hidden.
   std::vector<float> ByReference(const std::vector<at::Tensor>& images, AttentionTap* attention = nullptr,
                                  TokenTap* tokens = nullptr) const;
 
@@ -72,7 +72,7 @@ struct Compiled {
   std::unique_ptr<const engine::Engine> engine;
 };
 
-// Taps that collect the attention and tokens of a run.
+// The attention and the tokens that a run collects.
 struct Handed {
   AttentionTap attention;
   TokenTap tokens;

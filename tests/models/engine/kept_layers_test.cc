@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests which operators may run in bf16 or int8, and which operators the search keeps in fp32 next.
+// Tests which operators may run in bf16 or int8, and the functions that select the operators to keep in a higher
+// precision.
 #include "models/engine/kept_layers.h"
 
 #include <gmock/gmock.h>

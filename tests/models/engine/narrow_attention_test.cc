@@ -25,7 +25,7 @@ class Bf16KernelsTest : public ::testing::TestWithParam<cpu::CpuPath> {
  protected:
   static double Rounded(float value) { return cpu::ToFloat(cpu::ToBf16(value)); }
   static std::byte* Bytes(AlignedFloats& floats) { return reinterpret_cast<std::byte*>(floats.data()); }
-  // Returns memory for panels and one more float at its end, to detect writes beyond the panels.
+  // Returns memory for the panels of a packed matrix and one more float at the end, to detect writes beyond the panels.
   static AlignedFloats Panels(int64_t floats) {
     AlignedFloats panels(floats + 1);
     for (int64_t i = 0; i <= floats; ++i) panels.data()[i] = kUntouched;

@@ -102,8 +102,8 @@ TEST(PathOf, ReturnsThePathOfThePrecisionsKernels) {
   }
 }
 
-// If PrecisionChoice::kept names all operators, bf16 becomes fp32. int8 becomes bf16 if the path has bf16. Operators
-// that are never int8 become fp32.
+// If PrecisionChoice::kept names all operators, bf16 operators are computed in fp32. int8 operators are computed in
+// bf16 if the instruction set has bf16 kernels. Operators that are never int8 are computed in fp32.
 TEST_P(Narrow, KeptOperatorsUseAWiderPrecision) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -144,7 +144,7 @@ TEST_P(NarrowBf16, StemConvolutionsAreNarrowUnlessOnePools) {
   EXPECT_EQ(narrow_stem.ByEngine(images) != fp32.ByEngine(images), convolves && !pools);
 }
 
-// bf16 only: a row of bytes cannot represent NaN.
+// Tests only bf16, because a row of int8 values cannot represent NaN.
 TEST_P(NarrowBf16, NanInAnImageReachesTheLogits) {
   const Compiled compiled(form().config, narrow().path, {.precision = narrow().precision, .kept = {}});
   const at::Tensor image = Images()[0].clone().fill_(NAN);

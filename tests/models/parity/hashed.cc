@@ -30,7 +30,7 @@ at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double cent
   uint64_t state = Fnv1a(key);
   for (int64_t i = 0; i < tensor.numel(); ++i) {
     state += 0x9e3779b97f4a7c15;
-    // Exact in fp64, except for one rounding to fp32.
+    // The computation is exact in fp64, except for one rounding to fp32.
     values[i] = static_cast<float>(centre + (static_cast<double>(Bits24(state)) - 8388608.0) * step);
   }
   return tensor;

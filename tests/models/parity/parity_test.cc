@@ -20,7 +20,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Tolerance for our fp32 against the oracle's fp64, in units of max(1, largest magnitude).
+// Tolerance for our fp32 results against the oracle's fp64 results, in units of max(1, largest magnitude).
 constexpr double kTolerance = 1e-4;
 
 // Returns the largest difference in units of max(1, largest magnitude of `theirs`).
@@ -34,7 +34,7 @@ at::Tensor Centred(const at::Tensor& logits) {
   return logits - logits.mean(0, /*keepdim=*/true);
 }
 
-// A test of one golden, named by the parameter.
+// A test of one file of tests/golden/parity, which the parameter names.
 class Parity : public ::testing::TestWithParam<std::string> {
  protected:
   Parity() : golden_(GetParam()) {

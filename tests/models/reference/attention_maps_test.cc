@@ -198,7 +198,7 @@ TEST_F(CapturedAttention, DistanceHasOneValuePerLayerAndHead) {
   EXPECT_FLOAT_EQ(maps[0].values[3], static_cast<float>(AttentionDistance(weights[1], kGrid, 1, 4, false)));
 }
 
-// Fills the tap with one layer's factors, as a model without softmax does.
+// Fills an AttentionTap with one layer's factors, as a model without softmax does.
 TEST(Factors, GiveTheSameMapsAsTheirProduct) {
   AttentionAbility ability{.prefix_tokens = 0, .cell = 4, .diverging = true};
   for (const v1::AttentionKind kind : {v1::MEAN_OVER_QUERIES, v1::QUERY_ROW, v1::WEIGHTS}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares initial weights with the recording.
+// Compares initial weights with the digests in recorded_weights.txt.
 #include <ATen/Version.h>
 #include <gtest/gtest.h>
 

@@ -129,7 +129,7 @@ TEST_F(WrittenProgram, DropPathIncreasesWithDepth) {
   EXPECT_TRUE(is_middle_kept && is_middle_dropped) << "the middle block has half the rate";
 }
 
-// Logits need only class tokens. A token tap makes the interpreter compute all tokens; the logits stay equal.
+// Logits need only class tokens. With a TokenTap, the interpreter computes all tokens, and the logits stay equal.
 TEST_F(WrittenProgram, ComputesOnlyClassTokensAfterTheLastMixing) {
   program::Builder b(3);
   program::Value x = b.AttendLinearly("mix", {b.Linear("qkv", Tokens(b), 36)}, {.heads = 2});

@@ -48,7 +48,7 @@ class LinearMemory : public ::testing::TestWithParam<const char*> {
     EXPECT_LT(static_cast<double>(at_long.largest), kMoreTokens * 1.02 * at_short.largest);
   }
 
-  // Adds the tap's memory, because the meter counts only tensors.
+  // Adds the memory of `tap`, because the meter counts only tensors.
   static void AddTaken(const AttentionTap& tap, Use& use) {
     using Matrices = AttentionTap::Matrices;
     for (const auto source : {AttentionSource::kTokens, AttentionSource::kClassQuery, AttentionSource::kChannels}) {

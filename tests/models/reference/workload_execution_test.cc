@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the list of operators matches the execution: LibTorch reports every operator that a forward pass calls,
-// and the sizes of its operands give the multiply-adds.
+// Tests that a workload's list of operators matches the execution: LibTorch reports every operator that a forward pass
+// calls, and the sizes of its operands give the multiply-adds.
 #include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 

@@ -35,7 +35,7 @@ class GoldenTest : public testing::Test {
     const std::unique_ptr<Model> model = *BuildModel(version_);
     return RecordGolden(*model, ForwardOf(*model), DecodeRawImage, version_.golden);
   }
-  // Returns a tensor that shares the stored memory: writes to it change the golden.
+  // Returns a tensor that shares memory with the stored version, so a write to the tensor changes the golden values.
   at::Tensor Golden(const std::string& name) { return TensorOf(golden_.at(name)); }
   void Refused(const std::string& message) {
     EXPECT_THAT(Check(), Refuses(kRefused, AllOf(HasSubstr("small-kv/3: "), HasSubstr(message))));
@@ -138,7 +138,7 @@ TEST_F(GoldenTest, TheToleranceIsRelativeToTheLargestLogit) {
   Refused("the tolerance is 0.01");
 }
 
-// An untrained head gives logits of a few hundredths, so with an absolute tolerance zeros would pass.
+// An untrained head gives logits of a few hundredths, so zeros would pass a check with an absolute tolerance.
 TEST_F(GoldenTest, ZerosDoNotPassForSmallLogits) {
   version_.manifest.mutable_golden_tolerances(0)->set_tolerance(0.05f);
   for (const char* weight : {"head_out.weight", "head_out.bias"}) {

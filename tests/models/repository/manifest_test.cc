@@ -120,7 +120,7 @@ TEST(Manifest, UnknownPlansAndTolerancesAreIgnored) {
   EXPECT_TRUE(ValidateManifest(manifest).ok()) << ValidateManifest(manifest);
 }
 
-// Old manifests must stay readable. Release 0.1 wrote this one, with every field.
+// Old manifests must stay readable. Release 0.1 wrote this manifest, which has every field.
 TEST(Manifest, ReadsAndWritesTheFormatOfTheFirstRelease) {
   const std::string text = ReadFile(VITRINE_SOURCE "/tests/models/repository/manifest-0.1.textproto");
   std::vector<std::string> unknown;
@@ -128,7 +128,7 @@ TEST(Manifest, ReadsAndWritesTheFormatOfTheFirstRelease) {
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_THAT(unknown, testing::IsEmpty());
   EXPECT_TRUE(ValidateManifest(*manifest).ok()) << ValidateManifest(*manifest);
-  // Our output has the same bytes. Therefore release 0.1, which rejects unknown fields, can read it.
+  // FormatManifest writes the same bytes. Therefore release 0.1, which rejects unknown fields, can read our manifests.
   EXPECT_EQ(FormatManifest(*manifest), text);
 }
 

@@ -111,7 +111,7 @@ TEST_F(PublishFaultTest, AKillAtAnySystemCallLeavesACompleteVersion) {
     MakeTemporaryFoldersOld(root / "sample");
     const auto next = Publish(root, "sample", draft_);
     ASSERT_TRUE(next.ok()) << next.status();
-    // If a publisher dies between taking a number and the rename, the number is not used again.
+    // If a publisher dies after it has taken a version number and before the rename, the number is not used again.
     ASSERT_THAT(static_cast<size_t>(next->version), AnyOf(versions + 1, 3u));
     ASSERT_THAT(TemporaryFolders(root / "sample"), ElementsAre()) << "killed at system call " << last;
     fs::remove_all(root);

@@ -108,7 +108,7 @@ TEST_F(RepositoryTest, TheNumberOfARemovedVersionIsNotReused) {
   EXPECT_THAT(*ListVersionFolders(root_), ElementsAre(VersionId{"sample", 1}));
   EXPECT_THAT(Entries(root_ / "sample"), testing::UnorderedElementsAre("1", ".highest-version"));
   EXPECT_EQ(Publish(root_, "sample", SampleDraft(3))->version, 3);
-  // A number is not reused, even if only a folder shows that it was used.
+  // A version number is not reused, even if only a folder shows that it was used.
   fs::remove(root_ / "sample/.highest-version");
   fs::create_directories(root_ / "sample/8");
   ASSERT_TRUE(RemoveVersion(root_, {"sample", 8}).ok()) << "one that is not complete";

@@ -61,7 +61,7 @@ TEST(FilesForTimm, GiveSizesOfUnnamedModelsAsArguments) {
   EXPECT_FALSE(json["pretrained_cfg"].contains("license"));
 }
 
-// timm computes int(embed_dim * mlp_ratio).
+// timm computes the hidden width as int(embed_dim * mlp_ratio).
 TEST(FilesForTimm, EveryHiddenWidthIsReproducedFromItsRatio) {
   v1::Manifest manifest = OddVit();
   v1::VitConfig& vit = *manifest.mutable_config()->mutable_vit();

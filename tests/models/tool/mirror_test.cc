@@ -101,7 +101,7 @@ TEST_F(Mirror, VersionsOfAnIncompleteCopyAreRemoved) {
   EXPECT_EQ(unavailable.code(), absl::StatusCode::kUnavailable) << "it begins: " << unavailable;
 }
 
-// One damaged version must not keep a server from serving the others.
+// One damaged version must not keep a server from serving the other versions.
 TEST_F(Mirror, ARefreshThatSkipsVersionsMakesAPartialCopy) {
   const std::string damaged = "no manifest";
   folder_.Write("own/.pull/lock", "");
@@ -127,7 +127,7 @@ TEST_F(Mirror, ARefreshThatSkipsVersionsMakesAPartialCopy) {
   EXPECT_EQ(Refreshed(), "1 versions of s3://models/production\n") << "a complete copy stays complete";
 }
 
-// An archived or protected object of a bucket is refused with status 403, while the bucket returns the others.
+// An archived or protected object of a bucket is refused with status 403, while the bucket returns its other objects.
 TEST_F(Mirror, ARefusedVersionDoesNotBlockTheOthers) {
   const std::string own = ReadFile(std::string(kBundled) + "/manifest.textproto");
   const absl::Status refused = Refresh({{"kv-pos-mnist", 1}, {"n", 1}}, /*remove=*/true, "no manifest", own);

@@ -33,7 +33,7 @@ int RunProgram(const std::string& arguments) {
   return WEXITSTATUS(std::system(absl::StrCat(kProgram, " ", arguments, " >/dev/null 2>&1").c_str()));
 }
 
-// Returns names, sizes and times of everything in a folder as text; equal for equal states.
+// Returns names, sizes and times of everything in a folder as text. Equal states give equal texts.
 std::string StateOf(const fs::path& root) {
   std::map<std::string, std::string> entries;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {

@@ -31,7 +31,7 @@ using testing::StartsWith;
 constexpr char kEmptyListing[] = "<ListBucketResult></ListBucketResult>";
 constexpr absl::Duration kLife = absl::Seconds(60);
 
-// The services of a cloud whose tokens are valid for 60 seconds. Tokens are "token-<unix second of the end>-".
+// The services of a cloud whose tokens are valid for 60 seconds. A token is "token-<Unix time at which it expires>-".
 class Cloud {
  public:
   Surroundings surroundings() {
@@ -96,8 +96,8 @@ class Cloud {
 
 class RemoteCredentials : public testing::Test {
  protected:
-  // Lists every second for three hours. Every request must have a valid token, and tokens must not be fetched
-  // needlessly.
+  // Lists the remote repository every second for three simulated hours. Every request must have a valid token, and
+  // tokens must not be fetched needlessly.
   void ListForThreeHours(const std::string& address) {
     const auto store = OpenRemote(address, "", cloud_.surroundings());
     ASSERT_TRUE(store.ok()) << store.status();
@@ -312,7 +312,8 @@ TEST_F(RemoteCredentials, TheEnvironmentHasPriority) {
   EXPECT_EQ(FindAwsCredentials(cloud_.surroundings())->key, "ENV");
 }
 
-// A source that is unavailable for an hour gets few requests. It is used again at most 132 s after its return.
+// A source that is unavailable for an hour gets few requests. It is used again at most 132 s after its return: two
+// minutes plus a random tenth.
 TEST(RefreshWait, GrowsToTwoMinutes) {
   absl::Duration time;
   int attempts = 0;

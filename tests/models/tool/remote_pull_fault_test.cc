@@ -37,7 +37,7 @@ int RunShell(const std::string& command) {
   return WEXITSTATUS(std::system(absl::StrCat(command, " >/dev/null 2>&1").c_str()));
 }
 
-// Returns names and sizes of everything in a folder; equal for equal states.
+// Returns names and sizes of everything in a folder as text. Equal states give equal texts.
 std::string StateOf(const fs::path& root) {
   std::set<std::string> names;
   for (const auto& entry : fs::recursive_directory_iterator(root)) {

@@ -53,8 +53,8 @@ TEST_P(CudaBackend, EqualsTheEmulatorBitForBit) {
   {
     const auto backend = On(*card);
     EXPECT_TRUE(SameBits(LogitsOf(*backend, views, classes), expected));
-    // Calls with taps run while other calls run. They must not allocate or free memory, because the driver would wait
-    // for all streams. They must not load code, because code takes memory of the device.
+    // Calls that collect attention run while other calls run. No call may allocate or free memory, because the driver
+    // would wait for all streams. No call may load code, because code takes memory of the device.
     const auto calls = [] {
       return Fake().Calls("cuMemAlloc_v2") + Fake().Calls("cuMemFree_v2") + Fake().Calls("cuModuleGetFunction");
     };

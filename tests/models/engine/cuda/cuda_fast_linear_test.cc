@@ -33,7 +33,7 @@ struct LinearCase {
 };
 
 // Runs the linear layer of a case with different kernels. Each run has its own device, so that no kernel depends on an
-// earlier one.
+// earlier kernel.
 class Layers {
  public:
   Layers(const LinearCase& of, Precision precision, std::vector<float> x)

@@ -113,8 +113,9 @@ class Tokens {
   RowsOf outputs_ = RowsOf::kTokens;
 };
 
-// Both kernels round attention weights to bf16, with an error of at most 2^-9. The fast kernel does so before it
-// divides by the sum, the plain kernel after. Therefore outputs differ by at most 2^-8 of the largest value.
+// Both kernels round attention weights to bf16, with an error of at most 2^-9. The fast kernel rounds before it divides
+// by the sum, and the plain kernel rounds after the division. Therefore outputs differ by at most 2^-8 of the largest
+// value.
 void ExpectNear(const std::vector<float>& fast, const std::vector<float>& plain) {
   EXPECT_LE(MostApart(fast, plain), 0x1p-8);
   EXPECT_LE(MeanApart(fast, plain), 0x1p-11);

@@ -22,7 +22,7 @@ TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
-// The tolerances equal the tolerances of the CPU's narrow products (narrow_test.cc).
+// The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc).
 TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> expected = compiled_.ByReference(images);
@@ -45,7 +45,8 @@ TEST_P(CudaParity, TapsAgreeWithTheReference) {
   ExpectSame(compiled_, 1, ours, theirs);
 }
 
-// The scores of this image do not fit the memory of taps at once, so they are computed in parts.
+// The scores of this image do not all fit into the device's memory for collected attention, so they are computed in
+// parts.
 TEST(CudaTaps, ComputeLargeMapsInParts) {
   const std::vector<EngineForm> forms = EngineForms();
   const auto form = std::find_if(forms.begin(), forms.end(), [](const EngineForm& form) { return form.name == "vit"; });

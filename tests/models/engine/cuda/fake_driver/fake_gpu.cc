@@ -67,7 +67,7 @@ FakeGpu::FakeGpu() {
 
 void FakeGpu::Reset(const FakeSettings& chosen) {
   std::unique_lock lock(mutex);
-  // Waits for running work, because it uses the old machine.
+  // Waits for running work, because it uses the emulated machine that is replaced below.
   changed_.wait(lock, [&] {
     return std::none_of(streams.begin(), streams.end(), [](StreamHandle stream) { return stream->runs; });
   });
