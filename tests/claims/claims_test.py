@@ -199,7 +199,7 @@ class Rules(unittest.TestCase):
         return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
 
     def judge(self, rule, scores, failures=()):
-        """Returns the verdict of the rule. `scores` maps a model to one score per seed. `failures` lists cells
+        """Returns the verdict of the rule. `scores` maps a model to one score per seed. `failures` lists the runs ("model=M,seed=S")
         without a score."""
         seeds = range(1, 1 + max(map(len, scores.values())))
         axes = [{"name": "model", "values": list(scores)}]

@@ -33,7 +33,7 @@ def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
 
 
 def write_report(work, axes, rows, grid):
-    """Writes report/runs.csv and the grid. Each row is (labels, seed, scores)."""
+    """Writes report/runs.csv and report/grid.textproto. Each row is (labels, seed, scores)."""
     (work / "report").mkdir(parents=True, exist_ok=True)
     (work / "report/grid.textproto").write_text(grid)
     with open(work / "report/runs.csv", "w", newline="") as file:

@@ -47,7 +47,7 @@ TEST(Gunzip, AWrongSizeInTheTrailerIsRefused) {
   EXPECT_EQ(Gunzip(small, 16 << 20).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// The last four bytes of a truncated stream are not its size.
+// The last four bytes of a truncated stream do not state its size.
 TEST(Gunzip, ATruncatedStreamIsNotCalledTooLarge) {
   std::string noise(10'000, '\0');
   uint32_t state = 1;

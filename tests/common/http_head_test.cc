@@ -203,7 +203,7 @@ TEST(HttpRequestParser, TheLastChunkMayComeInParts) {
   EXPECT_TRUE(parser.is_done());
 }
 
-// A proxy that ends the line at the line feed would find other chunks in the same bytes.
+// A proxy that ends a chunk's line at a line feed inside a quoted string would find other chunks in the same bytes.
 TEST(HttpRequestParser, AChunkExtensionIsOnOneLine) {
   for (const std::string value : {"a", "\"a\"", "\"a\\\"b\"", "\"\nx\"", "\"\\\nx\""}) {
     for (const std::string size : {"3", "0"}) {

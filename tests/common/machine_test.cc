@@ -62,8 +62,8 @@ TEST_F(ControlGroupTest, Version2UsesTheLowestLimitOfTheGroupAndItsParents) {
   EXPECT_FALSE(group.exclusive);
 }
 
-// Simulates `docker run --cpus 0.5 --memory 256m` with control groups of version 2. Inside the container, its own group
-// is the root of the control groups.
+// Simulates `docker run --cpus 0.5 --memory 256m` with control groups of version 2. Inside the container, the
+// container's own group is the root of the control groups.
 TEST_F(ControlGroupTest, InANamespaceTheMountPointIsTheGroup) {
   Self("0::/\n", kUnified);
   Write("sys/fs/cgroup/cpu.max", "50000 100000\n");

@@ -56,7 +56,7 @@ for _name, _block in [("an index", indexed(62)), ("an index far beyond", indexed
         return refused()
 
 
-# 4: the dynamic table
+# Section 4: the dynamic table
 
 @case("7541 4.1", "32 bytes are added to the size of an entry")
 def _(c):
@@ -154,7 +154,7 @@ def _(c):
     return Answered(3)
 
 
-# 5: integers and strings
+# Section 5: integers and strings
 
 @case("7541 5.1", "an integer of several bytes")
 def _(c):

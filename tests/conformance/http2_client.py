@@ -274,7 +274,7 @@ _huffman = hpack.huffman.HuffmanEncoder(hpack.huffman_constants.REQUEST_CODES, h
 
 
 def integer(value, prefix, first=0):
-    """Returns an HPACK integer (RFC 7541, section 5.1) after the upper bits `first`."""
+    """Encodes an HPACK integer (RFC 7541, section 5.1) with a prefix of `prefix` bits. `first` has the other bits of the first byte."""
     most = (1 << prefix) - 1
     if value < most:
         return bytes([first | value])

@@ -12,7 +12,7 @@ def ends(c, **others):
     c.headers(1, c.fields(**others), END_HEADERS | END_STREAM)
 
 
-# 8.1: the sequence of frames.
+# Section 8.1: the sequence of frames.
 
 @case("9113 8.1", "GET")
 def _(c):

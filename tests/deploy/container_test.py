@@ -70,7 +70,7 @@ class ServerImage(Image):
         self.assertIn("there is no NVIDIA driver on this machine", said.stderr)
 
     def test_opens_the_device_of_a_mounted_driver(self) -> None:
-        """The second folder has the system libraries that the fake driver needs."""
+        """The first folder has the fake driver, and the second folder has the system libraries that the fake driver needs."""
         said = self.check(BUILD / "tests/cuda", "/usr/lib/x86_64-linux-gnu")
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("the configuration is valid", said.stdout + said.stderr)

@@ -37,7 +37,7 @@ ABSENT_WHILE_WELL = {
     "vitrine_repository_refresh_timestamp_seconds": "no remote repository",
 }
 
-# Metrics of a GPU, which the scene's server does not have.
+# Metrics of a GPU. The server of this test has no GPU.
 OF_A_GPU = re.compile("vitrine_device_|vitrine_model_memory_bytes")
 
 

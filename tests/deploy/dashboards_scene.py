@@ -22,7 +22,7 @@ from dashboards_queries import ROOT
 
 SERVED, SECOND = "eit-mini-cifar10", "kv-pos-mnist"
 
-# There are two versions; the newer one has a fifth of the traffic and a canary guard. Version 3 is damaged.
+# Versions 1 and 2 are served. Version 2 has a fifth of the traffic and a canary guard. Version 3 is damaged.
 SERVING = f"""
 models {{
   model: "{SERVED}"
@@ -35,7 +35,7 @@ models {{
 """
 
 
-# Every caller may use the two models, but no third one; this test may read the serving state.
+# Every caller may use these two models and no other model. The user who runs this test may read the serving state.
 POLICY = f"""
 roles {{
   name: "ask"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the dashboard files: made by the generator, with layout and descriptions, and with queries for existing
-metrics.
+"""Tests that the generator makes the dashboard files, that panels have descriptions and units, and that queries use
+documented metrics.
 
 Tests that need a running server are in dashboards_live_test.py. """
 

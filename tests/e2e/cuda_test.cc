@@ -57,7 +57,7 @@ class CudaServer : public ::testing::Test {
     std::vector<std::string> arguments = {"--repository",    Repository(),  "--listen",         "127.0.0.1:0",
                                           "--metrics",       "127.0.0.1:0", "--device",         device,
                                           "--poll-interval", "200ms",       "--probe-interval", "1s"};
-    // The emulator needs long to allocate memory for larger batches.
+    // The emulator takes long to allocate memory for larger batches.
     if (device != "cpu") {
       arguments.insert(arguments.end(), {"--device-batch-images", "16", "--device-batch-tokens", "1024"});
     }

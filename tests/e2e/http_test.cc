@@ -60,7 +60,7 @@ TEST(Metrics, AScrapeHasTheCountsOfTheClient) {
   EXPECT_EQ(requests(R"(model="mixed",method="Classify",code="INVALID_ARGUMENT")"), 3);
   EXPECT_EQ(requests(R"(model="unknown",method="Classify",code="INVALID_ARGUMENT")"), 2);
   EXPECT_THAT(page, ::testing::Not(HasSubstr("such"))) << "a caller's string became a label";
-  // Each batch has one image, of the client or of the server's own probe.
+  // Each batch has one image, which comes either from the client or from the server's own probe.
   double batches = 0;
   for (const auto& [name, value] : samples) {
     if (absl::StartsWith(name, "vitrine_executor_batches_total{")) batches += value;

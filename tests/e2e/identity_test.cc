@@ -163,7 +163,7 @@ TEST_F(IdentityServer, MutualTlsRequiresAClientCertificate) {
   EXPECT_EQ(Ask(Secure(), kCheck), grpc::StatusCode::UNAVAILABLE) << "health too: that is what --health-listen is for";
 }
 
-// --connection-age-grace, five minutes by default, does not apply.
+// The stream ends soon. It does not get the time of --connection-age-grace, which is five minutes by default.
 TEST_F(IdentityServer, AStreamEndsAfterItsAuthorityIsRemoved) {
   WithTls("clients.pem");
   authority_->Write("clients.pem", authority_->Read("ca.pem"));

@@ -74,7 +74,7 @@ class ScoreProgram : public ::testing::Test {
     }
     return times;
   }
-  // Returns the rows of the chunks that the index lists, in its order.
+  // Returns the rows of the chunks that the index lists, in the order of the index.
   std::vector<Json> Rows(const std::string& out) const {
     std::vector<Json> rows;
     const Json index = Json::parse(folder_.Read(out + "/index.json"));

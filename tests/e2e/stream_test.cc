@@ -20,7 +20,7 @@ v1::ClassifyRequest Named(const std::string& id, const std::string& model, const
   return request;
 }
 
-// Admission counts the expected size of the answers, not the limit in the request.
+// Admission counts the expected size of an answer, not max_attention_bytes of the request.
 TEST(Streams, ALargeAnswerLimitDoesNotPreventBatching) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());
@@ -48,7 +48,8 @@ TEST(Streams, ALargeAnswerLimitDoesNotPreventBatching) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// For a client that writes but does not read, the server must hold one answer of ten megabytes, not sixty-four.
+// For a client that writes but does not read, the server must hold one answer of ten megabytes, not sixty-four such
+// answers.
 TEST(Streams, UnreadAnswersAreBoundedInBytes) {
   const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();
@@ -83,7 +84,8 @@ TEST(Streams, UnreadAnswersAreBoundedInBytes) {
     return running.Metric("vitrine_requests_total{model=\"maps\",method=\"ClassifyStream\",code=\"OK\"}");
   };
   ASSERT_TRUE(Eventually([&] { return answered() >= 1; }));
-  // If the server had read further requests of the stream, it would answer them before these.
+  // If the server had read further requests of the stream, it would have to answer them before the unary requests
+  // below.
   v1::ClassifyResponse response;
   for (int i = 0; i < 100; ++i) {
     ASSERT_TRUE(running.Classify(ImageRequest("mixed", NoiseJpeg(24, 24, 1)), &response).ok());

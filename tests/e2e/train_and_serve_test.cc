@@ -48,8 +48,8 @@ struct Ledger {
   std::array<std::atomic<int64_t>, 3> by_version = {};
 };
 
-// Sends until ledger.stop. Every answer must be from a published version, and never from an older version than the
-// answer before.
+// Sends requests until ledger.stop is true. Every answer must be from a published version, and never from an older
+// version than the answer before.
 void Send(const std::string& address, const std::string& image, const std::map<int64_t, std::string>& digests,
           Ledger& ledger) {
   grpc::ChannelArguments arguments;

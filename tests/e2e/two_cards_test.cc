@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests two servers, one per card of the fake driver, and a client that distributes its requests over both. A card that
-// is lost under load ends only its own server, and no request fails. The card serves again after a supervisor has
+// Tests two servers, one per GPU of the fake driver, and a client that distributes its requests over both. A GPU that
+// is lost under load ends only its own server, and no request fails. The GPU serves again after a supervisor has
 // restarted its server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class TwoGpus : public ::testing::Test {
     unsetenv("VITRINE_FAKE_GPU");
   }
 
-  // Starts the server of a card as deploy/systemd does. `settings` are for the fake driver.
+  // Starts the server of the GPU number `card` as deploy/systemd does. `settings` are for the fake driver.
   std::unique_ptr<ChildServer> Start(int card, const std::string& listen, const std::string& settings = "") const {
     setenv("VITRINE_FAKE_GPU", absl::StrCat("devices=2", settings).c_str(), 1);
     const std::filesystem::path output = folder_.path() / absl::StrCat(card);
@@ -53,7 +53,7 @@ class TwoGpus : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// Sends calls from several threads and a stream until End is called. Counts failures, and the answers of each card.
+// Sends calls from several threads and a stream until End is called. Counts failures, and the answers of each GPU.
 class Load {
  public:
   explicit Load(Client& client) : client_(client) {
@@ -111,8 +111,8 @@ class Load {
 TEST_F(TwoGpus, LosingOneUnderLoadLosesNoAnswer) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
-  // The driver loses the card at the 25th launch. This server starts last, because its goldens and probes also count as
-  // launches.
+  // The driver loses the GPU at the 25th launch. Golden checks and periodic probes also count as launches, so this
+  // server starts last, to have launches left for the client's requests.
   std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", ",lost=25");
   const std::string bad_address = bad->AwaitReady(absl::Minutes(1));
   ClientOptions options;

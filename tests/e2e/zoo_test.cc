@@ -22,7 +22,8 @@ namespace vitrine::testing {
 namespace {
 
 constexpr int64_t kLarge = 100'000'000, kLargeForEveryDay = 12'000'000;
-// Maximum number of parameters of all variants that share a server. Publishing and loading so many takes a few seconds.
+// Maximum total number of parameters of the variants that share a server. Publishing and loading so many parameters
+// takes a few seconds.
 constexpr int64_t kParametersPerServer = 120'000'000;
 
 using Group = std::vector<const ZooRow*>;

@@ -24,8 +24,8 @@
 namespace vitrine::testing {
 namespace {
 
-// The registry polls the repository at most a hundred times per second. Every version is published with fsync,
-// verified, built and run on its golden, so a thousand versions take half a minute. `script/prove swaps` sets larger
+// A thousand versions take half a minute: every version is published with fsync, found by a poll of the registry (at
+// most a hundred polls per second), verified, built and run on its golden images. `script/prove swaps` sets larger
 // numbers with the environment variables that are named here.
 constexpr int kSwaps = 60;  // VITRINE_SWAPS
 // VITRINE_SWAP_REQUESTS: minimum number of requests. Callers and version changes continue until it is reached.
@@ -115,7 +115,7 @@ TEST(Swaps, SwapsUnderLoadLoseNoRequestAndLeakNothing) {
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
-        // Each poll uses a connection, and a machine has 28,000 ports per minute.
+        // Each poll uses a new connection. Linux has 28,000 ephemeral ports and blocks each for a minute after its use.
         absl::SleepFor(absl::Milliseconds(2));
       }
     });

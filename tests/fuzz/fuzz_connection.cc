@@ -36,7 +36,8 @@ constexpr int kMostStuck = 1000;   // rounds in which the server does not read
 constexpr int kMostRounds = 4000;  // rounds until a connection without new bytes is idle or closed
 constexpr size_t kMostUnsent = size_t{128} << 10;
 
-// State of all connections, one after the other. Only its counters outlive a connection.
+// State that all connections of this process use, one after the other. Of this state, only counters stay from one
+// connection to the next.
 const std::shared_ptr<HttpCommon>& Common() {
   static const auto& common = *new std::shared_ptr<HttpCommon>([] {
     auto made = std::make_shared<HttpCommon>();

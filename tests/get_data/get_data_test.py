@@ -309,7 +309,8 @@ class Originals(unittest.TestCase):
         data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")
         if not (data / "mnist").is_dir():
             self.skipTest("VITRINE_DATA is not set, or has no mnist/")
-        # Uses a copy, so that a fault of the program cannot damage the data. The address is invalid.
+        # Uses a copy, so that a fault of the program cannot damage the data. No server listens at the address, so a download
+        # would fail.
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(data / "mnist", folder, dirs_exist_ok=True, copy_function=shutil.copyfile)
             ran = subprocess.run([PROGRAM, "mnist", "--into", folder, "--from", "http://127.0.0.1:9"], capture_output=True,

@@ -22,7 +22,8 @@ struct Exchange {
   v1::ClassifyResponse answer;
 };
 
-// Returns an exchange for an image of `width` x `height` pixels. Its grid has one cell per 4x4 pixels.
+// Returns an exchange for an image of `width` x `height` pixels. The grid of its attention maps has one cell per 4x4
+// pixels.
 Exchange Ask(const std::vector<v1::AttentionKind>& kinds, const std::vector<int>& layers = {},
              const std::vector<int>& heads = {}, int width = 24, int height = 16) {
   Exchange exchange;

@@ -52,7 +52,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Returns a function that stops after `lines` lines.
+// Returns a function that returns false at its call number `lines`, which ends the watch.
 std::function<bool()> UpTo(int lines) {
   return [left = lines]() mutable { return --left > 0; };
 }

@@ -37,7 +37,7 @@ class EngineTest : public ::testing::Test {
   static void TearDownTestSuite() { delete folder_; }
 
   static std::string Path(const std::string& name) { return folder_->Path(name); }
-  // Returns the code of a load, which must fail.
+  // Loads a model, which must fail, and returns the error code.
   static int Load(const char* repository, const std::string& model, const VitrineEngineOptions* options = nullptr) {
     VitrineEngineModel* loaded = reinterpret_cast<VitrineEngineModel*>(1);
     const int code = vitrine_engine_load(repository, model.c_str(), options, &loaded);

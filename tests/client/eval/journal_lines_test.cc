@@ -62,7 +62,7 @@ TEST(JournalLines, HaveTheRecordedText) {
             Checked(Replaced(kImage, "cpu\"", "cpu\",\"logits\":[0.5,-1.25],\"whole\":[0.125,0.625]")));
 }
 
-// Parses the journal of both images, in which `line` replaces the line of the first image.
+// Parses a journal of two images, in which `line` replaces the line of the first image.
 absl::StatusOr<JournalContents> Read(const std::string& line) {
   return ParseJournal(HeaderLine(kTwo) + SessionLine(kTwo.sessions[0], false) + line + ImageLine(kTwo.predictions[1]));
 }

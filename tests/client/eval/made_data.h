@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// The images of a constructed evaluation, in memory. Each image is 12x8 pixels of different noise.
+// The images of a constructed evaluation, in memory. Each image has 12x8 pixels of noise, and no two images are equal.
 class MadeData : public Dataset {
  public:
   explicit MadeData(const Evaluation& evaluation) {

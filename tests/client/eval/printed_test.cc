@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares stored texts with the pages, texts and files that constructed evaluations give.
+// Compares stored texts with the pages, texts and files that are made from constructed evaluations.
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"

@@ -47,7 +47,7 @@ TEST(RunProgress, WithoutImagesTheRunIsComplete) {
 }
 
 // For each pair (second, asked) of `marks`, counts `asked` more images and draws the progress at this second. Returns
-// the last line.
+// the last printed line.
 std::string LastLine(const std::vector<std::pair<int, int>>& marks, int images) {
   std::ostringstream out;
   ProgressDisplay display(out, {.plain_lines = absl::Seconds(1)});

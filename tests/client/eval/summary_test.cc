@@ -17,7 +17,7 @@ std::string TextOf(const Evaluation& evaluation) {
   return SummaryText(evaluation, ComputeMetrics(evaluation), "out");
 }
 
-// Returns an evaluation with this number of classes. Images of later classes are right more often.
+// Returns an evaluation with this number of classes. Images of later classes are classified correctly more often.
 Evaluation ByClasses(int classes) {
   std::vector<MadeImage> images;
   for (int i = 0; i < classes; ++i) {

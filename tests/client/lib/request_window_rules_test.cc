@@ -150,8 +150,8 @@ TEST_F(RequestWindowTest, RespectsBothLimitsInFlight) {
   }
 }
 
-// The limit falls only after errors that report a lack of capacity or a passed deadline. Other errors do not depend on
-// the capacity.
+// The limit on requests in flight falls only after errors that report a lack of capacity or a passed deadline. Other
+// errors do not depend on the capacity.
 TEST_F(RequestWindowTest, OnlyAnOverloadLowersTheLimit) {
   using enum grpc::StatusCode;
   const auto limit_after = [&](grpc::StatusCode code, float retry_after) {

@@ -68,7 +68,8 @@ TEST(RunBench, ASearchWithALateGeneratorHasAResult) {
   const Outcome met = BenchHeldUp(command);
   ASSERT_TRUE(met.measured.ok()) << met.measured.status();
   EXPECT_EQ(*met.measured, BenchOutcome::kMeasured);
-  // On a busy machine, the last of the 50 answers of a second may arrive after the measurement.
+  // On a busy machine, the last of the 50 answers may arrive after the measured second, so the test requires only a
+  // rate above 0.
   EXPECT_GT(json::parse(met.out)["best_per_second"], 0) << met.out;
 
   command.goal.bounds = {{0.99, absl::Milliseconds(15)}};

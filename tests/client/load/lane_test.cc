@@ -101,7 +101,7 @@ grpc::Status AnswerLate(const v1::ClassifyRequest&, grpc::ServerContext*) {
   return grpc::Status::OK;
 }
 
-// The interval ends one gap after the last request, so that N requests last N gaps.
+// The measured interval ends one gap after the last request, so that N requests last N gaps.
 TEST(Lanes, ANumberOfRequestsIsMeasuredForTheSameNumberOfGaps) {
   for (const int threads : {1, 2}) {
     for (const int requests : {2 * threads, 6}) {
@@ -177,7 +177,7 @@ TEST(RunLoad, ReportsEverySecondOfTheInterval) {
     EXPECT_GT(told[i].due, 0);
     EXPECT_GT(told[i].answered, 0);
     EXPECT_GT(told[i].failed, 0);
-    // A progress report counts only answers that arrived in its second.
+    // A progress report counts only answers that arrived in the second that it describes.
     EXPECT_LE(told[i].answered, static_cast<double>(record.seconds()[i].answered));
     EXPECT_LE(told[i].failed, static_cast<double>(record.seconds()[i].failed));
     EXPECT_GT(told[i].p50_ms, 0);

@@ -15,8 +15,8 @@ Gate LoadGate(const char* text) {
   return ParseGate(text, LoadGateMeasures()).value();
 }
 
-// Returns a point with a hundred requests in three seconds. 88 are answered after 1, 2, ... ms, 10 are rejected, one is
-// not sent, and one gets no answer. Answers within 80 ms are in time.
+// Returns a LoadPoint with a hundred requests in three seconds. 88 are answered after 1, 2, ... ms, 10 are rejected,
+// one is not sent, and one gets no answer. Answers within 80 ms are in time.
 LoadPoint HundredRequests(double offered = 0) {
   LoadPoint point{.offered = offered, .result = {.record = LoadRecord(kInterval, 1)}};
   LoadRecord& record = point.result.record;

@@ -80,8 +80,8 @@ LoadReport MadeReport() {
           .points = {MadePoint(12)}};
 }
 
-// Returns a search with four points, not in the order of their rates: one missed the goal, one met it, one was
-// interrupted, and one is void because of a busy receiver.
+// Returns the report of a rate search with four measured rates, which are not sorted: one missed the goal, one met it,
+// one was interrupted, and one is void because of a busy receiver.
 LoadReport MadeSearch() {
   LoadReport report = MadeReport();
   report.setting.goal = "p99 <= 50 ms";

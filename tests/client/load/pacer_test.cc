@@ -31,7 +31,7 @@ struct Paced {
   LoadRecord record{{0, 1000 * kMs}, 1};
 };
 
-// Runs the pacer at a constant rate of 1000/s for one second. `work` returns the time that each start takes.
+// Runs the pacer at a constant rate of 1000/s for one second. `work` returns the time that it takes to start a request.
 Paced PaceOneSecond(FakeClock& clock, const std::function<int64_t(size_t number)>& work) {
   Paced run;
   const auto arrivals = ArrivalsAtRate(ArrivalProcess::kConstant, 1000, 1);
@@ -56,7 +56,7 @@ TEST(Pace, StartsEveryRequestWhenItIsDue) {
 
 TEST(Pace, AfterAStallEveryLateRequestIsStartedAndCounted) {
   FakeClock clock;
-  // The 101st start takes 50 ms. The 49 requests that become due in this time are late by 49, 48, ... 1 ms.
+  // Starting the 101st request takes 50 ms. The 49 requests that become due in this time are late by 49, 48, ... 1 ms.
   const Paced run = PaceOneSecond(clock, [](size_t number) { return number == 100 ? 50 * kMs : 0; });
   ASSERT_EQ(run.due.size(), 1000u);
   for (size_t i = 0; i < 1000; ++i) {

@@ -170,7 +170,8 @@ TEST(DrawOverlay, FramesTheMarkedCell) {
   const std::vector<float> values(12, 0.5f);
   SpatialMap map{.rows = 3, .columns = 4, .values = values, .covers = Rectangle(0, 0, 400, 300), .marked = 6};
   const Image image = Overlay(Flat(400, 300, kGreen), map);
-  // The marked cell is in row 1 and column 2, from x = 200 and y = 100. Its frame is black, white, white, black.
+  // The marked cell is in row 1 and column 2, from x = 200 and y = 100. From the edge of the cell inwards, the frame
+  // has pixels in black, white, white and black.
   for (const auto& [inset, colour] :
        {std::pair{0, Rgb{0, 0, 0}}, {1, Rgb{255, 255, 255}}, {2, Rgb{255, 255, 255}}, {3, Rgb{0, 0, 0}}}) {
     EXPECT_EQ(At(image, 200 + inset, 150), colour) << inset;

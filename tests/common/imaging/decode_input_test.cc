@@ -160,7 +160,7 @@ TEST(DecodeInput, GivesTheSameForEveryKindOfImage) {
   }
 }
 
-// Returns models that need only some rows or columns of these files, and one model that needs all.
+// Returns models that need only some rows or columns of the damaged files, and one model that needs all of them.
 std::vector<v1::Preprocessing> ModelsForDamage() {
   const v1::Preprocessing colour = Model(3, v1::BILINEAR, v1::Preprocessing::FULL);
   return {Fixed(colour, 5, 20, v1::FixedResolution::CENTER_CROP),

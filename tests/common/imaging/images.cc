@@ -27,7 +27,8 @@ std::string BigEndian(uint32_t value, int bytes) {
 }
 
 // Returns a valid list of `scans` scans for a progressive JPEG. The first scan has the mean values. Each later scan has
-// one AC coefficient of one component: its first scan is coarse, and each further scan adds one bit.
+// one AC coefficient of one component. The first scan of a coefficient is coarse, and each further scan of it adds one
+// bit.
 std::vector<jpeg_scan_info> Script(int components, int scans) {
   std::vector<jpeg_scan_info> script;
   jpeg_scan_info mean = {};

@@ -150,7 +150,7 @@ TEST(Resize, FloatsAndBytesGiveTheSameResult) {
   for (int c = 0; c < 3; ++c) {
     for (int i = 0; i < 45 * 31; ++i) floats.values[c * 45 * 31 + i] = image.pixels[i * 3 + c];
   }
-  // With these sizes, the filter has at most 4, at most 8, or more than 8 taps along a row.
+  // With these sizes, a result is the weighted sum of at most 4, at most 8, or more than 8 pixels of a row.
   for (const Size size : {Size{40, 60}, Size{20, 30}, Size{12, 12}, Size{3, 4}, Size{1, 1}}) {
     for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {
       EXPECT_EQ(Resize(image, size, interpolation).values, Resize(floats, size, interpolation).values) << size.width;

@@ -18,7 +18,7 @@ struct WebpOptions {
   bool lossless = false;
   int partitions = 0;               // for lossy: the rows are distributed over 2^partitions parts
   std::vector<uint8_t> alpha = {};  // [height, width]; empty: opaque
-  // Content of the EXIF chunk, which follows the pixels like in files of other encoders. With EXIF the file has an
+  // Content of the EXIF chunk, which follows the pixels, as in files of other encoders. With EXIF the file has an
   // extended header.
   std::optional<std::string> exif = {};
 };

@@ -46,7 +46,7 @@ def examples() -> dict[str, list[dict[str, Any]]]:
 
 
 def leaves(schema: dict[str, Any], values: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any], Any]]:
-    """Yields path, schema and default of every value, except objects with named values."""
+    """Yields path, schema and default of every value. Objects that only group other values are left out."""
     for name, inner in schema["properties"].items():
         if "properties" in inner:
             yield from leaves(inner, values[name], f"{path}{name}.")

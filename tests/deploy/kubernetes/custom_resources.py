@@ -14,7 +14,7 @@ TYPES = {"number": int, "truth": bool}
 
 
 def shape_of(document: manifests.Document) -> Any:
-    """Returns None for an object that is not a custom resource."""
+    """Returns the fields that this custom resource may have; None if the object is not a known custom resource."""
     return SHAPES.get(f"{document['apiVersion']} {document['kind']}")
 
 

@@ -76,7 +76,7 @@ def pods_of(where: str, document: Document, others: list[Document]) -> Iterator[
     elif kind == "PyTorchJob":
         templates = {f" {role}": replica["template"] for role, replica in spec["pytorchReplicaSpecs"].items()}
     elif kind == "ServingRuntime":
-        # KServe puts the runtime's containers into the pod of the service.
+        # KServe puts the runtime's containers into the pod of the InferenceService.
         for service in others:
             predictor = service.get("spec", {}).get("predictor", {})
             if service["kind"] == "InferenceService" and predictor["model"]["runtime"] == document["metadata"]["name"]:

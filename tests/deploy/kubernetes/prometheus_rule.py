@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The PrometheusRule of the monitoring component: the text of deploy/prometheus/rules in one object.
 
-Kustomize can put files into ConfigMaps only. `script/kubernetes-check --update` therefore writes the object, and a test
+Kustomize can put files only into ConfigMaps. `script/kubernetes-check --update` therefore writes the object, and a test
 compares it with the rules.
 """
 import yaml

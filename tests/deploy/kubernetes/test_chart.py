@@ -145,7 +145,7 @@ class Values(unittest.TestCase):
         self.assertEqual(chart.refusal(IMAGE, "--set=autoscaling.mode=cpu,autoscaling.min=1,gateway.canary.weight=50"), "")
 
     def test_args_cannot_repeat_flags_of_the_chart(self):
-        """`args` may not have a flag that the chart renders itself in any example."""
+        """`args` may not have a flag that the chart itself renders in one of the examples."""
         text = chart.CHART.joinpath("templates/_check.tpl").read_text()
         refused = set(re.findall(r"^(--[a-z-]+): ", text, re.M))
         rendered = {argument.partition("=")[0] for name in manifests.all_documents() if name.startswith("helm/")
@@ -159,8 +159,8 @@ class Values(unittest.TestCase):
         self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
     def test_certificates_and_tokens_give_the_right_flags(self):
-        """With certificates and tokens, a caller needs only one of them. By default, there is a policy only if there are
-        tokens."""
+        """If the server has certificates and tokens, a caller needs either a certificate or a token. By default, there is a policy only if
+        there are tokens."""
         def flags(*arguments):
             pod = next(one for one in chart.template(IMAGE, "--set=identity.tlsSecret=t,identity.clientCaSecret=c", *arguments)
                        if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
@@ -299,7 +299,7 @@ class Package(unittest.TestCase):
                 self.assertIn(f"lacks files/{link}", chart.refusal(f"--values={chart.EXAMPLES / example}.yaml", chart=copy))
 
     def test_the_release_archive_is_reproducible(self):
-        """The archive differs from the folder only in the registry, and does not depend on the umask and the path."""
+        """The archive differs from the chart's folder only in the image registry, and does not depend on the umask and the path."""
         archives = []
         for umask in (0o022, 0o077):
             with tempfile.TemporaryDirectory() as folder:

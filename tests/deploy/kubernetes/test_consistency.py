@@ -11,8 +11,8 @@ import yaml
 import manifests
 from test_pods import servers
 
-# Time in addition to preStop, lame duck and drain: 250 ms without callers, two seconds for answers that no client
-# reads, and the end of the process.
+# Time of the shutdown in addition to preStop, lame duck and drain. The server waits until no new request has come for 250 ms, then waits
+# up to two seconds for answers that no client reads, and then ends.
 SPARE_SECONDS = 5
 
 
@@ -255,8 +255,8 @@ class KServePolicy(unittest.TestCase):
 
 class Secrets(unittest.TestCase):
     def test_manifests_contain_no_secret(self):
-        """The user creates Secrets when deploying. The manifests have no Secret, no generator of one, and no text like
-        a key."""
+        """The user creates Secrets when deploying. The manifests have no Secret, no secretGenerator, and no text that looks like a
+        key."""
         for folder, documents in manifests.all_documents().items():
             self.assertEqual([manifests.identity(one) for one in documents if one["kind"] == "Secret"], [], folder)
         for file in manifests.FOLDER.rglob("*"):

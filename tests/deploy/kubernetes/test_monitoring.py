@@ -118,7 +118,8 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_expiry_query_gives_the_ratio_per_pod(self):
-        """In the first pod all requests expire, the second gets only late requests, the third gets none."""
+        """In the first pod, all requests expire. The second pod gets only requests that have already expired, and the third pod gets no
+        requests."""
         self.check_query("vitrine_requests_expired_ratio",
                          [series("", "a", 40, code="DEADLINE_EXCEEDED"), series("", "a", 0, code="OK"),
                           series("expired_", "a", 30, stage="queue"), series("expired_", "a", 10, stage="compute"),
@@ -128,7 +129,7 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_shed_query_excludes_quota_rejections(self):
-        """The first pod rejects everything, the second only requests beyond a caller's quota, the third gets no
+        """The first pod rejects everything, the second pod rejects only requests beyond a caller's quota, and the third pod gets no
         requests."""
         self.check_query("vitrine_requests_shed_ratio",
                          [series("", "a", 40, code="RESOURCE_EXHAUSTED"), series("shed_", "a", 30, reason="wait"),

@@ -8,7 +8,8 @@ import yaml
 import manifests
 
 SERVER = "/usr/bin/vitrine-server"
-# Kinds of volumes that the manifests use. The security standard "restricted" admits them, "image" since Kubernetes 1.33.
+# Kinds of volumes that the manifests use. The security standard "restricted" admits these kinds, and since Kubernetes 1.33 also
+# "image".
 VOLUMES = {"configMap", "emptyDir", "image", "persistentVolumeClaim", "secret"}
 
 
@@ -153,8 +154,8 @@ class Pods(unittest.TestCase):
                             self.assertTrue(mounts[mount], "read-only")
 
     def test_volumes_are_writable_only_where_needed(self):
-        """The server and its clients never write to the repository; trainers never write to data sets. A server's copy of a
-        remote repository is used by its pod only."""
+        """The server and its clients never write to the repository; trainers never write to data sets. A server's copy of a remote
+        repository is used only by the pod of this server."""
         found = 0
         for pod in manifests.pods():
             volumes = {volume["name"]: volume for volume in pod.spec.get("volumes", [])}

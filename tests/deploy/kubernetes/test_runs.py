@@ -176,7 +176,7 @@ class Runs(unittest.TestCase):
         cluster = self.cluster
         self.assertTrue(cluster.probe("readinessProbe"))
         self.assertTrue(cluster.probe("livenessProbe"))
-        # The health listener serves no other calls, not even the names of services.
+        # The health listener rejects all other calls, such as ListModels.
         health_port = cluster.ports[cluster.container["readinessProbe"]["grpc"]["port"]]
         self.assertNotEqual(health_port, cluster.ports[8500])
         with grpc.insecure_channel(f"127.0.0.1:{health_port}") as channel:

@@ -54,7 +54,7 @@ class Collector:
         self.thread.start()
 
     def take(self, body, headers):
-        """Returns the body of the answer."""
+        """Stores a request. Returns the body of the answer."""
         with self.changed:
             self.requests.append(trace_service_pb2.ExportTraceServiceRequest.FromString(body))
             self.metadata.append(headers)

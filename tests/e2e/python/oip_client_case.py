@@ -167,7 +167,7 @@ class OipClientCase:
         self.refused(missing, "nobody", picture, "BYTES", model="nobody")
         self.refused(missing, "", picture, "BYTES", model_version="7")
         self.refused(invalid, "JPEG", numpy.array([[b"no picture"]], dtype=numpy.object_), "BYTES")
-        # One bad image rejects the whole batch.
+        # If one image is invalid, the server rejects the whole batch.
         batch = encoded(SURE)
         batch[2, 0] = batch[2, 0][:200]
         self.refused(invalid, "", batch, "BYTES")

@@ -36,8 +36,8 @@ class Grpc(OipClientCase, unittest.TestCase):
         output._get_tensor().parameters[name].bool_param = truth
 
     def test_answers_above_the_clients_limit_are_refused(self):
-        """The server rejects a request whose answer is above gRPC's default receive limit. The error names the option
-        to raise."""
+        """The server rejects a request whose answer is above gRPC's default receive limit. The error names the client's
+        option to raise."""
         large = io.BytesIO()  # an image with the model's maximum number of tokens
         PIL.Image.open(CIFAR / SURE[1]).resize((300, 300)).save(large, "JPEG")
         image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
@@ -141,7 +141,7 @@ class Grpc(OipClientCase, unittest.TestCase):
         self.assertLess(executions, requests, "no two of them were computed together")
 
     def test_names_and_numbers_equal_the_protocol(self):
-        """Every message, field, enum value and method of ours equals the public one."""
+        """Every message, field, enum value and method of our .proto file equals its public definition."""
         ours = descriptor_pb2.FileDescriptorSet()
         ours.ParseFromString((pathlib.Path(os.environ["VITRINE_BUILD"]) / "gen" / "inference.binpb").read_bytes())
         public = {}

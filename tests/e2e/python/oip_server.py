@@ -14,7 +14,7 @@ PROGRAM = pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine-server"
 
 
 class Server:
-    """Starts the program on free ports and waits until it listens. "{folder}" in an argument becomes its own folder.
+    """Starts the program on free ports and waits until it listens. "{folder}" in an argument is replaced by the server's own folder.
 
     `grpc`, `http` and `metrics` are its addresses."""
 

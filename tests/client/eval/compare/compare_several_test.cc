@@ -29,8 +29,8 @@ Evaluation WithMistakes(int64_t version, int first_wrong, int end_wrong) {
 
 TEST(CompareAll, DecidesByTheCorrectedTest) {
   const Evaluation first = WithMistakes(1, 0, 0);
-  // By the exact test, six additional mistakes have p = 0.03125 and seven have p = 0.015625. Without the correction,
-  // both would be significant.
+  // By the exact test, six additional mistakes have p = 0.03125 and seven have p = 0.015625. Without the correction for
+  // several comparisons, both numbers of mistakes would be significant.
   const std::vector<Evaluation> others = {WithMistakes(2, 0, 6), WithMistakes(3, 0, 7), WithMistakes(4, 0, 0)};
   const auto all = CompareAll(first, others);
   ASSERT_TRUE(all.ok()) << all.status();
