@@ -28,8 +28,8 @@ class App;
 
 namespace vitrine {
 
-// All settings of the server, with default, unit and trade-off. The settings of a component are in the component's
-// struct. BindFlags defines the flags and their help texts.
+// All settings of the server, with their defaults, units and trade-offs. The settings of a component are in the
+// component's struct. BindFlags defines the flags and their help texts.
 struct ServerOptions {
   // Folder that contains <model>/<version>/, or an address such as s3://bucket/prefix. A folder must exist at start and
   // is never written. The content of an address is copied to `remote.cache`.
@@ -48,14 +48,14 @@ struct ServerOptions {
   // Minimum mean interval at which the text of /metrics is made. Scrapes within the interval get the last text, so that
   // frequent scrapes take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
-  // host:port of a second listener: images (/v1), the Open Inference Protocol (/v2) and the page over HTTP, without
-  // gRPC. It has TLS if rpc.listen has it. Port 0 picks a free port; empty: no listener.
+  // host:port of a second listener, which serves images (/v1), the Open Inference Protocol (/v2) and the page over
+  // HTTP, but not gRPC. It has TLS if rpc.listen has it. Port 0 picks a free port; empty: no listener.
   std::string http = {};
   // True: rpc.listen and rpc.socket serve only gRPC, and HTTP is served only on `http`.
   bool listen_grpc_only = false;
   // Origins of pages whose scripts may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // True: the web page is served. page_samples: its folder of sample images GROUP/NAME; empty: no samples.
+  // True: the web page is served. page_samples: folder with the page's sample images, GROUP/NAME; empty: no samples.
   bool page = false;
   std::string page_samples = {};
   // True: visitors of the page may send many requests at once, as a demonstration.
@@ -74,8 +74,8 @@ struct ServerOptions {
   AdmissionOptions admission;
   // Worker threads: see executor.h. `device` is set from `device` at start.
   ExecutorOptions executor;
-  // Pinning of each executor to a core: on, off or auto. "auto" pins if no other control group may use this group's
-  // cores and there is a core for each executor.
+  // Pinning of each executor to a core: on, off or auto. "auto" pins if no other control group may use the cores of the
+  // server's control group and there is a core for each executor.
   std::string pin = "auto";
   // Compute probes, which run when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
@@ -94,17 +94,19 @@ struct ServerOptions {
   // Admin service: see admin_front.h.
   AdminOptions admin;
 
-  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers have
+  // time to notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // Time for accepted requests to finish after lame_duck. Requests that still wait then are answered with UNAVAILABLE.
+  // Time for accepted requests to finish after lame_duck. Requests that still wait at the end of this time are answered
+  // with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
   // Time for the process to end after all requests are answered. A model load that takes longer is aborted, because the
   // process ends. Infinite: the server waits for the load; code that embeds the server in its own process must use this
   // value. This setting has no flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
   // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so
-  // that a supervisor restarts it. After half of this time, but at most a minute, the server reports not ready.
-  // Infinite: no limit.
+  // that a supervisor restarts it. After half of this time, or after a minute if that is earlier, the server reports
+  // not ready. Infinite: no limit.
   absl::Duration hung_worker_timeout = absl::Minutes(2);
   // trace, debug, info, warning, error, off.
   std::string log_level = "info";
@@ -115,7 +117,7 @@ struct ServerOptions {
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
   // Names of the flags on the command line that set a memory budget or `device_batch`. A budget whose flag is not given
-  // follows the machine's memory.
+  // is computed from the machine's memory.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};

@@ -40,7 +40,7 @@ constexpr int kTransportShare = 10;  // received messages and bodies that are st
 constexpr int kAnswerShare = 10;     // answers that clients have not read yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
-// Limits `bytes` to its share of the memory limit, except if its flag is given or `bytes` differs from the default.
+// Limits `bytes` to `percent` of the memory limit, except if its flag is given or `bytes` differs from the default.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
   if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
@@ -71,8 +71,9 @@ absl::Status CheckAuditLog(const std::string& path) {
   return absl::InvalidArgumentError(absl::StrCat("--audit-log is \"", path, "\", which this user may not write"));
 }
 
-// Checks that the folder of a remote repository's copy exists or can be made. Leaves no folder behind, and does not
-// make the folder itself, because several servers may start at once.
+// Checks that the folder of a remote repository's copy exists or can be made. Tries this with a folder of another name,
+// which is then removed: several servers may start at once, and one check must not make or remove the folder of another
+// server.
 absl::Status CheckCache(const ServerOptions& options) {
   namespace fs = std::filesystem;
   const std::string& cache = options.remote.cache;

@@ -41,8 +41,8 @@
 namespace vitrine {
 namespace {
 
-// Run time of a batch after which the server reports that it is not ready. If half of hung_worker_timeout is less, it
-// applies instead.
+// Run time of a batch after which the server reports that it is not ready. If half of hung_worker_timeout is shorter,
+// that time is used instead.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);
@@ -194,8 +194,8 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
-    // All requests are answered. The first tick comes at once. The second tick comes after end_patience, and ends the
-    // process if a model load still runs.
+    // At this point all requests are answered. The first tick comes at once. The second tick comes after end_patience,
+    // and ends the process if a model load still runs.
     const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
@@ -249,8 +249,8 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        // Null on a CPU, which cannot be lost: if the process was stopped (SIGSTOP), a check could time out and wrongly
-        // count as a loss.
+        // Null on a CPU, which cannot be lost. A check of a CPU could only do harm: if the process was stopped
+        // (SIGSTOP), the check could time out, which would count as a loss.
         .fatal = LossSource(options_.executor.device),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
@@ -285,7 +285,7 @@ class RunningServer : public Server {
     LogReady();
   }
 
-  // Waits until the server is ready, then logs it. Requests may be answered before that.
+  // Waits until the server is ready, then logs this. Requests may be answered before that.
   void LogReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {

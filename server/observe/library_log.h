@@ -4,8 +4,8 @@
 
 namespace vitrine {
 
-// Redirects protobuf's log from stderr, where it has its own format, to the log of the process. The lines are warnings
-// with their position in protobuf's source. Any client can cause such lines, so they are limited to
+// Redirects protobuf's log lines, which otherwise go to stderr in protobuf's own format, to the log of the process. The
+// lines are warnings with their position in protobuf's source. Any client can cause such lines, so they are limited to
 // kMaxLibraryLinesPerSecond. Call after StartLogging, before other threads start.
 void RedirectLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;

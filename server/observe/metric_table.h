@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// One family of /metrics.
+// Description of one metric family of /metrics.
 struct MetricRow {
   std::string_view name;
   prometheus::MetricType type;

@@ -94,7 +94,8 @@ struct MachineLimits {
 // Thread-safe.
 class Metrics : public prometheus::Collectable {
  public:
-  // Sources of gauges; a scrape reads them on its thread. If a source is null, its families are omitted.
+  // Sources of gauges; each scrape calls these functions on its own thread. If a source is null, its families are
+  // omitted.
   struct Sources {
     std::function<void(MetricFamilies&)> versions = {};  // adds the families of the versions
     std::function<QueueStatus()> queue = {};

@@ -11,7 +11,8 @@
 namespace vitrine {
 namespace {
 
-// Bucket bounds in seconds: they cover a model without computation (tens of microseconds) and a large batch (seconds).
+// Bucket bounds in seconds. They cover all durations from a model that computes nothing (tens of microseconds) to a
+// large batch (seconds).
 constexpr double kSecondBounds[] = {0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01,
                                     0.025,   0.05,   0.1,     0.25,   0.5,   1,      2.5,   10};
 constexpr double kLoadSecondBounds[] = {0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120};

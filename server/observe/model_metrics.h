@@ -47,7 +47,7 @@ struct RequestTotals {
   std::array<ByMethod, kMethods> methods;
   std::array<uint64_t, kShedReasons> shed{};
 
-  // Return sums over all methods, from which rates are computed.
+  // Return numbers of requests, summed over all methods. Rates are computed from these sums.
   uint64_t OfCode(absl::StatusCode code) const;
   uint64_t All() const;
   uint64_t Errors() const { return All() - OfCode(absl::StatusCode::kOk); }
@@ -58,11 +58,11 @@ struct RequestTotals {
 // Counts requests by result. Thread-safe.
 class RequestCounts {
  public:
-  // Counts the end of a request, with its time since arrival. A rejection because of load is also counted by
+  // Counts the end of a request, with its time since arrival. A rejection because of load is also counted under its
   // ShedReason.
   void Count(Method method, const absl::Status& status, absl::Duration spent);
   RequestTotals Totals() const;
-  // Return durations in seconds, over all methods.
+  // Return the durations of requests in seconds, over all methods.
   HistogramTotals OkDuration() const;
   HistogramTotals ErrorDuration() const;
 
@@ -120,7 +120,8 @@ struct ModelTotals {
   uint64_t batches = 0;
 };
 
-// Counters of one model over all its versions. Each version gets them when it is loaded. Thread-safe.
+// Counters of one model over all its versions. Each version gets a pointer to this object when it is loaded.
+// Thread-safe.
 class ModelMetrics {
  public:
   ModelMetrics();
@@ -130,7 +131,7 @@ class ModelMetrics {
   RequestCounts& requests() { return requests_; }
   RequestTotals Requests() const { return requests_.Totals(); }
   // Returns the metrics of a version that is being loaded. Drops the metrics of other versions that have left memory.
-  // Until such a call their metrics are kept, so that a scrape after a rollback still contains the last requests of the
+  // Until this call their metrics are kept, so that a scrape after a rollback still contains the last requests of the
   // canary.
   std::shared_ptr<VersionMetrics> ForVersion(int64_t version);
   // Returns the metrics of the versions in memory, and of versions that left memory after the last call of ForVersion.

@@ -17,7 +17,7 @@ namespace vitrine {
 inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr size_t kMaxRequestIdHeaderBytes = 128;
 
-// Returns the request's id: 1 to 128 printable ASCII bytes. Returns nullopt if it is missing, repeated or invalid.
+// Returns the request's id: 1 to 128 printable ASCII bytes. Returns nullopt if the id is missing, repeated or invalid.
 inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
   std::optional<std::string> id = request.Header(kRequestIdHeader);
   if (!id.has_value() || id->empty() || id->size() > kMaxRequestIdHeaderBytes ||

@@ -22,8 +22,8 @@ struct RequestLogOptions {
   //   errors    failures that are the server's fault: INTERNAL, UNKNOWN, DATA_LOSS
   //   failures  all requests that were not answered OK
   //   all       all requests; costs some microseconds per request
-  // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of UNAUTHENTICATED are limited to
-  // kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
+  // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of requests that ended with UNAUTHENTICATED are
+  // limited to kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
   std::string requests = "errors";
   // Requests that take at least this long get a line, with any result. Must be infinite if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();

@@ -23,7 +23,8 @@ bool IsRegular(int file) {
   return fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
 }
 
-// Returns false if the file does not accept bytes in time. Returns true on an error, because the next write reports it.
+// Returns false if the file does not accept bytes within `patience`. Returns true on an error, because the next write
+// reports the error.
 bool AwaitRoom(int file, absl::Duration patience) {
   pollfd waiting = {.fd = file, .events = POLLOUT, .revents = 0};
   int ready = 0;

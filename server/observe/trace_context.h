@@ -16,8 +16,8 @@ struct TraceContext {
 };
 
 // Parses a traceparent header (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values):
-// "VERSION-TRACEID-SPANID-FLAGS". A version above 00 may have "-" and more text after its flags. Returns nullopt for
-// anything else; the standard says to ignore it.
+// "VERSION-TRACEID-SPANID-FLAGS". A header with a version above 00 may have "-" and more text after the flags. Returns
+// nullopt for any other text, because the standard says to ignore such a header.
 std::optional<TraceContext> ParseTraceparent(std::string_view value);
 
 }  // namespace vitrine

@@ -25,7 +25,8 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-// Returns true if the server is unreachable, shuts down or is still loading its models: a retry may succeed.
+// Returns true if the server is unreachable, shuts down or is still loading its models. In these cases a retry may
+// succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
 const LIMIT = 65e3;  // time limit of an answer after the upload, in ms; a little more than the server's limit
@@ -71,7 +72,8 @@ export async function call(path, {signal, limit = LIMIT} = {}) {
   return jsonOf(text);
 }
 
-// Sends an image; `sent` gets the uploaded share. Uses XMLHttpRequest, because fetch reports no upload progress.
+// Sends an image; calls `sent` with the share of the bytes that are uploaded. Uses XMLHttpRequest, because fetch
+// reports no upload progress.
 function post(path, body, signal, sent = () => {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();

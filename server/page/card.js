@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Card with one model's answer: the image with its map, classes, heads, and timings.
+// Panel of the page ("card") that shows one model's answer: the image with its map, classes, heads, and timings.
 import * as api from "./api.js";
 import {paint, paintBar, putRgb} from "./colour.js";
 import {make, milliseconds, percent, plural, short} from "./dom.js";
@@ -49,7 +49,7 @@ export class Card {
         this.side);
   }
 
-  // Sends a request; the card changes when the answer arrives. Returns false if a newer request replaced this one.
+  // Sends a request; the card changes when the answer arrives. Returns false if a newer request replaced this request.
   async ask(picture, state, about) {
     this.stop?.abort();
     const {signal} = (this.stop = new AbortController());
@@ -139,8 +139,8 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // Returns the largest value of the map in units of 1 / cells. All models share one colour scale, which is computed
-  // from these values.
+  // Returns the largest value of the map in units of 1 / (number of cells). All models share one colour scale, which is
+  // computed from these values.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
@@ -332,7 +332,7 @@ export class Card {
         stack, list);
   }
 
-  // Returns the pointer's position in the grid, [x, y] from 0 to 1; null outside.
+  // Returns the pointer's position in the grid, [x, y] from 0 to 1; null outside the grid.
   place(event) {
     if (!this.part) return null;
     const box = this.canvas.getBoundingClientRect();

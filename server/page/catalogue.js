@@ -3,7 +3,8 @@
 // while the rest of the page still loads.
 import * as api from "./api.js";
 
-// Returns the models to choose from: NAME, or NAME@VERSION for each version if several are ready, `stable` first.
+// Returns the models to choose from: NAME, or NAME@VERSION for each version if several versions are ready. The version
+// labelled `stable` comes first.
 export function choices(models) {
   return models.flatMap(({name, versions}) => {
     const ready = versions.filter((version) => version.state === "ready");
@@ -14,14 +15,15 @@ export function choices(models) {
   });
 }
 
-// Returns {models, abouts}; `abouts`: description by the id of a choice, or null if the server returned no description.
+// Returns {models, abouts}; `abouts` maps the id of a choice to its description, or to null if the server returned no
+// description.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);
   return {models, abouts: new Map(await Promise.all(told))};
 }
 
-// Sends the requests. Returns their promises, {models, offers}; `offers` never rejects.
+// Requests the models and the samples. Returns the promises, {models, offers}; `offers` never rejects.
 export function ask() {
   const asked = {models: load(), offers: api.offers().catch(() => ({samples: [], burst: false}))};
   asked.models.catch(() => {});  // errors are handled where the promise is awaited

@@ -4,7 +4,7 @@ import {classifyPath} from "./api.js";
 
 const VARIABLE = "VITRINE_TOKEN";
 
-// Escape text inside the quotes of a shell, Python or JavaScript.
+// Return the text as a quoted and escaped string, for a shell (`shell`), or for Python and JavaScript (`quoted`).
 const shell = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 const quoted = (text) => JSON.stringify(text);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of values, equal to the server's drawings: each scale has 33 colours with linear interpolation.
+// Colours of values, equal to the colours in the server's drawings: each scale has 33 colours with linear interpolation.
 
 const INFERNO =
     "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +
@@ -24,7 +24,8 @@ function tableOf(text) {
 }
 const sequential = tableOf(INFERNO), diverging = tableOf(DIVERGING);
 
-// Returns RGB bytes of values within `range`, {high, diverging}: 0 to high, or -high to high.
+// Returns the RGB bytes of values. `range`, {high, diverging}, is the scale: 0 to high, or -high to high if `diverging` is
+// true.
 export function paint(values, range) {
   const table = range.diverging ? diverging : sequential;
   const low = range.diverging ? -range.high : 0;
@@ -39,7 +40,7 @@ export function paint(values, range) {
   return bytes;
 }
 
-// Draws a strip of the whole scale.
+// Draws the whole colour scale as a strip.
 export function paintBar(canvas, range) {
   canvas.width = STEPS;
   canvas.height = 1;
@@ -48,7 +49,7 @@ export function paintBar(canvas, range) {
       canvas, paint(range.diverging ? ramp.map((part) => 2 * part - 1) : ramp, {high: 1, diverging: range.diverging}));
 }
 
-// Draws one pixel per value.
+// Draws one pixel per RGB colour.
 export function putRgb(canvas, rgb) {
   const image = new ImageData(canvas.width, canvas.height);
   for (let i = 0; i < canvas.width * canvas.height; i++) {

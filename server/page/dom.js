@@ -21,7 +21,7 @@ export const draw = (tag, properties = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", tag), properties, children);
 
 export const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
-// Formats with three significant digits.
+// Formats a number with about three significant digits.
 export const short = (value) => {
   if (value === 0) return "0";
   const size = Math.abs(value);

@@ -19,8 +19,8 @@ export function sized(bitmap) {
   return context.getImageData(0, 0, canvas.width, canvas.height);
 }
 
-// Returns, for each of `to` output positions, the indices of four of the `from` cells and their weights: cubic
-// convolution with a = -3/4. Border cells are repeated beyond the border.
+// Returns, for each of `to` output positions, the indices of four of the `from` input cells and the weights of these
+// cells in a cubic convolution with a = -3/4. Border cells are repeated beyond the border.
 function taps(from, to) {
   const a = -0.75, places = new Int32Array(4 * to), weights = new Float32Array(4 * to);
   for (let i = 0; i < to; i++) {
@@ -53,7 +53,7 @@ export function interpolate(values, rows, columns, width, height) {
   return result;
 }
 
-// Converts `covers`, in pixels of the image, to whole pixels of the displayed size.
+// Converts the rectangle `covers` from pixels of the image to whole pixels of the displayed image.
 export function coveredPart(covers, picture, shown) {
   const across = shown.width / picture.width, down = shown.height / picture.height;
   const inside = (value, most) => Math.min(most, Math.max(0, Math.round(value)));
@@ -71,7 +71,7 @@ export function colours(map, part, range) {
   return paint(interpolate(map.values, map.rows, map.columns, part.width, part.height), range);
 }
 
-// Draws `shown` with the colours of `rgb` over its `part`, `weight` 0 to 1.
+// Draws the image `shown`, and the colours `rgb` over its rectangle `part` with the opacity `weight`, 0 to 1.
 export function compose(canvas, shown, rgb, part, weight) {
   const image = new ImageData(new Uint8ClampedArray(shown.data), shown.width, shown.height);
   const data = image.data, grey = Math.min(1, weight / FULL_GREY), dimmed = 1 - grey * (1 - UNCOVERED);

@@ -54,7 +54,7 @@ const since = (seconds) => {
   return plural(Math.floor(seconds / length), unit);
 };
 
-// Lists the problems if there are several; the verdict states the worst one.
+// Lists the problems if there are several; the verdict states the worst problem.
 function showProblems(problems) {
   at("problems").hidden = problems.length < 2;
   at("problems").replaceChildren(...problems.map(

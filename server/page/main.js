@@ -233,7 +233,7 @@ function refuseGiven(sentence) {
   at("trouble").scrollIntoView({block: "nearest"});
 }
 
-// Opens an image of the user. `of`: number of files given at once.
+// Opens an image of the user. `of`: number of files that the user gave at once.
 async function own(blob, of = 1) {
   const mine = ++openingTurn, chosenBefore = chosenTurn;
   let opened;
@@ -287,8 +287,8 @@ function lock(wanted) {
   document.body.classList.toggle("locked", wanted);
 }
 
-// Returns the promise of the initial image: the sample in the address. If the address has neither sample nor model, it
-// is the first sample.
+// Returns the promise of the initial image: the sample in the address. If the address has neither sample nor model, the
+// initial image is the first sample.
 function firstPicture() {
   if (!picture && !state.sample && !state.models.length && samples.length) state.sample = picker.nameOf(samples[0]);
   const found = samples.find((each) => picker.nameOf(each) === state.sample);

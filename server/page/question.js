@@ -17,7 +17,7 @@ export const offerOf = (about, kind) => about?.attention.find((offer) => offer.k
 const words = (list) => (list.length < 2 ? list.join("") : `${list.slice(0, -1).join(", ")} and ${list.at(-1)}`);
 const upTo = (count, word) => (count === 1 ? `one ${word}` : `${count} ${word}s, 0 to ${count - 1}`);
 
-// Returns a sentence that says why this model has no such map; empty if it has one.
+// Returns a sentence that says why the model does not have the map that `state` selects; empty if the model has it.
 export function lack(about, state) {
   if (!about || ["", "none"].includes(state.kind)) return "";
   const offer = offerOf(about, state.kind);
@@ -36,12 +36,12 @@ export function lack(about, state) {
   return "";
 }
 
-// `wordsOf` splits a sample's name, GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png. `knows` returns true if the
-// model has a class with the name of one part.
+// `wordsOf` splits a sample's name, GROUP/CLASS-anything.jpg or GROUP/anything-CLASS.png. `knows` returns true if one
+// of the parts is the name of a class of the model.
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 
-// Returns a sentence if the image's class is not a class of the model; empty if it is one or the class is not known.
+// Returns a sentence if the image's class is known and is not a class of the model; otherwise an empty text.
 export function unknown(about, state) {
   if (!state.sample || !about?.classes.length || knows(about, state.sample)) return "";
   const {classes} = about,
@@ -50,14 +50,15 @@ export function unknown(about, state) {
   return `This sample shows none of its classes: ${some}.`;
 }
 
-// Returns the parameters of a request for the shortest answer. A model without classes has no predictions.
+// Returns the parameters of a request for the shortest answer. A model without classes has no predictions, so one
+// feature vector is requested instead.
 export const briefly = (about) => about?.classes.length === 0 ? [["features", about.features[0]]] : [["top_k", 1]];
 
-// Returns the index, row * columns + column, of the cell of a grid at `patch`, [x, y] from 0 to 1.
+// Returns the index, row * columns + column, of the grid's cell that contains the point `patch`, [x, y] from 0 to 1.
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
     Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 
-// Returns the parameters of a request; `grid`, from the last answer, gives the index of a patch.
+// Returns the parameters of a request; `grid`, from the last answer, is needed to compute the index of a patch.
 export function parametersOf(about, state, grid) {
   const parameters = about.classes.length ? [["top_k", Math.min(5, about.classes.length)]] : [];
   if (about.features.length) parameters.push(["features", about.features[0]]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dialogs over the page: the code of the shown request, and the card of a model.
+// Dialogs over the page: the code of the shown request, and the model card with the properties of a model.
 import {LANGUAGES} from "./code.js";
 import {at, make, percent, plural} from "./dom.js";
 

@@ -21,7 +21,7 @@ namespace {
 // Niceness of this endpoint's threads. A scrape takes a millisecond, so inference has priority over it. Probes take
 // only microseconds, so they are still fast.
 constexpr int kNiceness = 10;
-// Requests to this endpoint have no body.
+// Requests to this endpoint have no body, so a small limit is enough.
 constexpr int64_t kMaxReceivedBytes = 1 << 20;
 
 HttpResponse Text(std::string body, int code = 200) {

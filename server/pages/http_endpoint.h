@@ -28,9 +28,9 @@ struct HttpEndpointSources {
 
 // Starts an HTTP server without TLS for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while
 // the process serves HTTP), /readyz (200 if requests are served, otherwise 503 with the reason) and /statusz (JSON: see
-// status.h). GET and HEAD only; every other path is 404. Responses are compressed if the request accepts it. Uses its
-// own threads, which run no inference, so that a slow scraper blocks no request. `address` is host:port; port 0 picks a
-// free port. For errors, see HttpServer::Start.
+// status.h). GET and HEAD only; every other path is 404. Responses are compressed if the request accepts compression.
+// Uses its own threads, which run no inference, so that a slow scraper blocks no request. `address` is host:port; port
+// 0 picks a free port. For errors, see HttpServer::Start.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources);
 
 }  // namespace vitrine

@@ -22,7 +22,8 @@ constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
 // Rates up to this value count as zero; one event in the last minute gives 0.017 per second.
 constexpr double kRateFloor = 0.001;
-// A model is reported if a larger share of its requests is rejected; a few rejections in a burst are normal.
+// A model is reported if the rejected share of its requests is above this value; a few rejections in a burst are
+// normal.
 constexpr double kShedShare = 0.005;
 
 // Formats a rate with three significant digits, or as a whole number from 100: "0.0125", "12.5", "1264".
@@ -51,7 +52,8 @@ void CheckModels(const ServerStatus& status, Problems& problems) {
                                         RateText(model.shed_per_second), model.name,
                                         RateText(model.requests_per_second)));
     }
-    // A rollback is reported for one minute only, because the stable version serves the requests after it.
+    // A rollback is reported for one minute only, because the stable version then serves the canary's requests, so the
+    // problem is over.
     if (model.rollbacks_per_second > kRateFloor) {
       problems.Degraded(absl::StrCat("a canary of ", model.name, " was just taken out of traffic (", model.rollbacks,
                                      model.rollbacks == 1 ? " time" : " times", " since the start)"));

@@ -27,7 +27,7 @@ class RateWindow {
  public:
   using Totals = std::map<std::string, double>;  // counters by name; a counter only rises, or restarts from 0
 
-  // `span`: length of the window. The window is shorter until samples cover it.
+  // `span`: length of the window. The window is shorter until the samples cover this length.
   explicit RateWindow(absl::Duration span) : span_(span) {}
 
   // Adds a sample. `now` comes from a monotonic clock and must be later than the previous sample.
@@ -70,9 +70,9 @@ class StatusReader {
   // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // Returns the mean busy share of the executors over the last kWindow, or since the start if this is shorter.
-  // Autoscalers can use this number: it follows the load at any level, while the queue time stays near zero until all
-  // executors are busy.
+  // Returns the mean busy share of the executors over the last kWindow, or since the server's start if this time is
+  // shorter. Autoscalers can use this number: it follows the load at any level, while the queue time stays near zero
+  // until all executors are busy.
   double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 
  private:

@@ -20,8 +20,8 @@ class Clock {
 // Returns the system's steady clock, one object per process.
 const Clock& SteadyClock();
 
-// A clock whose time changes only by calls of Advance. Thread-safe. The scheduler's waits do not follow it: call
-// Scheduler::Sweep() after Advance().
+// A clock whose time changes only by calls of Advance. Thread-safe. Waits of the scheduler do not follow this clock, so
+// call Scheduler::Sweep() after Advance().
 class FakeClock : public Clock {
  public:
   explicit FakeClock(absl::Time start = absl::UnixEpoch() + absl::Hours(1)) : nanoseconds_(absl::ToUnixNanos(start)) {}

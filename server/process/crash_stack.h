@@ -11,9 +11,9 @@ namespace vitrine {
 // write the crashed thread's stack to stderr; then the process ends with the same signal and core dump as without these
 // handlers. The handler is async-signal-safe: it writes only the addresses. A thread that is created here in advance
 // then writes the function names, and the lines if there is debug information. This thread may need a lock that the
-// crashed thread holds, so the handler waits for it at most eight seconds. If the stack cannot be read, or the report
-// takes longer than ten seconds, the process still ends. Call once, from main, before other threads start. The main
-// thread gets a CrashHandlerStack.
+// crashed thread holds, so the handler waits at most eight seconds for the names. If the stack cannot be read, or the
+// report takes longer than ten seconds, the process still ends. Call once, from main, before other threads start. The
+// main thread gets a CrashHandlerStack.
 void PrintStackOnCrash();
 
 // Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without this

@@ -35,7 +35,7 @@ absl::Status ShedError(ShedReason reason, std::string sentence, absl::Duration r
 
 // Returns the reason in a status made by ShedError, for counting the rejection; nullopt for other statuses.
 std::optional<ShedReason> ShedReasonOf(const absl::Status& status);
-// Returns the retry delay in a status; nullopt if it has none.
+// Returns the retry delay in a status; nullopt if the status has no delay.
 std::optional<absl::Duration> RetryAfter(const absl::Status& status);
 
 }  // namespace vitrine

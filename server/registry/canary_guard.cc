@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// This bound is far above the noise: a busy machine slows both versions alike, and only batches of equal size are
-// compared.
+// A bad ratio of compute times is far above the noise of the measurement, because a busy machine slows both versions
+// alike, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Versions that were trained with one recipe and different seeds differ by a tenth of these bounds.
@@ -27,7 +27,7 @@ constexpr double kDefaultMaxUnsure = 0.2;
 // version with shuffled classes agrees with a good version on almost no image.
 constexpr double kDefaultMaxDisagreement = 0.5;
 // Number of standard errors by which a difference must exceed its bound. It is large because each window of one minute
-// is judged sixty times, and each time may be wrong by chance.
+// is judged sixty times, and each of these judgements may be wrong by chance.
 constexpr double kCertain = 4;
 
 struct Bounds {
@@ -115,7 +115,7 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
                                                                 " compared with the stable version: callers would read "
                                                                 "one class under two names")};
   }
-  // The comparison with the drift is also true if the drift is NaN.
+  // The comparison below is written so that a drift of NaN also counts as above the bound.
   const std::optional<double> drift_bound =
       guard.has_max_golden_drift() ? std::optional(guard.max_golden_drift()) : evidence.tolerance;
   if (drift_bound.has_value() && evidence.drift.has_value() && !(*evidence.drift <= *drift_bound)) {

@@ -18,8 +18,8 @@
 
 namespace vitrine {
 
-// Prefix of the guard's reason for putting a version away. Callers may read the guard's reasons; the reasons that
-// operators give are only for operators.
+// Prefix of the guard's reason for removing a version from traffic. Callers may read the guard's reasons; the reasons
+// that operators give are only for operators.
 inline constexpr char kByGuard[] = "rolled back by the canary guard: ";
 // Returns the reason that callers may read: the guard's reason, or "by an operator".
 std::string ReasonForCallers(const std::string& reason);
@@ -114,10 +114,11 @@ struct RollbackVerdict {
   std::string reason;  // measured value and bound, for people
 };
 
-// Returns the reason to roll the canary back; nullopt if it may stay. Differences in answers must exceed their bounds
-// by four standard errors. Therefore a canary that answers like `stable` is rolled back less than once in a thousand
-// hours, if requests are divided at random. If request ids identify users, the division is not random, so the bounds
-// must allow for differences between users. Versions trained with different seeds stay within the default bounds.
+// Returns the reason to roll the canary back; nullopt if the canary may stay. Differences in answers must exceed their
+// bounds by four standard errors. Therefore a canary that answers like `stable` is rolled back less than once in a
+// thousand hours, if requests are divided at random. If request ids identify users, the division is not random, so the
+// bounds must allow for differences between users. Versions trained with different seeds stay within the default
+// bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
 // Returns a text for people that says when the guard rolls back a canary.

@@ -35,8 +35,8 @@ absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const 
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
 // libvitrine_cuda.so and the driver, and copies the kernels to the device. Call it once, before all other uses of the
-// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: driver, a library,
-// device, or CPU instructions for `precision`. For other errors, see cpu::ChosenPath.
+// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, a
+// library, the device, or CPU instructions for `precision`. For other errors, see cpu::ChosenPath.
 absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
 
 // Description of an open device, as text for people.

@@ -54,7 +54,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
             cost.ObserveCompute(tokens, SteadyClock().Now() - begin);
           },
   };
-  // A CUDA device computes batches one after the other.
+  // A CUDA device computes batches one after the other, so several threads would not be faster.
   const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
   return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), DecodeGoldenInput,
                      device.kind_name(), loaded.precision, run);

@@ -182,7 +182,7 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   if (!stopping() && listed.ok()) table_.SetComplete();
   const absl::Status status = listed.ok() ? listed->status() : listed.status();
   const bool empty = listed.ok() && status.ok() && listed->versions.empty();
-  // The folder may be a wrong, large folder, so it is searched only after it has changed.
+  // The folder of a wrong --repository may be large, so it is searched only after it has changed.
   const std::string stamp = empty ? FileStamp(options_.root) : "";
   const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
   const std::string why_empty = changed && empty ? ExplainNoVersions(options_.root) : "";
@@ -206,7 +206,7 @@ void Registry::PollModel(const std::string& model, const std::set<int64_t>* pres
     ForgetFailed(model, *present);
     ReloadReplaced(model, *present);
   }
-  // A poll tries to load each version once: repeated failures must not delay the other models.
+  // A poll tries to load each version only once, because repeated failures must not delay the other models.
   std::set<int64_t> tried;
   for (;;) {
     if (stopping()) return;

@@ -32,7 +32,7 @@ namespace vitrine {
 
 struct RegistryOptions {
   std::filesystem::path root;
-  // Polling interval of the repository when no change is reported.
+  // Polling interval of the repository while the system reports no change.
   absl::Duration poll_interval = absl::Seconds(1);
   // Number of newest valid versions that stay loaded when no version policy is set.
   int keep_versions = 1;
@@ -108,7 +108,7 @@ class Registry {
   // Divides a model's requests among its versions in memory by the current settings, without a poll.
   void Divide(const std::string& model);
 
-  // Functions of VersionTable, which describes them.
+  // The following functions call VersionTable, which describes them.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const {
     return table_.Find(model, version);
   }
@@ -182,9 +182,9 @@ class Registry {
   std::string FilesStamp(const VersionId& id) const;
   std::string FolderStamp(const VersionId& id) const;  // returns the stamps of all files in the folder
   // Makes a failed version due for a retry if its folder has changed since the failure but not since the last poll. So
-  // a copy that is complete is loaded before `retry_at`.
+  // a version whose copy has become complete is loaded before `retry_at`.
   void RetryChanged() ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
-  // Logs each link in the repository once while it exists.
+  // Logs the symbolic links in the repository, but not the links that the last poll also found.
   void PrintLinks(const std::vector<std::string>& links) ABSL_EXCLUSIVE_LOCKS_REQUIRED(poll_mutex_);
 
   void Follow();

@@ -25,7 +25,7 @@ struct RemoteRepositoryOptions {
   // Interval at which the copy is refreshed. A shorter interval shows new versions earlier and costs more requests.
   absl::Duration refresh = absl::Minutes(1);
 
-  // Checks these options with --repository, whose value is `source`: a folder or an address.
+  // Checks these options together with `source`, the value of --repository: a folder or an address.
   absl::Status Validate(const std::string& source) const;
 };
 

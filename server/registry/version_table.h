@@ -28,7 +28,8 @@ struct VersionSelector {
   std::string_view label;
   // Id that chooses the version if shares divide a model's requests; empty: versions alternate by their shares.
   std::string_view request_id;
-  // Models that an error may name in addition to the requested model: Caller::models. Null: all models.
+  // Patterns of the models that an error may name in addition to the requested model (Caller::models). Null: all
+  // models.
   const ModelPatterns* visible = nullptr;
 };
 
@@ -64,7 +65,7 @@ class VersionTable {
   // has the same reason as in ListForCallers.
   absl::StatusOr<VersionStatus> Get(std::string_view model, std::optional<int64_t> version = std::nullopt,
                                     const ModelPatterns* visible = nullptr) const;
-  // Returns every known version of one model or of all, sorted by name, then version.
+  // Returns every known version of one model or of all models, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
   // Returns List(), but a `stable` version without a reason gets a reason that lists the versions of the model that
   // were put away, latest first, each with the cause and the command that loads it again.
@@ -79,7 +80,7 @@ class VersionTable {
   // labelled `stable`, a version that is newer than the serving version waits if it has different class labels or
   // another architecture. It gets only requests that name it, until it has the label `stable` or `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
-  // Returns the canaries of the plan (canary_guard.h), including suspended ones.
+  // Returns the canaries of the plan (canary_guard.h), including suspended canaries.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;
 
   // Changes one version, adding it if it is not known, and notifies the listeners.

@@ -44,7 +44,7 @@ std::string Reason(const HttpClient::Response& response) {
   return absl::StrCat("HTTP ", response.code, says ? ": " : "", says ? details.message() : "");
 }
 
-// Parses a retry-after header with a number of seconds. Returns nullopt for its other form, a date.
+// Parses a retry-after header with a number of seconds. Returns nullopt for the other form of this header, a date.
 std::optional<absl::Duration> RetryAfter(const std::string& header) {
   int64_t seconds = 0;
   if (!absl::SimpleAtoi(header, &seconds) || seconds < 0) return std::nullopt;

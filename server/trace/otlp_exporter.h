@@ -75,9 +75,9 @@ class OtlpExporter {
   void Loop();
   void Export(const SpanQueue::Traces& traces);
   OtlpRequest Message(const SpanQueue::Traces& traces) const;
-  // Sends one batch, again if necessary, until it is accepted, the batch is dropped or the exporter stops.
+  // Sends one batch, repeatedly if necessary, until the batch is accepted or dropped, or the exporter stops.
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
-  // Returns the time that a call of Send may take now; zero or less: the time of Stop has passed.
+  // Returns the time that a call of Send may take now; zero or less if the time limit of Stop has passed.
   absl::Duration TimeLeft();
   // Waits for `longest`. Returns false if the exporter stops.
   bool Pause(absl::Duration longest);

@@ -17,7 +17,7 @@ constexpr int kRandomBits = 56;
 std::mt19937_64& Generator() {
   thread_local std::mt19937_64 generator = [] {
     std::array<uint32_t, 8> seed{};
-    // getrandom returns so few bytes completely, or fails if the system call is forbidden.
+    // For so few bytes, getrandom either returns all of them or fails, for example if the system call is forbidden.
     if (getrandom(seed.data(), sizeof(seed), 0) != sizeof(seed)) seed[0] = std::random_device()();
     std::seed_seq sequence(seed.begin(), seed.end());
     return std::mt19937_64(sequence);

@@ -27,7 +27,7 @@ class SpanQueue {
   bool Push(std::unique_ptr<RequestTrace> trace);
 
   // Returns the oldest requests, at most kBatch. Waits until there are kBatch requests, until kPatience after the first
-  // request, or until Close. Returns none once the queue is closed and empty. For use by one thread.
+  // request, or until Close. Returns no requests once the queue is closed and empty. For use by one thread.
   Traces Take();
   void Close();
 

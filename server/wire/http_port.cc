@@ -40,8 +40,8 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// Compresses the responses of `next` if the request accepts it. Leaves responses of HttpHandling::Answer unchanged,
-// since these are small, for example rejections.
+// Compresses the responses of `next` if the request accepts compression. Leaves responses of HttpHandling::Answer
+// unchanged, since these are small, for example rejections.
 HttpHandling WithCompression(std::shared_ptr<const HttpRequest> request, HttpHandling next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {

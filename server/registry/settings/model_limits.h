@@ -45,8 +45,8 @@ class QueueLimits {
 BatchLimits Over(const BatchLimits& server, const v1::BatchLimits& own);
 v1::BatchLimits ToProto(const BatchLimits& limits);
 
-// The limits by model. All versions of a model share one object (LoadedModel::queue_limits), so a replaced version does
-// not reset or double them. Thread-safe.
+// Limits of each model. All versions of a model share one object (LoadedModel::queue_limits), so replacing a version
+// does not reset or double the limits. Thread-safe.
 class ModelLimitsTable {
  public:
   // `server`: batch limits of models without settings. `device`: limits of the device's batches; nullopt on a CPU. All

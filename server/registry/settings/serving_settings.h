@@ -38,9 +38,10 @@ class ServingSettings {
   };
 
   struct Options {
-    // Protobuf text of a ServingConfig, read again when it changes; empty: no file.
+    // File with the protobuf text of a ServingConfig, read again when the file changes; empty: no file.
     std::filesystem::path serving_config;
-    // Protobuf text of an AdminState; every kept change replaces it. Empty: changes are lost when the process ends.
+    // File with the protobuf text of an AdminState; every kept change replaces the file. Empty: changes are lost when
+    // the process ends.
     std::filesystem::path admin_state;
     // Policy of models without a policy.
     v1::VersionPolicy default_policy;

@@ -70,8 +70,8 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
     table.parts.push_back({table.whole ? std::numeric_limits<uint64_t>::max() : static_cast<uint64_t>(end),
                            share.version(), share.percent()});
   }
-  // If the settings give the label `canary` to a version that is not READY, no version has it. If the settings do not
-  // set this label, and only one version has a share, this version gets the label.
+  // If the settings give the label `canary` to a version that is not READY, no version has the label. If the settings
+  // do not set this label, and only one version has a share, this version gets the label.
   if (LabelledVersion(plan.serving, kCanaryLabel) == 0 && table.parts.size() == 1 &&
       table.parts[0].version != table.stable) {
     table.labels[kCanaryLabel] = table.parts[0].version;

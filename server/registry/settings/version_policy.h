@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// State of a version for the policy.
+// Facts about a version that the policy uses.
 struct VersionFacts {
   enum class State {
     kAbsent,    // on disk, not in memory
@@ -35,9 +35,10 @@ struct VersionStep {
 //
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
 // Versions that an operator excluded are never wanted. The policy `latest` does not count failed and waiting versions.
-// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. In this case a
-// version that was put away still counts, so no version between it and `stable` is loaded in its place. Under this
-// policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as present.
+// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. In this case it
+// also counts versions that were put away, so no version between such a version and `stable` is loaded in its place.
+// Under this policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as
+// present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the version labelled `stable`, then the other versions from the

@@ -50,7 +50,7 @@ struct AnswerComparison {
   Estimate confidence;  // mean of `version` minus mean of `other`; -1 to 1
   Estimate unsure;      // share of `version` minus share of `other`; -1 to 1; zero if one of them has no calibration
   // Distance between the distributions p and q of first classes: half of the sum of (p - q)^2 / (p + q). The distance
-  // is 0 if they are equal, and 1 if they have no common class. The value expected by chance is subtracted, so the
+  // is 0 if p and q are equal, and 1 if no class occurs in both. The value expected by chance is subtracted, so the
   // result may be below 0.
   Estimate classes;
 };

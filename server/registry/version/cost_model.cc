@@ -11,7 +11,7 @@ constexpr double kFitWeight = 0.1;  // weight of a new point
 // Minimum standard deviation of x, relative to the mean of x, for which a slope is fitted.
 constexpr double kLeastSpread = 0.1;
 
-// Weight of a new observation.
+// Weight of a new observation in a running mean.
 constexpr double kCostWeight = 0.2;
 // Weight of an observation that lowers PredictionError. It is small, so that a few accurate batches lower
 // PredictionError only slowly.

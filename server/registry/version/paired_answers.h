@@ -22,9 +22,9 @@ struct PairCounts {
   }
 };
 
-// Selects images that the stable version computes in addition to a canary, at intervals, and counts different answers.
-// This detects two classes that were exchanged; counts of the answered classes cannot detect such an error.
-// Thread-safe.
+// Selects images that the stable version computes in addition to a canary, at intervals, and counts the images for
+// which the two answers differ. This detects two classes that were exchanged; counts of the answered classes cannot
+// detect such an error. Thread-safe.
 class PairedAnswers {
  public:
   // Minimum confidence of the other version for an image to count; below this confidence, even two good versions often

@@ -21,7 +21,8 @@ struct VersionStatus {
   v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
   std::string reason;  // FAILED: the error; RETIRING: why it was excluded; READY: why it waits or is not reloaded
   ModelHandle model;
-  // READY only: its labels, sorted, and its percentage of the requests that name no version and no label.
+  // Set only for a READY version: its labels, sorted, and its percentage of the requests that name no version and no
+  // label.
   std::vector<std::string> labels;
   double traffic_percent = 0;
 };

@@ -90,9 +90,10 @@ class BatchRun {
 
   // Returns the class with the highest logit; if several logits are equal, the first of these classes.
   static int64_t FirstClass(std::span<const float> logits);
-  // Returns the items' indices by increasing overlay pixels: drawing one overlay takes longer than all other answers.
+  // Returns the items' indices by increasing overlay pixels, because drawing one overlay takes longer than making all
+  // answers without overlays.
   std::vector<size_t> AnswerOrder() const;
-  // Makes the answer for item `i` with the responder, and moves the item's image into it.
+  // Makes the answer for item `i` with the responder. Passes the item's image to the responder, without a copy.
   absl::StatusOr<v1::ClassifyResponse> Answer(int i);
   // Counts the item's stages and gives the answer to its request.
   void Finish(Item& item, absl::StatusOr<v1::ClassifyResponse> answer) const;

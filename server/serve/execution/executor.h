@@ -21,14 +21,15 @@
 
 namespace vitrine {
 
-// Returns the default number of executors. On a CPU it is one per core. For a CUDA device it is two per core: while one
-// executor waits for the device, the other executor decodes images for the next batch.
+// Returns the default number of executors. On a CPU the default is one executor per core. For a CUDA device it is two
+// executors per core: while one executor waits for the device, the other executor decodes images for the next batch.
 int DefaultExecutors(const Device& device, int cores);
 
 struct ExecutorOptions {
   Device device;
-  // Number of executor threads; 0: DefaultExecutors for the number of `cores`. On a CPU, each computes its own batches.
-  // For a CUDA device, each decodes images and adds them to a batch that it shares with other executors.
+  // Number of executor threads; 0: DefaultExecutors for the number of `cores`. On a CPU, each executor computes its own
+  // batches. For a CUDA device, each executor decodes images and adds them to a batch that it shares with other
+  // executors.
   int threads = 0;
   // Cores to run on; empty: all cores that this process may use.
   std::vector<int> cores = {};
@@ -50,7 +51,7 @@ struct ExecutorOptions {
 // and answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception
 // is thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU,
 // separate threads of lower priority (kSlowNiceness) run slow requests (WaitingRequest::is_slow), so that quick
-// requests do not wait for slow ones.
+// requests do not wait for slow requests.
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. The run time
@@ -104,8 +105,8 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // Called every kWatchPeriod. If a call is so late that the process must have been stopped, adds the delay to each
-  // `paused`.
+  // Called every kWatchPeriod. If a call is so late that the process must have been stopped, adds the delay to the
+  // field `paused` of each worker.
   void NotePause();
 
   const ExecutorOptions options_;

@@ -21,7 +21,7 @@ constexpr absl::Duration kLeastShare = absl::Microseconds(250);
 // Minimum rows (tokens) per thread. With fewer rows, most of the time is spent on reading the weights.
 constexpr int64_t kLeastRows = 12;
 
-// A batch with helpers is a gain if it takes at most this part of its predicted time without helpers.
+// A batch with helpers is a gain if it takes at most this fraction of its predicted time without helpers.
 constexpr double kWorth = 0.9;
 constexpr absl::Duration kShortestPause = absl::Milliseconds(100);
 constexpr int kMostDoublings = 7;

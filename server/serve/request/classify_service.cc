@@ -148,7 +148,8 @@ void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Calle
 }
 
 void ClassifyService::WriteLine(const Pending& pending, const absl::Status& status, absl::Duration spent) {
-  // The line has the trace context of the request's own span if there is one, otherwise the client's.
+  // The log line contains the trace context of the request's own span if there is one, otherwise the client's trace
+  // context.
   std::optional<TraceContext> trace = pending.call.trace;
   if (pending.spans != nullptr) trace = TraceContext{Hex(pending.spans->trace_id), Hex(pending.spans->span_id), true};
   log_.Write({.method = MethodName(pending.call.method),

@@ -68,8 +68,8 @@ class ComputeProbe {
   // a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
-  // Tries every model, one after the other. Returns OK if there is no model, or if at least one computes and none
-  // hangs; otherwise the first failure.
+  // Tries every model, one after the other. Returns OK if there is no model, or if at least one model computes and no
+  // model hangs; otherwise the first failure.
   absl::Status TryAll();
 
   // Starts a thread that tries models whenever there was no success for the interval or a model fails, until Stop.

@@ -13,9 +13,11 @@
 namespace vitrine {
 
 struct DrainOptions {
-  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers notice.
+  // Time for which the server still serves after its health service reports NOT_SERVING, so that load balancers have
+  // time to notice.
   absl::Duration lame_duck = absl::ZeroDuration();
-  // Time for accepted requests to finish after lame_duck. Requests that still wait then are answered with UNAVAILABLE.
+  // Time for accepted requests to finish after lame_duck. Requests that still wait at the end of this time are answered
+  // with UNAVAILABLE.
   absl::Duration deadline = absl::Seconds(30);
 };
 

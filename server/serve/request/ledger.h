@@ -8,7 +8,7 @@
 namespace vitrine {
 
 // Counts accepted requests (read by a handler, with any result) and answered requests (the answer or error was given to
-// the transport). Each request of a stream counts as one. Lock-free.
+// the transport). Each request of a stream is counted separately. Lock-free.
 class Ledger {
  public:
   void Accept() { accepted_.fetch_add(1, std::memory_order_relaxed); }

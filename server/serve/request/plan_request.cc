@@ -25,7 +25,7 @@ constexpr int kDefaultTopK = 5;
 constexpr int kMaxTensorSide = ImageLimits().max_side;
 constexpr int kMaxAttentionRequests = 16;
 constexpr int kMaxFeatureRequests = v1::FeatureKind_ARRAYSIZE - 1;  // one for each kind
-// Each overlay is an image to draw and compress; the largest takes an executor about 0.2 s.
+// Each overlay is an image to draw and compress; the largest overlay takes an executor about 0.2 s.
 constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
@@ -117,8 +117,8 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor has ", tensor.channels(),
                                                    " channels, but the model requires ", preprocessing.channels()));
   }
-  // A normalized tensor must already have the model's input size. Only the planned input size is used here: an image of
-  // this size may be scaled before it is cropped, but a tensor is not scaled.
+  // A normalized tensor must already have the model's input size. Only the input size is taken from the geometry. The
+  // geometry may also scale and crop, which applies to images but not to normalized tensors.
   ASSIGN_OR_RETURN(const Geometry geometry, PlanGeometry(preprocessing, size));
   if (geometry.input != size) {
     return absl::InvalidArgumentError(absl::StrCat("the normalized tensor is ", SizeText(size),

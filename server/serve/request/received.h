@@ -16,7 +16,7 @@ struct ReceivedClassify {
   MessageBytes owner = nullptr;      // null if `input` is empty or in static memory
 };
 
-// Moves the bytes of the image or tensor from a complete message into an owner, without a copy.
+// Moves the bytes of the image or tensor out of a complete message into `owner`, without a copy.
 ReceivedClassify ReceivedOf(v1::ClassifyRequest whole);
 
 }  // namespace vitrine

@@ -29,7 +29,7 @@ struct InferenceRequest;
 class Admission;
 
 struct AdmissionOptions {
-  // Maximum number of requests between their admission and the end of their answers' delivery. A higher limit lets more
+  // Maximum number of admitted requests whose answers are not completely delivered yet. A higher limit lets more
   // requests wait, but they then wait longer.
   int64_t max_requests = 4096;
   // Maximum bytes of the images and tensors of admitted requests, until their answers are delivered.
@@ -85,12 +85,13 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if a limit of the server or model or the caller's share
-  // is reached, or if the predicted answer time exceeds the deadline or limit. The prediction includes: the caller's
-  // waiting work of the same or higher priority; more urgent work that the caller is expected to send before the
-  // answer, at its recent rate; the turns of other callers; and the rest of the running batches. An idle server admits
-  // the request without a prediction: otherwise a wrong prediction would never be corrected. RetryInfo is the time
-  // until the request would be admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if a limit of the server or of the model is reached, if
+  // the caller's share of such a limit is used up, or if the predicted answer time is too long for the deadline or for
+  // max_predicted_wait. The prediction includes: the caller's waiting work of the same or higher priority; more urgent
+  // work that the caller is expected to send before the answer, at its recent rate; the turns of other callers; and the
+  // rest of the running batches. An idle server admits the request without a prediction: otherwise a wrong prediction
+  // would never be corrected. RetryInfo is the time until the request would be admitted if no other request arrived.
+  // DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// A live request and its sort key.
+// A live request, which is neither cancelled nor expired, and its sort key.
 struct Ranked {
   absl::Duration turn;  // start of the caller's turn; zero if there is only one caller
   int rank = 0;         // 0 if the request's patience has passed, else 1 + class
@@ -51,8 +51,8 @@ struct Forming {
 };
 
 // Reorders `live` by turns. The requests of each caller must be in order. Sorting by turns is the same as repeatedly
-// choosing the caller whose turn has the least start, because the turns of one caller's requests for one model only
-// grow.
+// choosing the caller whose turn has the least start, because the turn starts of one caller's requests for one model
+// never decrease.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;

@@ -41,8 +41,8 @@ struct BatchOptions {
   int64_t executors = 0;
   // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
-  // Patience of each class. A request that has waited for this time precedes all requests of every class whose patience
-  // has not passed. So every class is computed at some time.
+  // Patience of each class: a request that has waited for this time precedes all requests, of any class, that have not
+  // yet waited for the time of their class. So no class waits forever.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -70,8 +70,8 @@ struct WaitingRequest {
   // Limits of the model, if they differ from BatchOptions; equal for all requests of a model.
   std::optional<BatchLimits> own;
 
-  // Returns the time by which the request should start: its deadline, or the end of its patience if that is earlier.
-  // Requests of a class run in rising order of Due, which does not change while they wait.
+  // Returns the time by which the request should start: its deadline, or the time at which its patience has passed if
+  // that is earlier. Requests of a class run in rising order of Due, which does not change while they wait.
   absl::Time Due(const BatchOptions& options) const { return std::min(deadline, arrival + options.patience[priority]); }
 };
 
@@ -87,10 +87,10 @@ struct BatchDecision {
 
 // Chooses the next batch of an idle executor. Pure function; O(n log n) in the number of waiting requests.
 //
-// Order of one caller's requests: first the requests whose patience has passed, earliest due first; then HIGH, NORMAL,
-// LOW; within a class by Due, then sequence. Several callers take turns (see TurnTime). The turn of a request follows
-// from `turn_time` and from the cost of the caller's earlier requests for the same model. The turn with the least start
-// goes first.
+// Order of one caller's requests: first the requests whose patience has passed, in the order of Due; then the other
+// requests by class (HIGH, NORMAL, LOW), and within a class in the order of Due, then of sequence. Several callers take
+// turns (see TurnTime). The turn of a request follows from `turn_time` and from the cost of the caller's earlier
+// requests for the same model. The turn with the least start goes first.
 //
 // The batch is the longest prefix of the chosen model's live requests, in this order, that fits the limits. A request
 // is live if it is not cancelled and not expired. A slow request is left out and becomes its own batch, so that no
@@ -98,10 +98,11 @@ struct BatchDecision {
 // run. A batch may run when it has reached a limit, when another request of its model does not fit, when its oldest
 // request has waited max_wait, or when a deadline in it is nearer than max_wait.
 //
-// Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. It has one model. It
-// has no cancelled request and no request whose deadline is at or before `now`. If other requests can meet their
-// deadlines, it has no request that would be late. The decision lists these requests separately. Every live request is
-// chosen after a time that depends only on the number of callers and the requests before it, not on later requests.
+// Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. All its requests are
+// for one model. It contains no cancelled request and no request whose deadline is at or before `now`. If other
+// requests can meet their deadlines, it contains no request that would be late. The decision lists these requests
+// separately. Every live request is chosen after a time that depends only on the number of callers and the requests
+// before it, not on later requests.
 //
 // For each (model, caller, class), the policy needs only the first requests by Due: as many as fit the limits, and one
 // more. So a scheduler with long queues may pass only these requests and gets the same batch. The limits of a model are
@@ -113,9 +114,9 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
 inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
 
 // Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors): as many as have
-// at most kGroupTokens tokens in total, or more if their total cost is at most LongestPart(queued, executors). Small
-// batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This method is
-// guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
+// at most kGroupTokens tokens in total, or more requests if their total cost is at most LongestPart(queued, executors).
+// Small batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This method
+// is guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
 // over the waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or
 // no cost is known.
 size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, absl::Duration queued,

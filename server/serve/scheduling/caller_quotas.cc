@@ -16,7 +16,7 @@ constexpr double kCallerStayWeight = 0.2;
 // Estimate of a request's time in flight before the caller's first request has ended.
 constexpr absl::Duration kFirstCallerStay = absl::Milliseconds(100);
 
-// Returns the level at `now` of a bucket that contained `tokens` at `filled`.
+// Returns the level of a token bucket at the time `now`, if it contained `tokens` at the time `filled`.
 double Level(double tokens, absl::Time filled, absl::Time now, double rate, double burst) {
   return std::min(burst, tokens + rate * absl::ToDoubleSeconds(now - filled));
 }

@@ -27,7 +27,8 @@ struct QuotaUse {
   absl::Time since = {};
   bool took_token = false;  // true if the quota has a rate
 };
-// A held use. If the server is busy and rejects the request, the use is cancelled; the quota is then as before.
+// A QuotaUse that is held while its request is in flight. If the server is busy and rejects the request, the use is
+// cancelled; the quota is then as before.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. Each call
@@ -41,7 +42,7 @@ class CallerQuotas {
   CallerQuotas& operator=(const CallerQuotas&) = delete;
 
   // Admits the request, or returns RESOURCE_EXHAUSTED (ShedReason::kQuota). The error's retry delay is the time to the
-  // next token if the rate is exceeded, or the expected time until a request ends if too many are in flight. A
+  // next token if the rate is exceeded, or the expected time until a request ends if too many requests are in flight. A
   // rejection uses no quota. Takes no lock for a caller without a quota.
   absl::StatusOr<HeldQuota> Admit(const Caller& caller);
 

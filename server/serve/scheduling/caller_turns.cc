@@ -26,8 +26,8 @@ void CallerTurns::Drop(Id id) {
   Leave(accounts_[id]);
 }
 
-// Ends the wait of one request. Erases idle accounts whose time is at most `now_`: a new account would have the same
-// values.
+// Ends the wait of one request. Erases idle accounts whose time is at most `now_`, because a new account would have
+// equal values.
 void CallerTurns::Leave(Account& account) {
   --account.waiting;
   accounts_.Prune([this](Id, const Account& seen) { return seen.waiting == 0 && seen.time.given <= now_; });

@@ -56,7 +56,8 @@ class PlaceLedger {
 
   // Adds an admitted request. If place.caller is kNoCaller, sets it to the index of the new account of `caller`.
   void Take(Place& place, const std::string& caller, absl::Time now);
-  // Records that the request's batch begins: it no longer waits, and its cost no longer counts.
+  // Records that the request's batch begins: the request no longer waits, and its cost is removed from the predicted
+  // work.
   void BeginWork(Place& place);
   // Records that the request was computed or never will be. Later calls do nothing.
   void EndWork(Place& place);
@@ -111,7 +112,7 @@ class PlaceLedger {
   // but never below it. The function Others corrects the entries that it reads, because it is called far less often
   // than the times change.
   std::set<std::pair<absl::Duration, CallerId>, std::greater<>> busiest_;
-  // The last caller, the time of its last request, and the time of the last request of any other caller.
+  // The caller of the latest request, the time of this request, and the time of the latest request of any other caller.
   std::string last_caller_;
   absl::Time last_asked_ = absl::InfinitePast();
   absl::Time other_asked_ = absl::InfinitePast();

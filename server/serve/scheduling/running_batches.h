@@ -13,7 +13,7 @@
 namespace vitrine {
 
 class RunningBatches;
-// One running batch; it ends at destruction.
+// A running batch, which ends when this object is destroyed.
 using HeldBatch = Held<RunningBatches, size_t>;
 
 // The running batches of the executors and their predicted ends. Batches of slow images are not included. Thread-safe;
@@ -52,8 +52,8 @@ class RunningBatches {
 };
 
 // Returns the time until `executors` executors have done `work` of executor time. `left`: for each busy executor, the
-// time until it is free, in rising order. The other executors are free. Zero work is done when the first executor is
-// free. Pure function; O(left.size()).
+// time until it is free, in rising order. The other executors are free. Zero work counts as done when the first
+// executor is free. Pure function; O(left.size()).
 absl::Duration TimeUntilDone(absl::Duration work, const std::vector<absl::Duration>& left, int executors);
 
 }  // namespace vitrine

@@ -8,7 +8,8 @@
 namespace vitrine {
 namespace {
 
-// Factor of a predicted time in the decision to drop a request: the prediction may be too high by some percent.
+// Factor by which a predicted time is reduced in the decision to drop a request, because the prediction may be too high
+// by some percent.
 constexpr double kSure = 0.8;
 
 // Minimum predicted time for decoding and drawing an image that becomes its own batch.

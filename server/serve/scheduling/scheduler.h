@@ -34,15 +34,16 @@ struct Batch {
   HeldBatch running = {};
 };
 
-// The queue between the RPC side and the threads that run batches on one device. These threads call NextBatch, for
-// which Decide chooses the batch. A waiting request that is cancelled or expires is answered without compute: when it
-// reaches the front, or at the latest at the next sweep. Thread-safe.
+// The queue between the threads that receive requests and the threads that run batches on one device. These threads
+// call NextBatch, for which Decide chooses the batch. A waiting request that is cancelled or expires is answered
+// without compute: when it reaches the front, or at the latest at the next sweep. Thread-safe.
 class Scheduler {
  public:
   // Maximum time that a cancelled or expired request stays in the queue while every executor is busy.
   static constexpr absl::Duration kSweepPeriod = absl::Milliseconds(20);
 
-  // `sweep`: false in tests with a fake clock, which call Sweep themselves.
+  // `sweep`: true if the scheduler calls Sweep periodically; false in tests with a fake clock, which call Sweep
+  // themselves.
   Scheduler(const BatchOptions& options, const Clock& clock, bool sweep = true);
   // Answers waiting requests with UNAVAILABLE. No thread may be in NextBatch.
   ~Scheduler();
@@ -68,7 +69,7 @@ class Scheduler {
 
   // Stops accepting requests, waits until the queue is empty or `drain` has passed, answers the remaining requests with
   // UNAVAILABLE and lets the executors end. Batches that were already taken are finished. Idempotent; a second call may
-  // shorten the wait of the first.
+  // shorten the wait of the first call.
   void Stop(absl::Duration drain);
 
   // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep or, if

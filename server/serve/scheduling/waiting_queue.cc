@@ -30,7 +30,8 @@ class WaitingQueue::Cursor {
     ++ranges_[QueueOf(entry_->waiting)].first;
     Settle();
   }
-  // Counts a request that runs alone or not at all, and returns the count. It limits the scan of a caller's queue.
+  // Counts a request that runs alone or not at all, and returns the count. The count limits the scan of a caller's
+  // queue.
   int CountApart() { return ++apart_; }
 
   // Orders a heap of cursors so that its top has the next request.

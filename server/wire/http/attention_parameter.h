@@ -31,10 +31,10 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Returns the request for this attention from a model with `ability`. If `encoding` is not set, kinds that fit on the
-// image are encoded as an overlay, and other kinds as numbers. INVALID_ARGUMENT: the model lacks the kind (the message
-// lists its kinds), or an overlay of a kind that does not fit on the image is requested. Layers and heads are checked
-// by PlanRequest.
+// Returns the request for this attention from a model with `ability`. If `encoding` is not set, maps that fit on the
+// image are encoded as overlays, and other maps as numbers. INVALID_ARGUMENT: the model lacks the kind (the message
+// lists its kinds), or an overlay is requested for a kind whose maps do not fit on the image. Layers and heads are
+// checked by PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

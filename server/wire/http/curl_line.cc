@@ -37,8 +37,8 @@ bool LooksLikeWebp(std::string_view body) {
 }
 
 // Returns true if curl's -d has removed zeros, CRs and LFs. Every complete JPEG has a zero byte: the first byte of the
-// length of its first segment. Every complete WebP has zero bytes, too. If its length field has lost a byte, "WEBP"
-// begins at an earlier offset.
+// length of its first segment. Every complete WebP has zero bytes, too. If the length field of a WebP has lost a byte,
+// "WEBP" begins at an earlier offset.
 bool LostBytes(std::string_view body) {
   if (LooksLikeWebp(body) && body.substr(8, 4) != "WEBP") return true;
   if (BeginsWith(body, kPngBegins)) {

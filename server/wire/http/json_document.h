@@ -13,7 +13,7 @@ namespace vitrine {
 class JsonDocument {
  public:
   // Parses `text` into the root. Returns false, and leaves the root unspecified, if the text is not JSON or is nested
-  // deeper than kMaxDepth. If members have the same name, the last one counts.
+  // deeper than kMaxDepth. If several members have the same name, the last of these members is used.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
   // After Parse returned false: returns the position of the wrong byte, counted from 1; 0 if nested too deeply.

@@ -18,13 +18,14 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on bytes other than images and values: small fields become objects that take up to a hundred times their size
-// in memory.
+// Limit on bytes other than images and values, because small fields become objects that take up to a hundred times
+// their size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
 // Limit on length-delimited fields (BYTES elements and runs of packed values) in the typed contents of the inputs.
 constexpr size_t kMostPieces = 4096;
 
-// Fields of a message that protobuf parses: a view while they are contiguous, otherwise a copy.
+// The fields of a message that protobuf parses: a view of the received bytes if the fields are contiguous, otherwise a
+// copy.
 class SmallFields {
  public:
   void Add(std::string_view whole) {
@@ -61,7 +62,7 @@ absl::Status CheckBeside(size_t bytes) {
       absl::StrCat("the message has ", bytes, " bytes besides its images; at most ", kMostBesideBytes, " are read"));
 }
 
-// Merges one occurrence of the tensor field with earlier occurrences. Returns false if it is malformed.
+// Merges one occurrence of the tensor field with earlier occurrences. Returns false if `tensor` is malformed.
 bool AddTensor(std::string_view tensor, SmallFields& form, std::string_view& data) {
   MessageWalker walker(tensor, MessageWalker::kMaxDepth - 1);
   while (const std::optional<WireField> field = walker.Next()) {

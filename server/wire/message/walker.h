@@ -11,7 +11,7 @@ namespace vitrine {
 // Encoding of a field's value in protobuf's wire format.
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kGroup = 3, kEndGroup = 4, kFixed32 = 5 };
 
-// One field of a message, as views into it.
+// One field of a message, as views of the message's bytes.
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::kVarint;  // any value except kEndGroup

@@ -89,7 +89,8 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));
-  // Returns the map that has the parameter, and the parameter's name in that map, for errors.
+  // Returns the parameters (of the output or of the request) that contain `name`, and the name that errors use for this
+  // parameter.
   const auto place = [&](const std::string& name) -> std::pair<const InferParameters&, std::string> {
     if (output.parameters().contains(name)) return {output.parameters(), name};
     return {request, kAttentionPrefix + name};
@@ -118,7 +119,7 @@ absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, con
   return requested;
 }
 
-// Returns the requested feature; if the output names none, the model's first feature other than patch tokens.
+// Returns the requested feature; if the output names no feature, the model's first feature other than patch tokens.
 absl::StatusOr<v1::FeatureRequest> FeatureOf(const OutputTensor& output, const FeatureAbility& ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"embedding\"", {"kind", "normalize", "binary_data"}));
   ASSIGN_OR_RETURN(const std::optional<std::string> name, Text(output.parameters(), "kind"));

@@ -35,7 +35,7 @@ struct RequestedOutput {
   int classification = 0;
 };
 
-// Properties of the version that the plan depends on.
+// Version properties that the plan depends on.
 struct PlannedModel {
   int classes = 0;
   const AttentionAbility* attention = nullptr;  // kinds of attention of the version; null: requests must name the kind

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Retry delay. After this time, most of the JSON texts that are being parsed now have been parsed.
+// Retry delay. After this time, most of the JSON texts that are being parsed now will have been parsed.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 

@@ -15,11 +15,12 @@
 namespace vitrine {
 
 // Limit on the bytes of JSON in a request. Long strings (such as base64 images) do not count; only the message size
-// limits them. JSON numbers are many times larger than binary numbers, and parsed JSON numbers are many times larger
-// than their text. Larger tensors are sent as binary data after the JSON.
+// limits them. The limit exists because parsed JSON numbers take many times more memory than their text. Clients must
+// send larger tensors as binary data after the JSON.
 inline constexpr size_t kMaxJsonBytes = size_t{4} << 20;
 
-// Reserves budget for parsing a body of `bytes`. RESOURCE_EXHAUSTED, with a retry delay: the budget is used up.
+// Reserves a share of the budget for parsing a body of `bytes`. RESOURCE_EXHAUSTED, with a retry delay: the budget is
+// used up.
 absl::StatusOr<BudgetShare> ReserveJson(const std::shared_ptr<ByteBudget>& budget, size_t bytes);
 
 // Parses `text`. INVALID_ARGUMENT: it is not JSON (the message begins with `what`), exceeds kMaxJsonBytes or is nested

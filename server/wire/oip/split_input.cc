@@ -70,7 +70,7 @@ ReceivedClassify ImageOf(std::string_view bytes, MessageBytes owner) {
   return part;
 }
 
-// Splits BYTES contents. Each element of bytes_contents is moved into its own owner.
+// Splits BYTES contents. Each element of bytes_contents is moved into a separate ReceivedClassify::owner.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& request, InputTensor& input,
                                                             const std::string_view* raw, int64_t batch) {
   std::vector<ReceivedClassify> parts;

@@ -25,7 +25,7 @@ constexpr char kScales[] =
 // Pixel range, with tolerance for the client's rounding.
 constexpr float kLeastPixel = -0.5F, kMostPixel = 255.5F;
 
-// Inverse of a scale: pixel (0 to 255) = value * factor + offset.
+// Inverse of a pixel scale: pixel (0 to 255) = value * factor + offset.
 struct Unscaling {
   float factor = 1;
   float offset = 0;

@@ -30,7 +30,7 @@ struct ModelName {
   std::optional<PixelScale> view = {};
 };
 
-// Splits a name at its colon; model names cannot contain one. NOT_FOUND: unknown view; the message lists the views.
+// Splits a name at its colon; model names cannot contain a colon. NOT_FOUND: unknown view; the message lists the views.
 absl::StatusOr<ModelName> ReadModelName(const std::string& name);
 
 struct FoundModel {

@@ -100,7 +100,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // networks in turn.
   const std::string& place() const { return place_; }
 
-  // Metadata that is sent in addition to the call's own. Set before anything is sent.
+  // Metadata that is sent in addition to the metadata that every call sends. Set before anything is sent.
   HttpHeaders initial_metadata_ = {};
   HttpHeaders trailing_metadata_ = {};
 
@@ -128,7 +128,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // returns true. Otherwise returns false.
   bool StopReading(absl::string_view rest);
   void Decompress(MessageReader::Message message);
-  // Queues for a worker: `first` if it is not null, then Read of taken_.
+  // Queues work for a worker: first calls `first` if it is not null, then reads taken_.
   void ReadLater(std::function<void()> first);
   // Ends reading. Returns false if it had already ended.
   bool EndReading();

@@ -28,7 +28,7 @@ struct GrpcServerOptions {
   int64_t max_message_bytes = kMaxRequestBytes;
   // Budget for the bytes of messages, from their arrival until they are released. Null: they are not counted.
   std::shared_ptr<ByteBudget> received = {};
-  // Accepts gzip-compressed messages; body_threads decompress them.
+  // True: gzip-compressed messages are accepted, and `body_threads` threads decompress them.
   bool takes_gzip = true;
   int body_threads = 1;
   std::string unknown_hint = {};  // appended to the error for a method that the server does not have
@@ -52,8 +52,8 @@ class GrpcServer {
   // Starts the threads for compressed messages. UNAVAILABLE: a thread cannot be created.
   absl::Status Start() { return options_.takes_gzip ? body_workers_.Start() : absl::OkStatus(); }
 
-  // Returns true if the content type is gRPC's, or for a POST to the path of a method; Begin then rejects a wrong
-  // content type.
+  // Returns true if the content type is gRPC's, or if the request is a POST to the path of a method. In the second
+  // case, Begin rejects a wrong content type.
   bool Takes(const HttpRequest& request) const;
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 

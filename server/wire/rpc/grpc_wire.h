@@ -30,7 +30,7 @@ inline constexpr size_t kMaxGrpcMessageBytes = 4096;
 std::string PercentEncoded(std::string_view message);
 
 // Parses a grpc-timeout: 1 to 8 digits and one of H, M, S, m, u, n. A value with more digits means no timeout, as in
-// gRPC's own servers. Returns nullopt if it is malformed.
+// gRPC's own servers. Returns nullopt if the value is malformed.
 std::optional<absl::Duration> ParseGrpcTimeout(std::string_view value);
 
 // Returns the values of a metadata name, in the order received.
@@ -53,7 +53,8 @@ struct EncodedMessage {
   std::string bytes;
 };
 std::string GrpcFrame(const EncodedMessage& message);
-// Returns the frame with its message compressed by gzip; unchanged if that is not smaller.
+// Returns the frame with its message compressed by gzip; returns the frame unchanged if compression does not make it
+// smaller.
 std::string GzipFrame(std::string frame);
 
 }  // namespace vitrine
