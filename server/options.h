@@ -32,7 +32,7 @@ namespace vitrine {
 // component's struct. BindFlags defines the flags and their help texts.
 struct ServerOptions {
   // Folder that contains <model>/<version>/, or an address such as s3://bucket/prefix. A folder must exist at start and
-  // is never written. The content of an address is copied to `remote.cache`.
+  // is never written. The files at an address are copied to `remote.cache`.
   std::string repository;
   // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
   // `repository` to the result.

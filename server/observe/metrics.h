@@ -31,7 +31,7 @@ namespace vitrine {
 struct ServerCounters {
   std::atomic<uint64_t> connections = 0;          // connections accepted on the clients' listeners
   std::atomic<uint64_t> connections_refused = 0;  // connections closed before a byte was read
-  // Connections closed or refused by the server or the client, by CloseReason.
+  // Numbers of connections that the server or the client closed or refused, by CloseReason.
   std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
   std::atomic<uint64_t> unauthenticated = 0;  // calls rejected because a credential was missing or wrong
   std::atomic<uint64_t> permission_denied = 0;
@@ -129,8 +129,8 @@ class Metrics : public prometheus::Collectable {
   // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
   // request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
-  // Returns the metrics of requests whose model is not known; label "unknown". A model named "unknown" shares them,
-  // because a scrape must not contain a series twice.
+  // Returns the metrics of requests whose model is not known; their label is "unknown". A model named "unknown" shares
+  // them, because a scrape must not contain a series twice.
   ModelMetrics& unknown() { return *unknown_; }
   ServerCounters& server() { return server_; }
 

@@ -137,11 +137,12 @@ class ModelMetrics {
   // Returns the metrics of the versions in memory, and of versions that left memory after the last call of ForVersion.
   std::map<int64_t, std::shared_ptr<VersionMetrics>> Versions() const;
 
-  // Counts the time that a request answered OK spent in a stage; for kCompute, the time of a successful batch.
+  // Counts the time that a successful request spent in a stage; for kCompute, the time of a successful batch.
   void CountAnswered(Stage stage, absl::Duration spent) {
     answered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }
-  // Counts the time that a request without an answer spent in a stage; for kCompute, the time of a failed batch.
+  // Counts the time that a request without a successful answer spent in a stage; for kCompute, the time of a failed
+  // batch.
   void CountUnanswered(Stage stage, absl::Duration spent) {
     unanswered_[static_cast<int>(stage)].Observe(absl::ToDoubleSeconds(spent));
   }

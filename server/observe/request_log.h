@@ -23,7 +23,8 @@ struct RequestLogOptions {
   //   failures  all requests that were not answered OK
   //   all       all requests; costs some microseconds per request
   // Except with `all`, lines are limited to kMaxLinesPerSecond. Lines of requests that ended with UNAUTHENTICATED are
-  // limited to kMaxUnauthenticatedPerSecond with any setting. The next line gives the number of suppressed lines.
+  // limited to kMaxUnauthenticatedPerSecond with any setting. The next line that is written gives the number of
+  // suppressed lines.
   std::string requests = "errors";
   // Requests that take at least this long get a line, with any result. Must be infinite if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();

@@ -15,9 +15,9 @@ namespace vitrine {
 std::atomic<uint64_t>& LostLogLines();
 
 // Writes log lines to stderr or another file descriptor, without a buffer. A line counts as lost if it cannot be
-// written completely, because the disk is full, the reader is gone, or the reader has read nothing for one second. The
-// next record begins on a new line. As long as the reader reads nothing, each further line is lost without a wait.
-// Thread-safe.
+// written completely, because the disk is full, the reader is gone, or the reader has read nothing for one second.
+// After a partly written line, the next line begins on a new line. As long as the reader reads nothing, each further
+// line is lost without a wait. Thread-safe.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit StderrSink(int file = 2, std::atomic<uint64_t>& lost = LostLogLines());

@@ -146,7 +146,7 @@ export class Card {
     return largest(this.map.values) * this.map.values.length;
   }
 
-  // Draws the image with its map, and the heads; drawWords draws the text.
+  // Draws the image with its map, and the buttons of the attention heads; drawWords draws the text.
   draw(picture, state, peak) {
     this.range = null;
     if (this.map) {
@@ -280,7 +280,7 @@ export class Card {
             ...["0", "25", "50", "75", "100 %"].map((text) => make("span", {}, text))));
   }
 
-  // Replaces the heads' buttons, and keeps the focus.
+  // Replaces the buttons of the attention heads, and keeps the focus.
   drawHeads(state) {
     this.strip.hidden = this.heads.length < 2;
     if (this.strip.hidden) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of values, equal to the colours in the server's drawings: each scale has 33 colours with linear interpolation.
+// Colours of values, equal to the colours in the server's drawings. Each scale has 33 colours with linear
+// interpolation.
 
 const INFERNO =
     "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +
@@ -24,7 +25,7 @@ function tableOf(text) {
 }
 const sequential = tableOf(INFERNO), diverging = tableOf(DIVERGING);
 
-// Returns the RGB bytes of values. `range`, {high, diverging}, is the scale: 0 to high, or -high to high if `diverging` is
+// Returns RGB bytes of values. `range`, {high, diverging}, is the scale: 0 to high, or -high to high if `diverging` is
 // true.
 export function paint(values, range) {
   const table = range.diverging ? diverging : sequential;

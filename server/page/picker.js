@@ -8,7 +8,7 @@ export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll(
 
 let pictured = false;
 
-// Loads the thumbnails of the current samples and of samples that are added later. Call it after the first answer, because
+// Loads the thumbnails of the current samples and of samples added later. Call it after the first answer, because
 // loading would delay the answer.
 export function showThumbnails() {
   pictured = true;

@@ -24,8 +24,8 @@ const OTHERS = [
   [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
-// Returns a sentence that says why a file is not a usable image; empty if the server must decide. `head`: the first bytes
-// of the file; null if they cannot be read.
+// Returns a sentence that says why a file is not a usable image; empty if the server must decide. `head`: the first
+// bytes of the file; null if the file cannot be read.
 function unfit(head, blob) {
   const name = blob.name ?? "The pasted item", way = "Choose a JPEG, PNG or WebP.";
   if (!head) return `${name} cannot be read; it may be a folder, or a file that was removed. ${way}`;
@@ -53,9 +53,9 @@ async function encoded(bitmap, source, type, scale = 1) {
 }
 
 // Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode the image (the server then reports the
-// cause); `note` is a sentence about changes to the image. A format that the server does not accept is converted to PNG,
-// and an image with too many pixels is reduced. If only the file is too large, the image is saved as a JPEG. Throws a
-// Refusal for a file that is no image.
+// cause); `note` is a sentence about changes to the image (may be empty). A format that the server does not accept is
+// converted to PNG, and an image with too many pixels is reduced. If only the file is too large, the image is saved as
+// a JPEG. Throws a Refusal for a file that is no image.
 export async function open(blob) {
   let bitmap = null;
   try {

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// A bad ratio of compute times is far above the noise of the measurement, because a busy machine slows both versions
-// alike, and only batches of equal size are compared.
+// This bound on the ratio of compute times is far above the noise of the measurement, because a busy machine slows both
+// versions alike, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Versions that were trained with one recipe and different seeds differ by a tenth of these bounds.

@@ -40,8 +40,9 @@ Forward ForwardOf(const LoadedModel& model, int threads) {
   };
 }
 
-// Runs the golden inputs and compares the results. On a CPU, they run on as many threads as `cores` returns. Then runs
-// one golden input alone: its time is the first estimate of the model's cost, if the cost is not yet known.
+// Runs the golden inputs and compares the results with the stored results. On a CPU, the inputs run on as many threads
+// as `cores` returns. Then runs one golden input alone: its time is the first estimate of the model's cost, if the cost
+// is not yet known.
 absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded, const Device& device,
                           const std::function<int()>& cores) {
   absl::Time begin;

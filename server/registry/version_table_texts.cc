@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of names or versions in an error: clients accept 8 KiB of trailing metadata.
+// Maximum number of names or versions in an error, because clients accept only 8 KiB of trailing metadata.
 constexpr size_t kMostListed = 10;
 
 // Joins texts like "a, b, and 3 more".

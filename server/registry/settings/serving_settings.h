@@ -65,8 +65,8 @@ class ServingSettings {
   // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
   bool Reload();
-  // Returns the error of the last read of the file of --serving-config, for which the file is not used; OK if the file
-  // is used.
+  // Returns OK if the file of --serving-config is in use, otherwise the error of the last read, because of which the
+  // file is not used.
   absl::Status fault() const;
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.

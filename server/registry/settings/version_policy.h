@@ -34,11 +34,11 @@ struct VersionStep {
 // Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
-// Versions that an operator excluded are never wanted. The policy `latest` does not count failed and waiting versions.
-// It counts canaries (IsCanary) only if the version with the label `stable` is READY or can be loaded. In this case it
-// also counts versions that were put away, so no version between such a version and `stable` is loaded in its place.
-// Under this policy, the newest waiting version is also wanted. READY versions that are gone from the disk count as
-// present.
+// Versions that an operator excluded are never wanted. The policy `latest` selects a given number of the newest
+// versions. Failed and waiting versions do not count towards this number. Canaries (IsCanary) count only if the version
+// with the label `stable` is READY or can be loaded. In this case versions that were put away also count, so no version
+// between such a version and `stable` is loaded in its place. Under this policy, the newest waiting version is also
+// wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the version labelled `stable`, then the other versions from the

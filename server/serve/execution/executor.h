@@ -76,8 +76,8 @@ class ExecutorPool {
 
   int threads() const { return static_cast<int>(places_.size()); }
   // Returns the state of each executor together with its thread for slow images. `busy` is the time in which at least
-  // one of the two threads worked. `batch_age` is the age of the older of their two batches. Thread-safe; takes only
-  // short locks.
+  // one of the two threads worked. `batch_age` is the age of the older batch of the two threads. Thread-safe; takes
+  // only short locks.
   std::vector<ExecutorStatus> Status() const;
 
  private:

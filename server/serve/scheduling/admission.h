@@ -56,8 +56,8 @@ using HeldPlace = Held<Admission, Place>;
 
 // The resources of an admitted request. Each resource is given back exactly once, at destruction or earlier.
 struct Admitted {
-  // Removes the request from the predicted work, because it was computed or never will be. If `used` is false, gives
-  // its quota back as if it had never been taken.
+  // Removes the request from the predicted work, because it was computed or will never be computed. If `used` is false,
+  // gives its quota back as if it had never been taken.
   void Answered(bool used);
   // Gives everything back as if it had never been taken. Call it for a request that is rejected because the server is
   // busy.

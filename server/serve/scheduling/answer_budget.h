@@ -32,7 +32,7 @@ class AnswerBudget {
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
   // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. The error's
-  // retry delay is the time until enough is free, if clients read answers at the mean rate so far. If nothing is
+  // retry delay is the time until enough room is free, if clients read answers at the mean rate so far. If nothing is
   // reserved, any size is admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 

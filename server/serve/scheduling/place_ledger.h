@@ -59,7 +59,7 @@ class PlaceLedger {
   // Records that the request's batch begins: the request no longer waits, and its cost is removed from the predicted
   // work.
   void BeginWork(Place& place);
-  // Records that the request was computed or never will be. Later calls do nothing.
+  // Records that the request was computed or will never be computed. Later calls do nothing.
   void EndWork(Place& place);
   // Removes a request. Also has the effect of EndWork if EndWork was not called before.
   void Release(const Place& place);

@@ -32,7 +32,7 @@ class HttpClassifyFront {
   struct Target;
   struct Pending;
   absl::StatusOr<HttpHandling> Route(const std::shared_ptr<HttpRequest>& request);
-  // Answers GET for a version with ModelJson.
+  // Answers a GET request for a version with the text of ModelJson.
   HttpHandling Describe(const Target& target, const HttpRequest& request);
   HttpHandling Classify(const Target& target, const std::shared_ptr<HttpRequest>& request);
   // Fills `pending` from the path, query and headers. Returns the error of `caller`; or an error if the caller may not

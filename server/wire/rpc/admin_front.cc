@@ -33,7 +33,7 @@ constexpr int kMaxConcurrentCalls = 32;
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes the models that the caller may not use. They occur in the answer to a request that names no model.
+// Removes the models that the caller may not use. Such models occur in the answer to a request that names no model.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {

@@ -28,11 +28,11 @@ namespace vitrine {
 class OpenEndedCall {
  public:
   virtual ~OpenEndedCall() = default;
-  // Ends the call with UNAVAILABLE once it has nothing in flight. Thread-safe.
+  // Ends the call with UNAVAILABLE once no request of the call is in flight. Thread-safe.
   virtual void Close() = 0;
 };
 
-// The open objects of type OpenEndedCall, so that draining can end them. Thread-safe.
+// The open calls of type OpenEndedCall, so that draining can end these calls. Thread-safe.
 class OpenEndedCalls {
  public:
   // Adds a call. After CloseAll, closes it at once.

@@ -122,7 +122,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(absl::string_view& bytes);
-  // Stores in taken_ the bytes that Read has left. Returns false if the budget is used up.
+  // Stores in taken_ the bytes that were not read. Returns false if the budget is used up.
   bool Keep(absl::string_view rest);
   // If reading is paused, keeps the bytes; if reading has ended, drops them. In both cases clears is_reading_ and
   // returns true. Otherwise returns false.
