@@ -60,7 +60,7 @@ class RemoteRepository {
 
  private:
   void Loop();
-  // Runs the child until it ends. Returns a text for the log that says why it ended.
+  // Runs the child until it ends. Returns a text for the log that says why the child ended.
   std::string RunOnce();
   // Waits for `duration`. Returns false if Stop was called.
   bool Sleep(absl::Duration duration);

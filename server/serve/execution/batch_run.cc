@@ -206,7 +206,7 @@ absl::Status BatchRun::Compute() {
   compute_ = end - begin - collect_;
   NoteCompute(begin, end);
   // Observes the cost only of batches without helpers, because the time that helpers wait for each other would distort
-  // the cost. Predictions matter only under load. Under load there are no helpers, so every batch is observed.
+  // the cost. Predictions matter only under load, and under load there are no helpers.
   if (members == 1 && context_.has_core) {
     model_->cost->ObserveCompute(tokens, compute_);
   } else if (members > 1 && all_stayed) {

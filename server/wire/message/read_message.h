@@ -25,7 +25,7 @@ struct ReceivedInfer {
 // Maximum number of raw contents that are kept. A valid request has at most one; SplitInput rejects a request with two.
 inline constexpr size_t kMostRawContents = 2;
 
-// Parse a message. INVALID_ARGUMENT: the bytes are not such a message ("the message cannot be parsed as
+// Parse a message. INVALID_ARGUMENT: the bytes are not a message of this type ("the message cannot be parsed as
 // vitrine.v1.ClassifyRequest"), or have more bytes besides the image than any request needs. Thread-safe.
 absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes);
 absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes);

@@ -84,8 +84,8 @@ std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
   return std::nullopt;
 }
 
-// Reads the output's parameters. Reads absent parameters from the request, because tritonclient cannot set parameters
-// of an output.
+// Reads the output's parameters. A parameter that the output lacks is read from the request, because tritonclient
+// cannot set parameters of an output.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const OutputTensor& output, const InferParameters& request,
                                                  const AttentionAbility* ability) {
   RETURN_IF_ERROR(CheckNames(output.parameters(), "output \"attention\"", {"kind", "layer", "head"}));

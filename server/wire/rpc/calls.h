@@ -69,7 +69,7 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Http
 // Returns the fields of CallContext that all requests of a call share.
 CallContext ContextOf(Method method, const GrpcOpening& opening);
 
-// Parses `received` into `message`. INVALID_ARGUMENT: the bytes are not such a message.
+// Parses `received` into `message`. INVALID_ARGUMENT: the bytes are not a message of this type.
 absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Message& message);
 
 // Maximum size of a message in a call without images.

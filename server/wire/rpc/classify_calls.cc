@@ -65,7 +65,8 @@ class ClassifyStreamCall final : public StreamCall {
     return request;
   }
 
-  // Clears an id that is too long, so that it is not sent back: up to kMaxInFlight answers may wait for a slow client.
+  // Clears an id that is too long, so that the answer does not contain it: up to kMaxInFlight answers may wait in
+  // memory for a slow client.
   static absl::Status BoundId(InFlight& read) {
     if (read.id.size() <= kMaxRequestIdBytes) return absl::OkStatus();
     const size_t size = std::exchange(read.id, std::string()).size();
