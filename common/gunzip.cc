@@ -18,7 +18,8 @@ constexpr absl::string_view kMagic = "\x1f\x8b\x08";
 constexpr size_t kSmallestMember = 18;  // size of header and trailer
 // Maximum compression ratio of deflate.
 constexpr size_t kMostPerByte = 1032;
-// windowBits of inflateInit2: largest window; accepts only a gzip header or only a zlib header
+// Values of windowBits for inflateInit2, with the largest window. The first value accepts only a gzip header, the
+// second only a zlib header.
 constexpr int kGzipOnly = 15 + 16, kZlibOnly = 15;
 
 absl::Status Damaged(int code = Z_DATA_ERROR) {

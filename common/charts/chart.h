@@ -58,7 +58,7 @@ struct LegendEntry {
 std::string DrawLegend(const std::vector<LegendEntry>& entries, Chart& chart, const std::string& heading = "");
 
 std::string SvgText(double x, double y, const std::string& text, const std::string& attributes);
-// `style`: all attributes of the line except its end points.
+// Returns a line as an SVG element. `style`: all attributes of the line except its end points.
 std::string SvgLine(double x1, double y1, double x2, double y2, const std::string& style);
 // Returns the SVG attribute for a stroke in a colour of the page.
 std::string Stroke(const std::string& name);

@@ -15,8 +15,8 @@ struct Axis {
 
   double Place(double value) const;
   // Returns about `most` round values within the ends. On a linear axis they are 1, 2 or 5 times a power of ten apart.
-  // On a logarithmic axis they are powers of ten, and 2 and 5 times these if there is room; if fewer than two lie
-  // within the ends, the values of a linear axis are used.
+  // On a logarithmic axis they are powers of ten and, if there is room, 2 and 5 times these powers. If fewer than two
+  // of these values lie within the ends, the values of a linear axis are used.
   std::vector<double> Ticks(int most) const;
 };
 

@@ -155,8 +155,8 @@ std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char**
 }
 
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
-// be converted, the message ends with the expected form of the value. CLI::NonNegativeNumber names the largest double
-// as the upper end, with 309 digits; the message leaves this upper end out.
+// be converted, the message ends with the expected form of the value. CLI::NonNegativeNumber gives its range, whose
+// upper end is the largest double, with 309 digits; the message leaves this range out.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
   const size_t range = message.find(" not in range 0.000000 to 17976931348623157");

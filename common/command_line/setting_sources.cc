@@ -29,7 +29,7 @@ bool IsSetting(const CLI::Option* option) {
   return option != nullptr && !option->get_envname().empty();
 }
 
-// Returns the keys of all settings: "max-wait".
+// Returns the keys of all settings, such as "max-wait".
 std::vector<std::string> Keys(const CLI::App& app) {
   std::vector<std::string> keys;
   for (const CLI::Option* option : app.get_options(IsSetting)) keys.push_back(option->get_lnames().front());

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<int64_t>> DecodeAll(const Dataset& dataset, int threa
 
 absl::StatusOr<std::unique_ptr<Dataset>> CacheInMemory(std::unique_ptr<Dataset> dataset, int threads, int64_t max_bytes,
                                                        CorruptImages* corrupt) {
-  // One thread writes each element, and all threads have ended before the first read. So no lock is needed.
+  // Each element is written by only one thread, and all threads have ended before the first read. So no lock is needed.
   std::vector<Image> images(dataset->size());
   std::atomic<int64_t> bytes = 0;
   ASSIGN_OR_RETURN(const std::vector<int64_t> kept,

@@ -47,7 +47,7 @@ class PassedOver {
   // Adds a folder's broken links, and its files that are not images.
   void AddOthers(const FolderContent& content);
   void AddLinks(int64_t links) { links_ += links; }
-  // Adds a link to a folder that is not followed, because it may lead to a parent folder.
+  // Adds a link to a folder. These links are not followed, because a link may lead to a parent folder.
   void AddFolderLink() { ++folder_links_; }
   // Adds `folder`, whose subfolders contain `images` images that are nested too deep. Does nothing if `images` is 0.
   void AddDeeper(std::string_view folder, int64_t images);

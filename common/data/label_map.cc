@@ -176,7 +176,7 @@ bool HasImageNetsClasses(const std::vector<std::string>& model) {
 }
 
 // Uses the WordNet ids of the data set or of the model to match data labels that have no class yet. Returns true if any
-// matched.
+// label matched.
 bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::string>& model, LabelMatch& match) {
   const auto is_wnid = [](const std::string& label) { return WnidClass(label).has_value(); };
   const bool of_data = std::any_of(data.begin(), data.end(), is_wnid);
@@ -185,8 +185,8 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
   const Names by_name(names);
-  // Finds the model's label of the same class. Labels with different ids never match, even if their names are equal
-  // ("Cardigan").
+  // Finds the model's label for the class of `label`. Labels with different ids never match, even if their names are
+  // equal ("Cardigan").
   const auto find = [&](const std::string& label) {
     const int found = by_name.Find(NameOrFirstName(label));
     const std::optional<int> wanted = WnidClass(label);

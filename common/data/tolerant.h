@@ -30,7 +30,7 @@ class CorruptImages {
   // Adds the error of an image. The text of `reason` names the file; an error with the same text is added only once.
   void Add(const absl::Status& reason);
 
-  // Adds the classes of a training split whose images were all left out; `before` is ImagesPerClass of the whole split.
+  // Adds the classes that lost all their images in `kept`; `before` is ImagesPerClass of the whole training split.
   void AddLostClasses(const std::vector<int64_t>& before, const Dataset& kept);
 
   // Returns the errors in the order of Add.

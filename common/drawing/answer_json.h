@@ -22,9 +22,9 @@ struct AnswerFiles {
 };
 
 // Returns the answer as one line of JSON; proto/vitrine/v1/answer.schema.json describes it. A float has the fewest
-// digits that parse to the same value, or is null if it is not finite. The text is written directly, because a document
-// object of large maps would need many times their memory. Requires attention as FLOAT32 or OVERLAY_PNG, and features
-// as FEATURE_FLOAT32. A map or feature without values has no `values` member.
+// digits that parse to the same value, or is null if it is not finite. The text is written directly, because a JSON
+// document object of large maps would need many times the memory of the maps. Requires attention as FLOAT32 or
+// OVERLAY_PNG, and features as FEATURE_FLOAT32. A map or feature without values has no `values` member.
 std::string AnswerJson(const v1::ClassifyResponse& answer, const AnswerFiles& files = {});
 
 // Appends the list of predictions in the form that it has in AnswerJson.

@@ -36,7 +36,7 @@ const float* CubicRows::Widened(int row) {
   std::vector<float>& widened = widened_[place];
   if (widened_rows_[place] == row) return widened.data();
   widened_rows_[place] = row;
-  // Taps begin at -2 or later and end at columns_ + 1 or earlier.
+  // Pads the row, because the cells of a Taps begin at column -2 or later and end at column columns_ + 1 or earlier.
   const float* const cells = values_.data() + ptrdiff_t{row} * columns_;
   for (int i = -2; i < columns_ + 2; ++i) padded_[static_cast<size_t>(i + 2)] = cells[std::clamp(i, 0, columns_ - 1)];
   for (size_t x = 0; x < widened.size(); ++x) {

@@ -26,7 +26,8 @@ class CubicRows {
     int first;
     std::array<float, 4> weights;
   };
-  // Returns the taps for the centre of `pixel`, in a row or column in which `pixels` pixels show `cells` cells.
+  // Returns the cells and weights for the centre of `pixel`, in a row or column in which `pixels` pixels show `cells`
+  // cells.
   static Taps TapsAt(int pixel, int cells, int pixels);
 
   // Returns a row of the map, enlarged horizontally.

@@ -31,9 +31,9 @@ class FileDescriptor {
 };
 
 // Returns the status of a failed system call, "<what>: <reason>". NOT_FOUND for ENOENT and ENOTDIR; RESOURCE_EXHAUSTED
-// for a full disk, quota, file size limit or descriptor table; PERMISSION_DENIED; FAILED_PRECONDITION for a symbolic
-// link that must not be followed (ELOOP) or a path that leads out of its folder (EXDEV); UNAVAILABLE for all other
-// errors, including I/O errors.
+// for a full disk, quota, file size limit or descriptor table; PERMISSION_DENIED for EACCES, EPERM and EROFS;
+// FAILED_PRECONDITION for a symbolic link that must not be followed (ELOOP) or a path that leads out of its folder
+// (EXDEV); UNAVAILABLE for all other errors, including I/O errors.
 absl::Status FileError(int error, const std::string& what);
 
 }  // namespace vitrine

@@ -52,7 +52,7 @@ AddressLimits::Admission AddressLimits::Admit(const AddressKey& address, Time no
   MutexLock lock(mutex_);
   std::shared_ptr<AddressAccount>& account = accounts_[address];
   if (account == nullptr) account = std::make_shared<AddressAccount>(limits_, now);
-  // The table and each open connection hold one reference each.
+  // The table has one reference to the account, and each open connection has one.
   if (limits_.connections > 0 && account.use_count() - 1 >= limits_.connections) {
     return {.account = nullptr, .refused = CloseReason::kAddressLimit};
   }

@@ -29,8 +29,8 @@ constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
 // Maximum time for open requests once the certificate of the client is no longer valid or trusted.
 constexpr absl::Duration kCertificateGrace = absl::Seconds(2);
-// Points are charged to the address's account in steps of this size, so that the connections of the address rarely wait
-// for the account's lock.
+// Points (see HttpAbuseLimits) are charged to the address's account in steps of this size, so that the connections of
+// the address rarely wait for the account's lock.
 constexpr double kSettledAtOnce = 64;
 constexpr double kSharedFactor = 3;
 // A connection that has at least this share of its own points left stays open, even if its address has no points left.

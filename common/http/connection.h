@@ -54,7 +54,8 @@ class HttpProtocol {
   virtual void OnWoken() = 0;
   // Called at every tick; handles timeouts.
   virtual void OnTick() = 0;
-  // Asks the client to close the connection (GOAWAY, "Connection: close"). `reason` is reported when it closes.
+  // Asks the client to close the connection (GOAWAY, "Connection: close"). `reason` is reported when the connection
+  // closes.
   virtual void StartLeaving(CloseReason reason) = 0;
   // Called when the server shuts down. HTTP/1 aborts a request whose body is incomplete; HTTP/2 waits for the body.
   virtual void End() = 0;

@@ -63,8 +63,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `clock` gives the loop's time, which must not go back; a test may have its own. UNAVAILABLE if no descriptor can be
-  // created.
+  // `clock` gives the loop's time, which must not go back; a test may pass another clock. UNAVAILABLE if no descriptor
+  // can be created.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Make(Time (*clock)() = std::chrono::steady_clock::now);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;

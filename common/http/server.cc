@@ -142,7 +142,8 @@ class HttpServer::Parts::Acceptor final : public Watched {
       common.options.observer->OnCutOff(reason, AddressText(accepted.address));
     };
     const int64_t most = common.options.max_connections > 0 ? common.options.max_connections : MostConnections();
-    // The system gives new descriptors the lowest free number, so a high number means that nearly all are in use.
+    // The system gives new descriptors the lowest free number, so a high number means that nearly all lower numbers are
+    // in use.
     const bool is_full = common.options.max_connections > 0 ? common.open.load(std::memory_order_relaxed) >= most
                                                             : accepted.socket.get() >= most;
     if (is_full && !first_.CloseIdlest()) return refuse(CloseReason::kConnectionLimit);

@@ -104,7 +104,7 @@ struct HttpServerOptions {
   int64_t max_head_bytes = 16 << 10;
   // Maximum number of concurrent requests of one HTTP/2 connection.
   int max_concurrent_streams = 256;
-  // Maximum number of open connections; 0: the process's limit of file descriptors, less a reserve.
+  // Maximum number of open connections; 0: the process's limit of file descriptors, minus a reserve.
   int64_t max_connections = 0;
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
@@ -113,8 +113,8 @@ struct HttpServerOptions {
   // belong to that connection, it stays open.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
-  // Networks of proxies ("10.0.0.0/8", "::1/128"). Their connections are exempt from limits per address. They may start
-  // with a header of the PROXY protocol, version 2, with the client's address.
+  // Networks of proxies ("10.0.0.0/8", "::1/128"). Connections from these networks are exempt from the limits per
+  // address. They may start with a header of the PROXY protocol, version 2, that gives the client's address.
   std::vector<std::string> trusted_proxies = {};
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.

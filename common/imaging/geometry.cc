@@ -95,8 +95,9 @@ int CellsOf(double pixels, int cell) {
   return std::max<int>(1, std::lround(pixels / cell));
 }
 
-// Finds the grid nearest to (aspect, tokens) within the limits and the maximum distortion, if there is one. The
-// distance is measured in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens' ratio)^2.
+// Finds the grid nearest to (aspect, tokens) among the grids within the limits and the maximum distortion, if there are
+// any. The distance is measured in ratios: (kAspectWeight * log of the aspects' ratio)^2 + (log of the tokens'
+// ratio)^2.
 class NearestGrid {
  public:
   NearestGrid(const v1::NativeResolution& limits, double aspect, double tokens)
@@ -114,7 +115,8 @@ class NearestGrid {
   }
 
  private:
-  // An error in aspect ratio is visible to the model; an error in the number of tokens only changes the cost.
+  // Weight of an error in aspect ratio, which distorts the image, relative to an error in the number of tokens, which
+  // only changes the cost.
   static constexpr double kAspectWeight = 4;
   static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 

@@ -56,7 +56,7 @@ void InputRows::Normalise(int y, int channels) {
     const float* from = resized_.data() + (repeat ? 0 : c * width);
     float* to = values_.data() + c * plane + static_cast<ptrdiff_t>(y) * width;
     if (preprocessing_.rounding() == v1::Preprocessing::PILLOW) {
-      // For equal bits, this uses the operations of torchvision's ToTensor and Normalize in the same order.
+      // Uses the operations of torchvision's ToTensor and Normalize in the same order, so that the bits are equal.
       const float mean = preprocessing_.mean(c), std = preprocessing_.std(c);
       for (int x = 0; x < width; ++x) to[x] = (from[x] / 255 - mean) / std;
       continue;

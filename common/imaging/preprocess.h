@@ -15,9 +15,9 @@ namespace vitrine {
 
 // Returns the model's input for one decoded image: resized and cropped by `geometry`, converted to grey or RGB as the
 // model requires, scaled to [0, 1] and normalised. The result is planar: [channels, geometry.input.height,
-// geometry.input.width]. Grey from colour is ITU-R BT.601 luma, not rounded; colour from grey repeats the grey.
-// Requires that `geometry` was planned for this image, which may be reduced (common/imaging/decode_planned.h).
-// Thread-safe.
+// geometry.input.width]. RGB is converted to grey as ITU-R BT.601 luma, without rounding. Grey is converted to RGB by
+// repeating the grey value. Requires that `geometry` was planned for this image, which may be reduced
+// (common/imaging/decode_planned.h). Thread-safe.
 std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Like the function above, for float pixels in [0, 255].

@@ -73,7 +73,7 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
   return filter;
 }
 
-// Adds up to four rows times their weights to the sums, in this order. If kFirst, the sums start at zero.
+// Adds kRows rows, each times its weight, to the sums, in the order of the rows. If kFirst, the sums start at zero.
 template <typename T, int kRows, bool kFirst>
 inline __attribute__((always_inline)) void AddFewRows(const T* const* rows, const float* weights, int width,
                                                       float* __restrict sums) {
@@ -115,8 +115,9 @@ VITRINE_PER_PROCESSOR void AddRows(const float* const* rows, const float* weight
   AddRowsInline(rows, weights, count, width, sums);
 }
 
-// Filters one row along x. Tap t is added to sum t % 8, and the eight sums are added in the order below, like in
-// FilterColours. `row` begins with the input at filter.begin, and has kLanes more readable floats than needed.
+// Filters one row along x. A tap is an input times its weight. Tap t is added to sum t % 8, and the eight sums are
+// added in the order below, like in FilterColours. `row` begins with the input at filter.begin, and has kLanes more
+// readable floats than needed.
 VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filter, int outputs, float* out) {
   typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
   for (int x = 0; x < outputs; ++x) {
@@ -142,9 +143,9 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
   return colours * weights[t];
 }
 
-// Returns the sum of one output's `count` taps. kMost is 4 or 8 if no output has more taps, else 0. Taps with unused
-// weights, which are 0, are left out. The result 0 cannot become -0, because some weight is positive and the sum of a
-// column is never -0.
+// Returns the sum of one output's `count` taps (inputs times weights). kMost is 4 or 8 if no output has more taps, else
+// 0. Taps with unused weights, which are 0, are left out. This does not change the bits: a sum of 0 does not become -0,
+// because some weight is positive, and no input is -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {
@@ -175,7 +176,7 @@ inline __attribute__((always_inline)) void FilterColoursInline(const float* row,
 }
 
 // Gives the same bits as FilterRow on each of three interleaved channels, without separating the channels: each lane is
-// a colour, and one multiplication handles a tap of all three colours. `row` has 3 * kLanes + 1 more readable floats
+// a colour, and one multiplication weights all three colours of a pixel. `row` has 3 * kLanes + 1 more readable floats
 // than needed.
 VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& filter, int outputs, float* out,
                                          ptrdiff_t plane) {

@@ -50,7 +50,7 @@ struct Avx2 {
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first = combine(_mm256_permute2f128_ps(v[0], v[1], 0x20), _mm256_permute2f128_ps(v[0], v[1], 0x31));
     const Reg last = combine(_mm256_permute2f128_ps(v[2], v[3], 0x20), _mm256_permute2f128_ps(v[2], v[3], 0x31));
-    // Rows 0 and 2 are in the lower half, rows 1 and 3 in the upper half.
+    // In `first` and `last`, the lower half is from vectors 0 and 2, the upper half from vectors 1 and 3.
     const Reg pairs = combine(_mm256_shuffle_ps(first, last, 0x44), _mm256_shuffle_ps(first, last, 0xee));
     const Reg rows = combine(pairs, _mm256_permute_ps(pairs, 0xb1));
     return (Four)_mm_unpacklo_ps(_mm_permute_ps(_mm256_castps256_ps128(rows), 0x08),
@@ -75,7 +75,7 @@ struct Avx2 {
     for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
     return Load(whole);
   }
-  // Rounds to nearest, ties to even.
+  // Rounds to bf16: to nearest, ties to even.
   static void Store(Bf16* to, Reg v) {
     const __m256i bits = _mm256_castps_si256(v);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));

@@ -84,7 +84,7 @@ struct Avx512 {
   static Reg LoadPart(const Bf16* from, int64_t count) { return Widen(_mm256_maskz_loadu_epi16(First(count), from)); }
   static void Store(Bf16* to, Reg v) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), Narrow(v)); }
   static void StorePart(Bf16* to, Reg v, int64_t count) { _mm256_mask_storeu_epi16(to, First(count), Narrow(v)); }
-  // Rounds to nearest, ties to even.
+  // Rounds to bf16: to nearest, ties to even.
   static __m256i Narrow(Reg v) {
 #ifdef __AVX512BF16__
     return (__m256i)_mm512_cvtneps_pbh(v);

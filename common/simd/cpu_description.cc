@@ -38,7 +38,8 @@ std::string CpuDescription() {
   unsigned signature = 0, others[3];
   __get_cpuid(kSignature, &signature, &others[0], &others[1], &others[2]);
   const unsigned base_family = signature >> 8 & 15, base_model = signature >> 4 & 15;
-  // Extended fields apply if the base family is 15; the extended model also applies if the base family is 6.
+  // CPUID's extended family and extended model apply if the base family is 15; the extended model also applies if the
+  // base family is 6.
   const unsigned family = base_family + (base_family == 15 ? signature >> 20 & 255 : 0);
   const unsigned model = base_model + (base_family == 15 || base_family == 6 ? (signature >> 16 & 15) << 4 : 0);
   return absl::StrCat(ModelName(), ", family ", family, ", model ", model);

@@ -34,7 +34,7 @@ struct DepthwiseCall {
 };
 
 // Computes one vector of channels in one row of tokens. The weights then stay in registers, and three rows stay in the
-// first-level cache. `load` and `store` handle whole vectors, or a partial last one. Each sum is added in a fixed
+// first-level cache. `load` and `store` handle whole vectors, or a partial last vector. Each sum is added in a fixed
 // order. Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may
 // change the call.
 template <class V, class Gelu, class Load, class Store>

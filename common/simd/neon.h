@@ -81,7 +81,7 @@ struct Neon {
     for (int64_t i = 0; i < count; ++i) whole[i] = from[i];
     return Load(whole);
   }
-  // Rounds to nearest, ties to even. The results are the upper halves of the lanes.
+  // Rounds to bf16: to nearest, ties to even. The results are the upper halves of the lanes.
   static uint32x4_t Rounded(Reg v) {
     const uint32x4_t bits = vreinterpretq_u32_f32(v);
     const uint32x4_t odd = vandq_u32(vshrq_n_u32(bits, 16), vdupq_n_u32(1));

@@ -168,7 +168,7 @@ DRAW = """async urls => {
 
 
 def test_chromium_shows_the_expected_pixels() -> None:
-    """docs/reference/errors.md describes the intended differences."""
+    """docs/reference/errors.md lists the intended differences from Chromium."""
     playwright = pytest.importorskip("playwright.sync_api")
     if not Path("/usr/bin/chromium").exists():
         pytest.skip("there is no /usr/bin/chromium")

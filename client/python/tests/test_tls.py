@@ -90,7 +90,7 @@ def test_a_certificate_may_have_text_around_it(folder: Path, secure: str) -> Non
 
 
 def refused_at_once(address: str, said: str, **options: Any) -> None:
-    """Every call of both clients fails with this error at the first attempt."""
+    """Checks that every call of both clients fails at the first attempt, with the cause `said` in the error."""
     expected = "no server answers at %s: %s" % (address, said)
     began = time.monotonic()
     for call in (

@@ -136,7 +136,7 @@ absl::StatusOr<std::string> FolderOf(const fs::path& root, const SplitFolders& f
   return split == Split::kTrain ? folders.train : folders.test;
 }
 
-// Numbers classes in order of first use. Names that differ only in Unicode form are one class.
+// Assigns numbers to classes, in order of first use. Names that differ only in Unicode form are one class.
 class FolderClasses {
  public:
   int NumberOf(const std::string& folder) {
@@ -160,7 +160,7 @@ absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
       absl::StrCat((folder / content.broken_links.front()).string(), " is a broken link"));
 }
 
-// Numbers the classes of the training split, which are its folders with images.
+// Assigns numbers to the classes of the training split, which are its folders with images.
 absl::Status AddClasses(const fs::path& train, FolderClasses& classes) {
   ASSIGN_OR_RETURN(const FolderContent content, ReadClassFolders(train));
   for (const std::string& name : content.folders) {

@@ -15,7 +15,7 @@ namespace vitrine {
 // first dot of the file name. Members of one key may be apart from each other. Members with other endings are ignored.
 // The class names are the lines of classes.txt (or classnames.txt) in the shards' folder; without this file they are
 // the numbers from "0" to the largest label of the training split. If there is no training split, the largest label of
-// this split is used.
+// the opened split is used.
 //
 // Images are in the order of shards and members, named SHARD/KEY. The shards' headers and labels are read now. Images
 // can be read in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a shard has changed

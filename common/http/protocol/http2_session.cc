@@ -269,7 +269,7 @@ void Http2Session::OnPing(const nghttp2_ping& ping, bool is_answer) {
     nghttp2_session_set_local_window_size(session_.get(), NGHTTP2_FLAG_NONE, 0, *grown);
     return;
   }
-  // Two early PINGs are tolerated, as in gRPC; each response that is sent resets their count.
+  // Two early PINGs are tolerated, as in gRPC; each response that is sent resets the count of early PINGs.
   constexpr int kForgiven = 2;
   const bool is_early =
       last_ping_ != Time::min() && Now() - last_ping_ < Nanoseconds(options_.min_ping_interval) * 9 / 10;

@@ -46,8 +46,8 @@ Decoder& DecoderOf(j_common_ptr jpeg) {
 }
 
 // Handles warnings (level -1) as errors, because libjpeg would continue after damage and fill in missing data. Ignores
-// four warnings that mean no damage to the pixels: stray bytes before a marker, an unknown JFIF version, odd scan
-// parameters that baseline ignores, and an unknown Adobe transform, for which no choice other than libjpeg's is
+// four warnings that mean no damage to the pixels: stray bytes before a marker, an unknown JFIF version, unusual scan
+// parameters that baseline JPEG ignores, and an unknown Adobe transform, for which no choice other than libjpeg's is
 // reasonable.
 void OnMessage(j_common_ptr jpeg, int level) {
   if (level != -1) return;

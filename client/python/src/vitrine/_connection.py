@@ -20,12 +20,13 @@ from vitrine.v1 import registry_pb2
 Pem = _tls.Pem
 Metadata = Tuple[Tuple[str, str], ...]
 
-# A classification may carry 16 MiB of attention and features; a GetModel response may carry 100,000 labels.
+# A ClassifyResponse may have 16 MiB of attention and features; a GetModel response may have 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
-# Limits of `keepalive` in seconds. gRPC raises smaller values to the shortest.
+# Limits of `keepalive` in seconds. gRPC replaces smaller values by the shortest.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
-# Round robin over the servers whose health service reports SERVING: a replica that is loading its models or shutting
-# down gets no request. A server without the health service counts as serving.
+# gRPC's configuration for several servers: round robin over the servers whose health service reports SERVING. So a
+# replica that is loading its models or shutting down gets no request. A server without the health service counts as
+# serving.
 _BALANCED = json.dumps(
     {
         "loadBalancingConfig": [{"round_robin": {}}],

@@ -62,8 +62,8 @@ _SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
 
 
 def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, float]:
-    """Returns the range of colours. It starts at 0; if a value is negative or `diverging` is set, it is symmetric
-    around 0.
+    """Returns the values at the two ends of the colour scale. The range starts at 0; if a value is negative or
+    `diverging` is set, it is symmetric around 0.
 
     For attention weights over `keys` keys, the range extends at least to 2 / keys, so that uniform attention (1 / keys)
     has the colour in the middle of the range.

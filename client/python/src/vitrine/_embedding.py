@@ -23,7 +23,7 @@ class Embedding:
     """Result of embed_many for an image. NumPy functions accept it as an array.
 
     Attributes:
-        values: float32, with the shape of Client.embed.
+        values: float32, with the shape that Client.embed describes.
         feature: kind of feature.
         index: index of the image in the input of embed_many.
         source: the path of the image, or its type if it has no path.

@@ -35,8 +35,8 @@ def read_path(path: str) -> bytes:
 
 
 def read_stream(stream: IO[bytes]) -> bytes:
-    """Returns the content of a file object from its start, like PIL.Image.open; a stream that cannot seek is read from
-    its position."""
+    """Returns the content of a file object from its start, like PIL.Image.open. A stream that cannot seek is read from
+    its current position."""
     try:
         stream.seek(0)
     except (AttributeError, OSError):

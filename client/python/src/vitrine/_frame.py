@@ -17,7 +17,7 @@ def to_dataframe(results: Union[Outcome, Iterable[Outcome]]) -> pandas.DataFrame
 
     Columns: index, source, ok, code ("OK", or the error), label, label_index, probability and logit of the best
     prediction, unsure, model, version, seconds (at the server), error. Missing values are NA. Invalid UTF-8 in a source
-    is written as \\xHH for each byte, like `vitrine` does.
+    is written as \\xHH for each byte, as in the output of the command `vitrine`.
 
     Raises:
         ImportError: pandas is not installed. TypeError: a value is neither a Result nor a Refused.

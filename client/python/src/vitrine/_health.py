@@ -17,8 +17,8 @@ _SERVING = 1
 # Pauses between requests in seconds. The first pause doubles until it reaches the last one. A server answers thousands
 # of such requests per second, so short pauses cost it little.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
-# Errors that may end while the server starts. All other errors have their cause in the client, or in a server that is
-# not Vitrine.
+# Errors that may disappear while the server starts. All other errors have their cause in the client, or in a server
+# that is not Vitrine.
 _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors.ResourceExhausted, errors.Cancelled)
 
 
@@ -48,7 +48,8 @@ class Readiness:
         """Returns False if `error` means "not ready". Raises errors that waiting does not resolve."""
         if not isinstance(error, _PASSING) or isinstance(error, errors.HandshakeFailed):
             raise error from rpc
-        # The last request may be cut off by the deadline; an earlier state is more informative.
+        # DeadlineExceeded may only mean that the deadline cut off the last request. So the earlier reason, which is
+        # more informative, is kept.
         if isinstance(error, errors.NotFound):
             self._why = "the server has no such model; client.models() lists all models"
         elif not isinstance(error, errors.DeadlineExceeded) or self._why == "no request was sent yet":

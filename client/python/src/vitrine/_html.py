@@ -71,7 +71,8 @@ def _draw(shown: AttentionMap) -> Image.Image:
 
 
 def _figure(image: Image.Image, caption: str) -> str:
-    """Embeds twice the displayed number of pixels, for high-density screens."""
+    """Returns the HTML of an image. Embeds up to twice as many pixels per side as are displayed, for high-density
+    screens."""
     image.thumbnail((2 * _SIDE, 2 * _SIDE))
     file = io.BytesIO()
     image.save(file, "PNG")

@@ -68,7 +68,7 @@ class Picture:
         tensor.data = self.pixels.astype(self.pixels.dtype.newbyteorder("<"), copy=False).tobytes()
 
     def without_copy(self) -> Picture:
-        """Returns the form to keep with a result. An image from a file is not kept in memory."""
+        """Returns the Picture to keep with a result. An image from a file is not kept in memory."""
         return self if self.path is None else replace(self, encoded=None, pixels=None)
 
     def open(self, longest: int = 1024) -> Image.Image:
@@ -144,7 +144,8 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
 
 
 def _is_taken(content: bytes, image: Image.Image) -> bool:
-    """Returns True if the server decodes such files. The first frame of an animated WebP is sent as pixels."""
+    """Returns True if the server decodes files of this format. The first frame of an animated WebP is sent as
+    pixels."""
     is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
     return content.startswith(_MAGIC) or (is_webp and not getattr(image, "is_animated", False))
 
@@ -186,7 +187,8 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
 
 
 def _other_layout(shape: Tuple[int, ...]) -> str:
-    """Returns the code that makes an image of an array of this shape; empty if unknown."""
+    """Returns the end of the error message: Python code that converts an array of this shape to an image. Empty if
+    unknown."""
     image = "image"
     if len(shape) == 4 and shape[0] > 1:
         return "; for several pictures write client.classify_many(images)"
@@ -212,7 +214,7 @@ def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
 
 
 def _check_floats(pixels: npt.NDArray[Any]) -> None:
-    """Raises InvalidArgument for values outside 0 to 1; their range (0 to 255, -1 to 1, ...) cannot be known."""
+    """Raises InvalidArgument for values outside 0 to 1, because their range (0 to 255, -1 to 1, ...) is unknown."""
     low, high = float(pixels.min()), float(pixels.max())  # NaN if there is one
     if not np.isfinite(low) or not np.isfinite(high):
         form = "the array has NaN or infinite values, which are invalid; write numpy.nan_to_num(image) to replace them"
@@ -230,7 +232,7 @@ def _check_floats(pixels: npt.NDArray[Any]) -> None:
 
 
 def _digits(value: float) -> str:
-    """Returns four digits, or all digits if four digits would round the value to 0 or 1."""
+    """Returns the value with four digits, or with all digits if four digits would round it to 0 or 1."""
     text = "%.4g" % value
     return str(np.float32(value)) if float(text) in (0, 1) and float(text) != value else text
 
@@ -295,8 +297,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation in the metadata. Loads the image first, because only loading makes Pillow rotate a TIFF
-    itself and read the end of a PNG."""
+    """Returns the rotation that the metadata states. Loads the image first, because Pillow rotates a TIFF itself, and
+    reads the end of a PNG, when it loads the image."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)
@@ -346,7 +348,8 @@ def _key(image: Image.Image) -> Any:
     """Returns the transparency key: a grey value, colour or palette index, or the palette's alphas; None without one.
 
     Pillow keeps a file's key when it converts, resizes or copies the image. After a conversion, opaque pixels may have
-    the key's colour too. So a value or colour is used only for the object that Image.open returned.
+    the key's colour too. So a key that is a grey value or a colour is used only for the object that Image.open
+    returned.
     """
     if image.mode != "P" and not isinstance(image, ImageFile.ImageFile):
         return None
@@ -360,7 +363,8 @@ def _has_alphas(palette_image: Image.Image) -> bool:
 
 
 def _without_key(image: Image.Image) -> Image.Image:
-    """Returns the image without a key of another mode. With such a key, Pillow may fail to convert the image."""
+    """Returns the image without a key that belongs to another mode. Pillow may fail to convert an image with such a
+    key."""
     if "transparency" not in image.info:
         return image
     copy = image.copy()
@@ -374,7 +378,8 @@ def _over_white(image: Image.Image) -> Image.Image:
 
 
 def _without_grey(image: Image.Image, key: int) -> Image.Image:
-    """Makes pixels of value `key` white. `key` has the PNG's bit depth, but Pillow has scaled 2 and 4 bits to 8."""
+    """Makes pixels of value `key` white. `key` has the PNG's bit depth, but Pillow has scaled pixels of 2 or 4 bits to
+    8 bits."""
     pixels = np.asarray(image)
     for step in (85, 17):
         if key <= 255 // step and not np.any(pixels % step):

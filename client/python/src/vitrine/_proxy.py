@@ -36,7 +36,7 @@ def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
     if not place:
         raise ValueError("%s=%s names no proxy; unset it" % (variable, value))
     if scheme.lower() not in ("", "http"):
-        # gRPC would ignore such a proxy and connect directly.
+        # gRPC would ignore a proxy with this scheme and connect directly.
         raise ValueError("%s=%s://%s: %s" % (variable, scheme, place, _ONE))
     return Proxy("http://" + rest, "%s of $%s" % (place, variable))
 

@@ -36,7 +36,7 @@ class Attention:
             "all" in `layers` or `heads`, the client requests their number from the server once.
         query: for "query": index of the query's patch, row * columns + column of the grid.
         keep_class_mass: for "distance": attention to the class token counts as 0 pixels instead of being left out.
-        exact: send values as float32 instead of float16, which takes twice the bytes.
+        exact: send values as float32, which takes twice the bytes of float16.
     """
 
     kind: str

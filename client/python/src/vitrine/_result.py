@@ -47,7 +47,8 @@ class Rectangle:
 
 @dataclass(frozen=True)
 class Grid:
-    """The token grid of rows x columns tokens. It covers `covers` of an image of image_height x image_width pixels."""
+    """The token grid of rows x columns tokens. It covers the rectangle `covers` of an image of image_height x
+    image_width pixels."""
 
     rows: int
     columns: int
@@ -169,8 +170,8 @@ class Result:
     Attributes:
         predictions: best first; empty with top_k=0.
         unsure: True if the best prediction is below the threshold of the model's calibration.
-        attention: maps in the order of the requests, then layers, then heads.
-        features: float32 arrays by kind, with the shapes of Client.embed.
+        attention: maps, sorted by request, then by layer, then by head.
+        features: float32 arrays by kind, with the shapes that Client.embed describes.
         index: index of the image in the input of classify_many; 0 for classify.
         source: the path of the image, or its type if it has no path.
         proto: the server's message, with the whole answer.

@@ -49,8 +49,8 @@ class RetryPolicy:
     def delay(self, error: VitrineError, attempts: int, remaining: float, uniform: float) -> Optional[float]:
         """Returns the seconds to wait after `attempts` attempts; `error` ended the last attempt. None: no retry.
 
-        The wait is at least the delay that the server gave, plus a random part of up to a fifth. The result is None if
-        the wait would exceed the `remaining` seconds. `uniform` is a random number in [0, 1).
+        The wait is at least the delay that the server gave, plus a random part of up to a fifth of this delay. The
+        result is None if the wait would exceed the `remaining` seconds. `uniform` is a random number in [0, 1).
         """
         full = isinstance(error, ResourceExhausted) and error.retry_after is not None
         lost = isinstance(error, Unavailable) and not isinstance(error, HandshakeFailed)

@@ -15,7 +15,8 @@ from PIL import Image
 from vitrine._files import unexpanded
 from vitrine._picture import PictureWarning
 
-# Extensions that `vitrine classify FOLDER` reads, and names that it silently ignores, like names that start with a dot.
+# Extensions of the files that `vitrine classify FOLDER` reads. The command silently ignores names in _LEFT_BEHIND and
+# names that start with a dot.
 _ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
 _LEFT_BEHIND = {
     "__macosx",

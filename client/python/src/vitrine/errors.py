@@ -145,7 +145,7 @@ _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame a
 # Messages of gRPC for a server that was not reached; _LOST_ALL is for several servers.
 _LOST_ALL = "connections to all backends failing"
 _LOST = "failed to connect", _LOST_ALL, "errors resolving", "dns resolution failed"
-# Message of Vitrine's other listeners for calls of clients.
+# Message with which Vitrine's other listeners reject the calls of a client.
 _OTHER_LISTENER = re.compile(r"there is no method /(vitrine\.v1\.(Classifier|Registry)|grpc\.health\.v1\.Health)/")
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 

@@ -22,7 +22,8 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 @contextlib.contextmanager
 def looked_up_or(way_out: str) -> Iterator[None]:
-    """Adds `way_out`, an argument that makes the look-up unnecessary, to the look-up's PermissionDenied."""
+    """If the look-up fails with PermissionDenied, adds `way_out` to the message: an argument with which no look-up is
+    needed."""
     try:
         yield
     except errors.PermissionDenied as error:
@@ -123,7 +124,7 @@ class Calls:
         version_label: Optional[str],
         left: TimeLeft,
     ) -> str:
-        """Returns the feature to request: `feature`, or the first vector that the model has."""
+        """Returns the feature to request: `feature`, or the model's first kind of feature that is a vector."""
         if feature is not None:
             return checked_feature(feature)
         name = model if model is not None else (await self.template(Ask(), left)).model
@@ -146,7 +147,8 @@ class Calls:
             return ask.template(name, (await self._described(name, ask.version, ask.version_label, left)).attention)
 
     async def series_template(self, ask: Ask, left: TimeLeft) -> classifier_pb2.ClassifyRequest:
-        """Returns the request for `ask`, without an image. With features, it names one version."""
+        """Returns the request for `ask`, without an image. If `ask` has features, the request names one version, unless
+        the client has no permission to look it up."""
         self._known.clear()
         template = await self.template(ask, left)
         wanted = version_wanted(template)

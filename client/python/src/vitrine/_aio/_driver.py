@@ -51,7 +51,7 @@ async def iterate(items: Union[Iterable[T], AsyncIterable[T]]) -> AsyncIterator[
 
 
 async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
-    """Calls a function that may block, in another thread."""
+    """Calls `function`, which may block, in another thread."""
 
     def called() -> Union[T, StopIteration]:
         try:

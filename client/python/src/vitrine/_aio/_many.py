@@ -79,7 +79,8 @@ class Run:
         except StopAsyncIteration:
             event = None
         except BaseException as error:
-            # Includes CancelledError, which `images` may raise itself. Without the event the run would wait forever.
+            # BaseException includes CancelledError, which `images` may raise itself. Without an event the run would
+            # wait forever.
             self._events.put_nowait((None, error))
             if isinstance(error, Exception):
                 return
@@ -110,7 +111,8 @@ class Run:
 
 
 class _Stream:
-    """One ClassifyStream call. Puts its answers into `events`, and at its end the error, or None without an error."""
+    """One ClassifyStream call. Puts its answers into `events`. At its end, puts the error, or None if there is no
+    error."""
 
     def __init__(
         self, servers: Servers, setting: Settings, traceparent: Optional[str], events: _driver.Queue[Tuple[Any, Any]]
@@ -156,7 +158,7 @@ class _Stream:
             if self._settings.renewed(error.code, self._metadata):
                 error = errors.Unavailable(str(error))  # Unavailable is retried, with the new token
             # gRPC bug 36066: a write after the end of the stream hides the status with which the server ended the
-            # stream. A second call returns this status.
+            # stream. The error is then ignored, because the next ClassifyStream call returns this status.
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
             end = None if hidden else error
         finally:
@@ -165,7 +167,8 @@ class _Stream:
 
 
 def _prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tuple[Any, Any]:
-    """Returns the request for an image, or its error, and the image's data that the result needs."""
+    """Returns the request for an image, and the data of the image that the result keeps. If reading fails, returns the
+    error and the image's name."""
     try:
         picture = load(image)
         return with_picture(template, picture), picture.without_copy()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The channel to the servers of a client. Names in a list are resolved again after a lost call."""
+"""The channel to the servers of a client. The names in a list of servers are resolved again after a lost call."""
 
 from __future__ import annotations
 

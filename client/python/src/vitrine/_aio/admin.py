@@ -19,13 +19,13 @@ from vitrine.v1 import admin_pb2
 class AdminClient:
     """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
 
-    The last ready version of a model is removed only by `unload` of the whole model. A change that needs versions
-    returns when they are loaded. A failed change has no effect, but after DeadlineExceeded it may still happen. A call
-    is repeated only if its token was rejected and the token file now has another token. After a lost call, `serving`
-    shows whether the change was made. For one event loop: create it inside the loop.
+    The last ready version of a model is removed only by `unload` of the whole model. The call of a change that needs
+    versions returns when these versions are loaded. A failed change has no effect, but after DeadlineExceeded the
+    change may still happen. A call is repeated only if its token was rejected and the token file now has another token.
+    After a lost call, `serving` shows whether the change was made. For one event loop: create it inside the loop.
 
     Args:
-        address: of the Admin listener, in the form of vitrine.aio.Client; default $VITRINE_ADMIN.
+        address: address of the Admin listener, in a form that vitrine.aio.Client accepts; default $VITRINE_ADMIN.
         tls, ca, cert, key, server_name, token, token_file: as in vitrine.aio.Client.
         deadline: timeout of one call in seconds. The default is the server's own limit, because loading a version may
             have to wait until other versions are loaded.
@@ -75,7 +75,7 @@ class AdminClient:
     ) -> ServingChange:
         """Loads a version, even one that was rolled back or unloaded, and keeps it loaded regardless of the policy.
 
-        Without a version: loads the versions of an unloaded model that the policy selects. Here, in `unload` and in
+        Without a version: loads the versions that the policy of the unloaded model selects. Here, in `unload` and in
         `rollback`, `model` may also be NAME@VERSION.
 
         Raises, like every change:

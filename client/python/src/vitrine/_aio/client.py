@@ -117,12 +117,13 @@ class Client:
                 server would reject is reduced first, with a PictureWarning.
             model: name of the model, also as NAME@VERSION or NAME@LABEL; default the only model that is ready.
             version: number of the version. By default the server chooses: `stable`, or a version with a share of the
-                traffic; without such settings the newest version that is ready.
+                traffic; if neither is set, the newest version that is ready.
             version_label: "stable", "canary" or another label of a version, instead of its number.
             top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
             resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
             attention: kinds of attention, as names or Attention objects.
-            features: kinds of features, with the names of embed. Features are outputs of the model before its head.
+            features: kinds of features, by the names that embed uses. Features are outputs of the model before its
+                head.
             normalize: divide each feature vector by its Euclidean length.
             priority: "low" for bulk work, "normal", or "high" for interactive requests.
             max_attention_bytes: limit for attention and features in the answer, 1 to 16 MiB; default 1 MiB.
@@ -179,16 +180,16 @@ class Client:
 
         At most `max_in_flight` images are at the server, and four times as many in memory, so `images` may be endless.
         A result is returned as soon as it and all results before it are ready, also while `images` waits for the
-        next image. An image's deadline starts when it is first sent; time spent in the code around the generator and in
-        `images` does not count.
+        next image. An image's deadline starts when it is first sent; time that passes in the code that uses the
+        generator, or in `images`, does not count.
 
         With `features` all results are from one version, by default `stable`, even if a canary has a share of the
         traffic. If another version computed a result, for example after files were replaced, it is Refused with
         FAILED_PRECONDITION.
 
-        An image that fails is returned as Refused in its place, and the others continue. This includes any exception
-        from reading an image, even a PictureWarning if warnings are errors. A broken stream is opened again, and its
-        unanswered requests are sent again according to `retries`.
+        An image that fails is returned as Refused in its place, and the other images are still classified. This
+        includes any exception from reading an image, even a PictureWarning if warnings are errors. A broken stream is
+        opened again, and its unanswered requests are sent again according to `retries`.
 
         Raises:
             Unavailable: the server counts as lost, because `retries.max_attempts` streams broke in a row, all streams
@@ -241,9 +242,9 @@ class Client:
                 client requests the model's kinds once and caches them.
             normalize: divide each vector by its Euclidean length, so that the dot product of two vectors is their
                 cosine similarity.
-            Others as in classify; `max_attention_bytes` also limits features.
+            The other arguments are as in classify; `max_attention_bytes` also limits features.
         Raises:
-            InvalidArgument: the model has no such feature. Others as classify.
+            InvalidArgument: the model has no such feature. The other errors are as in classify.
         """
         model, version, version_label = _arguments.model_version(model, version, version_label)
         left = time_left(self._settings, deadline)
