@@ -279,7 +279,7 @@ class ScoreRun final : public RoundsClient {
     }
   }
 
-  // Writes the index. After an error, index_ has only the chunks of the file.
+  // Writes the index. After an error, index_ has only the chunks that the file lists.
   absl::Status ListChunks() {
     absl::Status written = WriteScoreIndex(command_.out, index_);
     if (!written.ok()) index_.chunks.resize(listed_);

@@ -18,7 +18,8 @@ struct HistogramFigure {
   // Ends of the x axis; if equal, they are derived from the values. Values outside the ends are counted in the first or
   // last bin.
   double low = 0, high = 0;
-  // True: bars on top of each other, the first series at the bottom. False: overlaid outlines.
+  // True: the bars of the series are stacked, the first series at the bottom. False: the outlines of the series
+  // overlap.
   bool stacked = false;
   struct Series {
     std::string name = {};

@@ -12,7 +12,7 @@ namespace vitrine {
 // names stay different, and UnescapedBytes restores the original.
 std::string EscapedBytes(std::string_view text);
 
-// Reverses EscapedBytes: each \xHH becomes that byte; other text is unchanged.
+// Reverses EscapedBytes: each \xHH becomes the byte with the value HH; other text is unchanged.
 std::string UnescapedBytes(std::string_view text);
 
 // Resolves a listed name to a file in `folder`. Returns the first of these names that exists: `text`; the stripped

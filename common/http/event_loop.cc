@@ -78,8 +78,8 @@ void EventLoop::Post(std::function<void()> work) {
   WakeUp();
 }
 
-// Wakes the loop's thread. If the caller is this thread, no signal is needed, because this thread checks the lists
-// before it waits.
+// Wakes the loop's thread. If the caller is this thread, no signal is needed, because this thread checks the lists of
+// pending calls before it waits.
 void EventLoop::WakeUp() {
   if (IsThisThread() || std::exchange(is_signalled_, true)) return;
   const uint64_t one = 1;

@@ -135,9 +135,9 @@ struct HttpConnectionStatus {
   int64_t unsent_bytes = 0;
 };
 
-// Serves HTTP/1.1 and HTTP/2 on one address with one handler. With TLS, ALPN selects the version; in cleartext, the
-// HTTP/2 preface does. Upgrade is not supported. `loops` threads read and write the connections; TLS handshakes,
-// decompression and blocking work run on other threads. Thread-safe.
+// Serves HTTP/1.1 and HTTP/2 on one address with one handler. With TLS, ALPN selects the HTTP version; in cleartext,
+// the HTTP/2 preface selects HTTP/2. Upgrade is not supported. `loops` threads read and write the connections; TLS
+// handshakes, decompression and blocking work run on other threads. Thread-safe.
 class HttpServer {
  public:
   // Starts a server. UNAVAILABLE if the address cannot be bound: see ListenOnTcp and UnixListening. INVALID_ARGUMENT if

@@ -72,8 +72,8 @@ Hierarchy Find(const fs::path& root, std::string_view controller) {
     if (left.size() < 5 || right.size() < 3) continue;
     const bool fits = controller.empty() ? right[0] == "cgroup2" : right[0] == "cgroup" && Lists(right[2], controller);
     if (!fits) continue;
-    // In a container without its own cgroup namespace, the file has the full path, but only the container's part of it
-    // is mounted.
+    // In a container without its own cgroup namespace, the file has the full path, but only the container's part of
+    // this path is mounted.
     const fs::path mount = root / fs::path(left[4]).relative_path();
     fs::path below = fs::path(*group).lexically_relative(left[3]);
     if (below.empty() || *below.begin() == "..") below = ".";

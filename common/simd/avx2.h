@@ -38,7 +38,8 @@ struct Avx2 {
   static Reg Fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
   static Reg Reciprocal(Reg v) { return _mm256_div_ps(_mm256_set1_ps(1), v); }
   static constexpr bool kLooksUp = false;
-  // Combines all lanes: first the halves of the vector, then halves and pairs within one half.
+  // Combines all lanes: first the two halves of the vector, then the halves of one half, then the two lanes that
+  // remain.
   template <class Combine>
   [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
     v = combine(v, _mm256_permute2f128_ps(v, v, 1));

@@ -47,7 +47,8 @@ struct Avx512 {
     return _mm512_permutex2var_ps(_mm512_load_ps(table), _mm512_castps_si512(index), _mm512_load_ps(table + 16));
   }
   static constexpr int kLowerHalf = 0x44, kUpperHalf = 0xee, kEvenQuarters = 0x88, kOddQuarters = 0xdd;
-  // Combines all lanes: first halves of the vector, then its quarters, then halves and pairs within a quarter.
+  // Combines all lanes: first the halves of the vector, then its quarters, then the halves of a quarter, then the two
+  // lanes that remain.
   template <class Combine>
   [[gnu::always_inline]] static float Across(Reg v, Combine combine) {
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0x4e));

@@ -37,7 +37,7 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def packed(samples: npt.NDArray[np.uint16], depth: int) -> bytes:
-    """Returns rows of [height, width, samples per pixel], each with the filter "none"."""
+    """Returns rows of [height, width, samples per pixel], each with PNG's filter type "none"."""
     rows = samples.reshape(samples.shape[0], -1)
     if depth == 16:
         lines = [row.astype(">u2").tobytes() for row in rows]

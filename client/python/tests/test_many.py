@@ -121,7 +121,7 @@ def test_time_of_the_caller_does_not_count_for_the_deadline(server: Server, cats
 
 
 def test_a_server_restart_loses_no_result(tmp_path: Path) -> None:
-    """The digit identifies each image, so that a lost, repeated or swapped answer is detected."""
+    """Image i shows the digit i % 10, so that a lost, repeated or swapped answer is detected."""
     digits = [ROOT / ("samples/digits/digit-%d.png" % (i % 10)) for i in range(400)]
     first = Server(tmp_path, ROOT / "models/bundled", port=free_port())
     second: List[Server] = []

@@ -47,7 +47,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextlib.contextmanager
 def moving(names: Names, script: Script) -> Iterator[Any]:
-    """Returns the address of the list, and a function that gives one name the address of the server."""
+    """Yields the address of a list of two names, and a function that gives one name the address of the server."""
     with serve(script) as address:
         port = address.rpartition(":")[2]
         names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}

@@ -15,7 +15,7 @@ namespace vitrine {
 struct ImageRow {
   std::string path;
   std::string label;
-  // a word of split_names.h if the cell names a split; a flag ("is_valid") is converted to a word
+  // a word of split_names.h if the cell names a split; a cell of a flag column ("is_valid") is converted to such a word
   std::string split = {};
   int64_t line = 0;  // line number of the row's start, from 1
 };

@@ -27,7 +27,7 @@ class ByteStream {
   // Performs a step of the TLS handshake. Call it repeatedly until it returns kGoOn, before all other functions.
   virtual Result Handshake() = 0;
   virtual Result Read(char* bytes, size_t size) = 0;
-  // Writes as much as possible of `first` followed by `second`. The two must not both be empty.
+  // Writes as much as possible of `first` followed by `second`. At least one of them must not be empty.
   virtual Result Write(absl::string_view first, absl::string_view second) = 0;
   // Tells the client that no more data will follow.
   virtual void EndWriting() = 0;

@@ -246,8 +246,8 @@ bool Http2Session::BeginRequest(int32_t id) {
   return true;
 }
 
-// Charges headers that nghttp2 rejects or ignores without a callback: headers beyond the limit of streams, and headers
-// of a stream that has ended.
+// Charges headers that nghttp2 rejects or ignores without a callback: headers of a request beyond the limit of streams,
+// and headers of a stream that has ended.
 void Http2Session::ChargeUnwantedHead(const nghttp2_frame_hd& head) {
   const bool begins = head.stream_id > nghttp2_session_get_last_proc_stream_id(session_.get());
   const bool is_wanted = begins ? streams_.size() < static_cast<size_t>(options_.max_concurrent_streams)

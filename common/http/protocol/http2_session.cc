@@ -11,7 +11,7 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Maximum number of bytes per read from a connection that recently spent points; its frames may be small and many.
+// Maximum number of bytes per read from a connection that recently spent points. The bytes may be many small frames.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr std::chrono::seconds kRateCheck{1};

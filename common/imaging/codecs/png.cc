@@ -105,8 +105,8 @@ void ConvertRow(const void* row, Columns columns, int width, uint8_t* out) {
   for (int x = columns.first; x < width; x += columns.step) Pixel::Convert(in + x * Pixel::kIn, out + x * Pixel::kOut);
 }
 
-// Conversion of one kind of PNG to an image: the decoder's output format, and our conversion of it. The common kinds
-// have no conversion; they are decoded directly into the image.
+// Conversion of one kind of PNG to an image: the decoder's output format, and the conversion of this output. The common
+// kinds have no conversion; they are decoded directly into the image.
 struct Plan {
   int format = 0;
   int flags = 0;
@@ -125,7 +125,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// Sets the pixels of a row whose colour is `clear` to white, in `columns`.
+// Makes white the pixels of a row that are in `columns` and have the colour `clear`.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;

@@ -42,7 +42,7 @@ def message(name: str) -> Any:
 
 
 def call(channel: Any, service: str, name: str) -> Any:
-    """Returns this method of a service as a call over a grpc.Channel or a grpc.aio.Channel."""
+    """Returns the method `name` of a service, as a callable over a grpc.Channel or a grpc.aio.Channel."""
     method = POOL.FindServiceByName(service).methods_by_name[name]
     proto = descriptor_pb2.MethodDescriptorProto()
     method.CopyToProto(proto)
@@ -55,7 +55,8 @@ def call(channel: Any, service: str, name: str) -> Any:
 
 
 def define(file: str, module: MutableMapping[str, Any]) -> None:
-    """Adds the names of protoc's own Python code to a module: messages, enums, and the values of the enums."""
+    """Adds to a module the names that Python code from protoc would have: messages, enums, and the values of the
+    enums."""
     descriptor = POOL.FindFileByName(file)
     module["DESCRIPTOR"] = descriptor
     for name, kind in descriptor.message_types_by_name.items():

@@ -19,7 +19,7 @@ sleep = time.sleep
 
 
 def generator(start: T) -> T:
-    """Returns the function unchanged. A call runs it at once and returns its generator."""
+    """Returns the function `start` unchanged. A call of the function runs it at once and returns its generator."""
     return start
 
 

@@ -75,5 +75,5 @@ def _numbers(values: Array) -> List[Optional[float]]:
 
 
 def _number(value: np.float32) -> Optional[float]:
-    """Returns the float with the fewest digits that is `value` as float32; None if not finite."""
+    """Returns the float with the fewest digits that rounds to `value` as float32; None if `value` is not finite."""
     return float(str(value)) if math.isfinite(value) else None

@@ -37,7 +37,7 @@ def load(
             REPOSITORY/NAME[@VERSION], or NAME[@VERSION] of the repository $VITRINE_REPOSITORY. NAME without a version
             means the newest version.
         repository: a folder of models.
-        threads: worker threads; 0: one per core that this process may use.
+        threads: number of worker threads; 0: one per core that this process may use.
         precision: "fp32" (default), "bf16" or "int8"; for bf16 and int8, the version's manifest must have a plan.
     Raises:
         NotFound, FailedPrecondition, InvalidArgument: there is no such version, it is damaged, or an argument is wrong.

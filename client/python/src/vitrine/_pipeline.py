@@ -16,8 +16,8 @@ from vitrine import errors
 from vitrine._retry import RetryPolicy
 from vitrine.v1 import classifier_pb2 as pb
 
-# Limits of the window: requests, as a multiple of max_in_flight, and bytes. Finished requests wait in the window for
-# earlier requests. While the window is full, no requests are taken.
+# Limits of the window: number of requests, as a multiple of max_in_flight, and number of bytes. Finished requests wait
+# in the window for earlier requests. While the window is full, no requests are taken.
 _WINDOW_PER_PLACE = 4
 _MAX_WINDOW_BYTES = 256 << 20
 # The server counts as lost after this many consecutive streams without an answer within the deadline. Slow images may

@@ -19,7 +19,7 @@ class Proxy(NamedTuple):
 
 
 def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
-    """Returns the proxy for `host`; None: none. ValueError: gRPC does not support this proxy.
+    """Returns the proxy for `host`; None if there is no proxy. ValueError: gRPC does not support this proxy.
 
     The first variable that is set applies, and an empty variable means no proxy. As with curl, the scheme may be
     missing. Exceptions follow curl's rules, see `excepted`.

@@ -30,10 +30,10 @@ class Attention:
         kind: "class", "mean", "rollout", "class-attention" and "query" are spatial, on the token grid; "scores",
             "weights" and "channels" are matrices; "distance" is one number per layer and head. `Client.model` returns
             the kinds of a model.
-        layers: numbers of blocks, from 0, or from the end if negative; or "all". Empty: the last block; for "distance"
-            all.
-        heads: numbers of heads, counted like layers; or "all". Empty: the mean over heads; for "distance" all. For
-            "all" in `layers` or `heads`, the client requests their number from the server once.
+        layers: numbers of blocks, from 0, or from the end if negative; or "all". Empty: the last block; for "distance",
+            all blocks.
+        heads: numbers of heads, counted like layers; or "all". Empty: the mean over heads; for "distance", all heads.
+            For "all" in `layers` or `heads`, the client requests their number from the server once.
         query: for "query": index of the query's patch, row * columns + column of the grid.
         keep_class_mass: for "distance": attention to the class token counts as 0 pixels instead of being left out.
         exact: send values as float32, which takes twice the bytes of float16.

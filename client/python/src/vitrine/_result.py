@@ -124,9 +124,9 @@ class AttentionMap:
     def overlay(self, image: Optional[ImageSource] = None, *, min_side: int = 256, max_side: int = 1024) -> Image.Image:
         """Returns the map in colour over the grey image; RGB, the longer side scaled to min_side..max_side pixels.
 
-        `image` is the image under the map, in any size; default the classified one. Dark is 0. Bright yellow is the
-        map's largest value or twice an equal share, whichever is larger. An equal share is the weight of a cell if all
-        cells have the same weight. In diverging maps, blue is below 0 and red is above.
+        `image` is the image under the map, in any size; default the classified one. Dark means 0. Bright yellow means
+        the map's largest value or twice an equal share, whichever is larger. An equal share is the weight of a cell if
+        all cells have the same weight. In diverging maps, blue means below 0, and red means above 0.
 
         Raises ValueError for kinds that are not spatial (use `draw`), OSError if the image's file is missing.
         """

@@ -26,7 +26,8 @@ _closing: Set[asyncio.Future[Any]] = set()  # the event loop keeps no reference 
 
 
 def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) -> Callable[P, AsyncGenerator[T, None]]:
-    """Makes a generator function of a coroutine function that returns a generator. The first step calls `start`."""
+    """Converts a coroutine function that returns a generator to a generator function. The first step of the generator
+    calls `start`."""
 
     @functools.wraps(start)
     async def generated(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:

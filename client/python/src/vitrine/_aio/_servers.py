@@ -34,7 +34,7 @@ class Servers:
     new channel, and the old channel is closed when its calls have ended. A channel with a failed TLS handshake is
     replaced in the same way, since gRPC would repeat the handshake, and log it, even without calls. Thread-safe.
 
-    `stubs` makes the calls of a channel.
+    `stubs` creates the object that makes calls over a channel.
     """
 
     def __init__(self, setting: Settings, stubs: Callable[[Any], Any] = Stubs) -> None:

@@ -38,11 +38,11 @@ class Client:
         cert, key: the client's certificate and key, PEM as bytes or a path.
         server_name: the name in the server's certificate, if it differs from the address.
         token: sent with every call as "authorization: Bearer ..."; requires TLS unless the server is on this machine.
-            Default $VITRINE_TOKEN; "": none.
+            Default $VITRINE_TOKEN; "": no token.
         token_file: a file with the token, read again every minute and when the server rejects it, so that it can be
             replaced; default $VITRINE_TOKEN_FILE, which has precedence over $VITRINE_TOKEN.
         deadline: timeout of one request in seconds, including all attempts and the waits between them; float("inf"):
-            none.
+            no limit.
         keepalive: seconds between pings to a silent server while calls are in flight, to detect a lost connection; 0:
             no pings. Servers disconnect clients that ping too often; vitrine-server allows 10 seconds or more.
         retries: which requests are retried, and when.
@@ -119,7 +119,7 @@ class Client:
             version: number of the version. By default the server chooses: `stable`, or a version with a share of the
                 traffic; if neither is set, the newest version that is ready.
             version_label: "stable", "canary" or another label of a version, instead of its number.
-            top_k: number of predictions; default 5, or all classes if there are fewer; 0: none.
+            top_k: number of predictions; default 5, or all classes if there are fewer; 0: no predictions.
             resolution: input size in pixels (height, width), or one number for both; for native-resolution models.
             attention: kinds of attention, as names or Attention objects.
             features: kinds of features, by the names that embed uses. Features are outputs of the model before its
@@ -175,8 +175,8 @@ class Client:
     ) -> AsyncGenerator[Outcome, None]:
         """Classifies any number of images over one stream. The generator yields a Result or Refused for each, in order.
 
-        `images` is an iterable of images, also an asynchronous one, or a folder, whose images are sorted by name. One
-        image is a TypeError: write [image].
+        `images` is an iterable of images, also an asynchronous one, or a folder, whose images are sorted by name. A
+        single image raises TypeError: write [image].
 
         At most `max_in_flight` images are at the server, and four times as many in memory, so `images` may be endless.
         A result is returned as soon as it and all results before it are ready, also while `images` waits for the
