@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Common headers of the tests of sources that use client.h.
+// Headers of the test framework in addition to client.h, for tests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -20,8 +20,8 @@ enum class CpuPath {
 // Returns "portable", "neon", "avx2", "avx512", "avx512_bf16" or "amx".
 const char* Name(CpuPath path);
 
-// Returns true if this CPU can run the path. For AMX, the first call requests permission from the operating system,
-// which refuses if a thread's signal stack is too small.
+// Returns true if this process can use the instruction set of the path. For AMX, the first call requests permission
+// from the operating system, which refuses if a thread's signal stack is too small.
 bool IsSupported(CpuPath path);
 
 // Returns the paths that this CPU can run, slowest first. Never empty.

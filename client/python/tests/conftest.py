@@ -118,7 +118,7 @@ def large() -> bytes:
 
 @pytest.fixture(scope="session")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The package vitrine_engine with the library of the build, unless it is installed."""
+    """Provides the package vitrine_engine with the library of the build, unless the package is already installed."""
     library = Path(os.environ.get("VITRINE_BIN", str(ROOT / "build/bin"))).parent / "lib/libvitrine_engine.so"
     folder = tmp_path_factory.mktemp("engine")
     (folder / "vitrine_engine").mkdir()

@@ -55,7 +55,8 @@ void Http2Session::Queue(Http2Stream& stream, HttpStream::Part part) {
 }
 
 void Http2Session::Reset(Http2Stream& stream, uint32_t code) {
-  // If the end of the response is sent or queued, OnSent will reset the stream with NO_ERROR.
+  // If the end of the response is sent or queued, no reset is needed here, because OnSent resets the stream with
+  // NO_ERROR.
   const bool is_ending = !stream.parts.empty() && stream.parts.back().is_last;
   if (code == NGHTTP2_NO_ERROR && (is_ending || stream.has_local_ended)) return;
   stream.is_reset_here = true;

@@ -120,7 +120,7 @@ def overlay(
 
 
 def squares(values: Values, diverging: bool, longest: int = 320, keys: int = 0) -> Image.Image:
-    """Draws a matrix: one square per value, rows from the top. `keys` as in `value_range`."""
+    """Draws a matrix: one square per value, rows from the top. For `keys`, see `value_range`."""
     side = max(1, longest // max(values.shape))
     low, high = value_range(values, diverging, keys)
     colours = paint(values, (low, high), diverging or low < 0)

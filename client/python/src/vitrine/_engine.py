@@ -38,7 +38,7 @@ class _Image(ctypes.Structure):
 
 @functools.lru_cache(maxsize=None)
 def _library() -> Any:
-    """Returns the library. ImportError: it is not installed, or has another API."""
+    """Returns the library. ImportError: it is not installed, or has another version of the API."""
     try:
         import vitrine_engine
     except ImportError as error:

@@ -105,7 +105,7 @@ class LocalModel:
         normalize: bool = False,
         **options: Any,
     ) -> npt.NDArray[np.float32]:
-        """Returns one feature of an image, as `Client.embed`."""
+        """Returns one feature of an image, like `Client.embed`."""
         options.update(top_k=0, features=self._feature(feature), normalize=normalize)
         return values_of(self.classify(image, model, version, **options), normalize)
 

@@ -53,11 +53,11 @@ class Entry:
 
 
 class Pipeline:
-    """One run over a stream. Times are seconds of any monotonic clock; one thread at a time.
+    """One run over a stream. Times are seconds of any monotonic clock. Only one thread at a time may use the object.
 
     The driver takes requests while `wants` is true, sends the results of `due`, passes in answers and yields the
-    results of `finished`, in the order of `take`. Deadlines count only working time: the time without the pauses
-    reported by `paused`, in which the caller's own code runs.
+    results of `finished`, in the order of `take`. Deadlines do not count the pauses reported by `paused`, during which
+    the caller's own code runs.
     """
 
     def __init__(

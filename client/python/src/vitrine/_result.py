@@ -210,7 +210,7 @@ class Result:
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns the answer for json.dumps, in the form of the JSON of the server and of `vitrine classify`. The HTTP
-        guide lists the members. `image` is the source, escaped like `vitrine` does."""
+        guide lists the members. `image` is the source, escaped as the command `vitrine` escapes it."""
         features = [_feature(feature) for feature in self.proto.features]
         return _json.of_answer(escaped(self.source), self.proto, [shown.values for shown in self.attention], features)
 
