@@ -48,7 +48,7 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
     absl::StrAppendFormat(&rows, "| weights | moving average of training, decay %g |\n", provenance.ema_decay());
   }
   absl::StrAppend(&rows, "| licence | ", LicenceInWords(provenance), " |\n");
-  if (result.is_best) absl::StrAppend(&rows, "| chosen | the best state on held-out samples, not the last |\n");
+  if (result.is_best) absl::StrAppend(&rows, "| chosen | the state with the best score on held-out samples |\n");
   return rows;
 }
 
