@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a part of serving on command: a forward pass, decoding, or the model on decoded images; or peak arithmetic.
+// Runs a part of serving on command: a forward pass, decoding, or the model on decoded images. It can also measure the
+// CPU's peak rate of multiply-adds.
 #include <ATen/Parallel.h>
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the conversion of a JPEG to a normalised 224x224 input on one core, by three sides: our code, TurboJPEG with OpenCV,
-and Pillow with numpy. The sides run in turn. Also measures images of 12 megapixels, decoded at full and at reduced size.
+"""Measures how fast three programs ("sides") convert a JPEG to a normalised 224x224 input on one core: our code, TurboJPEG with
+OpenCV, and Pillow with numpy. The sides run in turn. Also measures images of 12 megapixels, decoded at full and at reduced
+size.
 """
 import array
 import operator
@@ -17,13 +18,13 @@ SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
 PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
-# {peer: (minimum, target)} of the ratio of our rate to the peer's
+# {peer: (minimum, target)}, both for the ratio of our rate to the peer's rate
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py
 # Allowed absolute difference from our input at full size, in grey levels: mean over all images, and mean of the worst image.
-# OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the width. Pillow rounds
-# to 8 bits after each pass of its resize.
+# The results differ because OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the
+# width, and because Pillow rounds to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
 GREY_LEVEL = 1 / (255 * 0.226)  # a grey level as a normalised value, for the mean standard deviation of the channels
 

@@ -53,7 +53,8 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels, but users mostly send 224.
+# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels. Its import permits other
+# sizes, because users mostly send 224 pixels.
 IMPORTED = {
     "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
     "deit-ti16-distilled": ("deit_tiny_distilled_patch16_224", []),
@@ -64,12 +65,12 @@ IMPORTED_CASES = [Case(name, 224, IMPORTED_GOAL, cores=2, precision=precision)
                   for precision in ("fp32", "bf16", "int8") for name in IMPORTED]
 PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": IMPORTED_CASES}
 # Rate of a case, as a share of the peak rate of multiply-adds in the same run. A case that reaches this share meets its goal,
-# even if its ratio is too low.
+# even if its rate is too low relative to the peers.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
 # Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
-# Allowed difference of logits, relative to the largest. The weights are untrained, so this tests only that both sides
-# compute the same model, and not its accuracy.
+# Allowed difference of logits, relative to the largest logit. The comparison tests that both sides compute the same model. It
+# does not test accuracy, because the weights are untrained.
 TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1, "int8": 0.5}
 
 
@@ -119,7 +120,8 @@ def has_onnxruntime(case):
 
 
 def sides_of(setup, models, case):
-    """Returns {side: team}: ours, the peers with a process per core, and on two cores also OpenVINO with two threads."""
+    """Returns {side: team} for our engine, for the peers with a process per core, and on two cores also for OpenVINO with two
+    threads."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--repository", models.repository, "--model", case.name,
@@ -160,7 +162,8 @@ def measure_case(setup, models, peak, case):
 
 
 def rows_of(models, case, rates, wide, peak):
-    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest peak of the whole run."""
+    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest rate of multiply-adds in the
+    whole run."""
     rates = {name: values for name, values in rates.items() if name != "peak"}
     ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*rates.values())]
     each = ", ".join(f"{name} {workers.spread(values)[0]:,.0f}" for name, values in rates.items())
@@ -174,7 +177,7 @@ def rows_of(models, case, rates, wide, peak):
 
 
 def start_peak(setup, isa, precision):
-    """Starts a worker that measures the peak. Returns (function that returns GFLOP/s, worker)."""
+    """Starts a worker that measures the peak rate of multiply-adds. Returns (function that returns GFLOP/s, worker)."""
     worker = workers.Worker([setup.program("bench_worker"), "peak", *(["--isa", isa] if isa else []), "--precision", precision],
                             setup.core)
     team = workers.Team([worker.wait_until_ready()])
@@ -229,6 +232,6 @@ def measure_narrow(setup):
 
 
 def measure_wide(setup, cases):
-    """Measures the cases whose precision this CPU multiplies fast, and lists the other cases as left out."""
+    """Measures the cases in precisions that this CPU multiplies fast. Lists the other cases as left out."""
     wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
     return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

@@ -127,8 +127,8 @@ class Generator:
 
 
 def search(generator, bound, start):
-    """Returns (best point, last point that missed); each may be None. A point misses if its p99 is above the bound or
-    the generator was late. A rate that misses is tried a second time."""
+    """Returns (point of the highest rate within the bound, last point that missed the bound); each may be None. A point misses
+    the bound if its p99 is above it or the generator was late. A rate that misses is tried a second time."""
     best = missed = None
     rate = start
     for _ in range(TRIES):

@@ -23,7 +23,7 @@ SEED = 1
 MOST_TOKENS = 8 * 197
 EIGHT = 8
 WINDOW = 32  # pending images; OpenVINO may choose images of one size among them
-# Allowed difference of logits, relative to the largest, as in driver/engine.py.
+# Allowed difference of logits, relative to the largest logit, as in driver/engine.py.
 TOLERANCES = {"fp32": workers.TOLERANCE, "bf16": 0.1}
 GOALS = {
     "every picture padded to 512x512": 2.7,
@@ -45,8 +45,8 @@ def tokens(size):
 
 
 def packed(sizes):
-    """Returns batches as the server makes them from a long queue: an image that does not fit ends the batch. Sorts batches by
-    grid."""
+    """Returns batches as the server makes them from a long queue: an image that does not fit ends the batch. Sorts the images
+    of each batch by grid."""
     batches, room = [], 0
     for i, size in enumerate(sizes):
         if tokens(size) > room:

@@ -145,7 +145,8 @@ class Running:
                 for jpeg in self.jpegs]
 
     def check(self, expected):
-        """Returns the rate of a closed loop. Raises if a best class differs from Vitrine's, stored in `expected`."""
+        """Returns the rate of a closed loop. Raises if the best class of an image differs from Vitrine's best class, which is in
+        `expected`."""
         begin = time.monotonic()
         with futures.ThreadPoolExecutor(CALLERS) as pool:
             answers = list(pool.map(self.ask, self.jpegs[:SAMPLES]))

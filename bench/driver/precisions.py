@@ -15,7 +15,8 @@ def wide(precision):
 
 
 def multiplied(precision):
-    """Returns True if the best path of this CPU multiplies in the precision. int8 needs AVX2, or with AVX-512, AVX512_VNNI."""
+    """Returns True if the best path of this CPU multiplies in the precision. int8 needs AVX2; a CPU with AVX-512 also needs
+    AVX512_VNNI."""
     return wide(precision) or (precision == "int8" and has_any({"avx2"}) and not has_any({"avx512f"}))
 
 

@@ -18,7 +18,8 @@ def run(*command):
 
 
 def import_from_timm(setup, repository, name, architecture, drawn=(), flags=()):
-    """Publishes timm's initial weights and returns their file. `flags` are for the import, `drawn` for timm_weights.py."""
+    """Publishes timm's initial weights and returns their file. `flags` are arguments of the import, `drawn` are arguments of
+    timm_weights.py."""
     weights = setup.scratch / f"{architecture}.safetensors"
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))

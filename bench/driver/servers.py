@@ -25,8 +25,8 @@ LATER_START = 0.7  # first rate of later searches, as a share of the previous re
 TRIES = 4
 CALLERS = 64  # closed-loop clients, for the maximum rate at any latency
 SECONDS, WARM_UP = 10, 1.5  # per rate
-# Allowed root mean square of the logits' differences, relative to the spread of the logits over the images. The
-# differences come from the precision and from OpenCV's resize filter. Above 1, the answers would be unrelated.
+# Allowed root mean square of the logits' differences, relative to the spread of the logits over the images. The differences come
+# from the precision and from OpenCV's resize filter. A value above 1 would permit unrelated answers.
 TOLERANCES = {"fp32": 0.5, "bf16": 0.5, "int8": 0.7}
 
 

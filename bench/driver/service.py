@@ -77,7 +77,8 @@ class Server:
 
 
 def bench(setup, server, core, *arguments, complete=True):
-    """Runs `vitrine bench` on a core and returns its only point. `complete`: raises if a request was not answered."""
+    """Runs `vitrine bench` on a core and returns the result of its only rate. `complete`: raises if a request was not
+    answered."""
     command = ["taskset", "-c", str(core), setup.program("vitrine"), "bench", "--server", server.address, "--format",
                "json", "--server-pid", str(server.process.pid), *map(str, arguments)]
     point = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["points"][0]

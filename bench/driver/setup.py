@@ -61,7 +61,8 @@ class Setup:
 
 
 def grid_of(manifest):
-    """Returns (rows, columns) of the model's grid; for native resolution, of a grid in the middle of the model's range."""
+    """Returns (rows, columns) of the model's grid. A model with native resolution has no fixed grid: returns one in the
+    middle of its range."""
     sides = [re.search(rf"grid_{side}: (\d+)", manifest) for side in ("rows", "columns")]
     if all(sides):
         return tuple(int(side.group(1)) for side in sides)

@@ -3,7 +3,7 @@
 import statistics
 import subprocess
 
-# Allowed difference of logits, relative to the largest: the sides sum in fp32 in different orders.
+# Allowed difference of logits, relative to the largest logit. Logits differ because the programs sum in fp32 in different orders.
 TOLERANCE = 1e-4
 
 

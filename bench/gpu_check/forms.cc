@@ -24,7 +24,8 @@ struct Compared {
   int64_t classes() const { return subject.description().outputs(); }
 };
 
-// Checks that an image's logits are bit-identical alone, in a batch, in the same batch again, and in another order.
+// Checks that an image's logits are bit-identical if it is computed alone, in a batch, in the same batch again, and in
+// a batch with another order.
 absl::StatusOr<std::vector<float>> CheckBits(const Compared& compared) {
   const auto& [subject, cpu, card, images] = compared;
   const int64_t classes = compared.classes();

@@ -23,11 +23,11 @@ constexpr int64_t kMayStay = int64_t{32} << 20;  // freed bytes that the driver 
 constexpr int kThreads = 4;
 constexpr int kLeastSwaps = 2;
 
-// Returns the name of a small model for many batches: the first requested form, if any.
+// Returns the name of a small model, for tests with many batches: the first requested SmallForm, else "xcit".
 std::string SmallModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit" : setting.forms.front();
 }
-// Returns the name of a model of a usual size, or of the first requested form if forms were requested.
+// Returns the name of a model of a usual size: the first requested SmallForm, else "xcit-n12".
 std::string LargeModel(const CheckSetting& setting) {
   return setting.forms.empty() ? "xcit-n12" : setting.forms.front();
 }

@@ -52,7 +52,8 @@ LargestImage LargestOf(const ModelDescription& description, std::span<const Floa
 // Returns the limits of a batch with all `images` and one more image.
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images);
 
-// Runs a batch with the images at the indices `places`, and returns their logits, row by row. Taps may be null.
+// Runs a batch with the images at the indices `places`, and returns their logits, row by row. `attention` and `tokens`
+// may be null.
 absl::StatusOr<std::vector<float>> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                             std::span<const size_t> places, AttentionTap* attention = nullptr,
                                             TokenTap* tokens = nullptr);

@@ -16,7 +16,7 @@ BATCH = 8  # maximum images per batch, the same for every peer
 
 
 def open_jpeg(jpeg):
-    """Decodes with OpenCV, which is a little faster than Pillow; with Pillow if OpenCV is missing, as for BentoML."""
+    """Decodes with OpenCV, which is a little faster than Pillow, or with Pillow if OpenCV is not installed (for BentoML)."""
     try:
         import cv2
     except ImportError:

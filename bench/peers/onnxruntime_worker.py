@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A peer of `bench_worker forward`: runs the model with the same weights and inputs in ONNX Runtime on the CPU.
 
-The protocol is the same. In int8, linear layers are quantised as ONNX Runtime recommends for transformers; activations are
-quantised dynamically. ONNX Runtime has no bf16 on a CPU.
+It follows the same protocol. In int8, linear layers are quantised as ONNX Runtime recommends for transformers; activations
+are quantised dynamically. ONNX Runtime has no bf16 on a CPU.
 """
 import argparse
 import pathlib

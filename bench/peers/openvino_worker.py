@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A peer of `bench_worker forward`: runs the model with the same weights and inputs in OpenVINO on the CPU; same protocol.
+"""A peer of `bench_worker forward`: runs the model with the same weights, inputs and protocol in OpenVINO on the CPU.
 
 In int8 the graph is calibrated on the inputs themselves. The environment variable ONEDNN_MAX_CPU_ISA limits the
 instructions of oneDNN and of OpenVINO's snippets (code compiled at run time).

@@ -22,7 +22,7 @@ FACTOR, SHIFT = 1 / (255 * STD), (MEAN / STD)[:, None, None]
 
 
 def plan(size):
-    """Returns (size whose shorter side is SIDE, corner of the central crop)."""
+    """Returns (size of the resized image, whose shorter side is SIDE; corner of its central crop)."""
     scaled = tuple(int(SIDE * side / min(size)) for side in size)
     return scaled, [round((side - SIDE) / 2) for side in scaled]
 

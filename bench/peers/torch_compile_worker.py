@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The peer of vitrine-gpu-check --throughput: models of timm in PyTorch, compiled with max-autotune, on a GPU.
 
-Prints the median, lowest and highest images/s of several windows: with the batch on the device, and with batches that are copied
-from pinned memory. The next batch is copied on a separate stream during the pass.
-Weights are random. Each model is compiled once. With --beside, a command runs between rounds, so that both are measured
-in turn: --beside 'DIR/run --profile {model} --throughput {model} --batch {batch} --precision {precision}'.
+Prints the median, lowest and highest images/s of several windows: for a batch that stays on the device, and for batches that are
+copied from pinned memory. The next batch is copied on a separate stream during the pass.
+Weights are random. Each model is compiled once. With --beside, a command runs between rounds, so that the peer and the command
+are measured in turn: --beside 'DIR/run --profile {model} --throughput {model} --batch {batch} --precision {precision}'.
 Exits with code 77 and an explanation if torch, timm or a GPU is missing.
 """
 import argparse

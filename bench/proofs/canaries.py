@@ -55,7 +55,8 @@ def note(admin, canaries, begun):
 
 
 def observe(setup, server, admin, canaries, seconds):
-    """Sends requests to all models at their rates, and records when canaries are taken out. Returns the load generator's report."""
+    """Sends requests to all models at their rates, and records when canaries are taken out of service. Returns the load generator's
+    report."""
     mix = ";".join(f"model={canary.name},images={canary.pictures}" for canary in canaries)
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
         begun = time.monotonic()

@@ -50,7 +50,7 @@ def served(setup, kernel_us):
 
 
 def end_computed_batches(setup, server, pictures):
-    """Sends requests until the emulated device has computed its PROVEN batches, which take a second each."""
+    """Sends requests until the emulated device has computed the first PROVEN batches, which take a second each."""
     bench(setup, server, setup.other_core, pictures, "--model", MODEL, "--requests", 1000, "--concurrency", 64, "--warmup", "0s")
 
 

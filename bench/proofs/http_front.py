@@ -58,7 +58,7 @@ class Crowd:
 
 
 def readiness(address, seconds):
-    """Returns the ms of each readiness probe. Each probe uses a new connection."""
+    """Returns the duration of each readiness probe in ms. Each probe uses a new connection."""
     took = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:

@@ -27,7 +27,8 @@ PLACES = {"/srv/models": "served", "mkdir models": "mkdir restored", "--director
 
 
 def page_command(begin, setup):
-    """Returns the command of the page that starts with `begin`, with this machine's folders and programs."""
+    """Finds the command that starts with `begin` in docs/operations/backup.md. Returns it with this machine's folders
+    and programs."""
     line = re.search(rf"^{begin}.*$", PAGE.read_text(), re.MULTILINE).group()
     for there, here in PLACES.items():
         line = line.replace(there, here)

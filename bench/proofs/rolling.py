@@ -36,7 +36,8 @@ def measure(setup):
         # The client's default policy: UNAVAILABLE is retried up to five times.
         with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy()) as callers:
             for step in range(2 * rounds):
-                # New, old, new, ...: both versions run together, as in an update and its rollback.
+                # Uses the new binary, then the old, and so on. Both versions run together, as in an update and its
+                # rollback.
                 program = binaries[(step + 1) % 2]
                 for slot, address in enumerate(addresses):
                     callers.wait_for_answers(ANSWERS_BETWEEN)

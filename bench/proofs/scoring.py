@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Measures
-its rate with the model in its own process and with a server. Compares both with the rates of decoding and of the engine alone.
+"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Measures its
+rate with the model in its own process and with a server. Compares both rates with the rates of decoding alone and of the engine
+alone.
 
 The lists name the same few images under many names, through symbolic links.
 """

@@ -24,7 +24,7 @@ KIND, OVERLAY, LAYERS = _attention["MEAN_OVER_QUERIES"], _attention["OVERLAY_PNG
 
 
 def large_picture():
-    """Returns a JPEG of 16 megapixels with content everywhere."""
+    """Returns a JPEG of 16 megapixels without uniform areas."""
     x = numpy.arange(SIDE)
     waves = 127 + 60 * numpy.sin(x[:, None] / 37) + 60 * numpy.cos(x[None, :] / 53)
     picture = numpy.stack([waves, waves.T, numpy.roll(waves, SIDE // 3, axis=1)], axis=-1)

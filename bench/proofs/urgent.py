@@ -86,7 +86,8 @@ class Outcome:
 
 
 def ask(classify, picture):
-    """Returns the outcomes of a round. Only the server ends a request at its limit: the client waits much longer."""
+    """Returns the outcomes of a round. Only the server ends a request at its time limit, because the client waits much
+    longer."""
     request = pb.ClassifyRequest(model=MODEL, image=picture, priority=pb.HIGH, time_limit=LIMIT)
     outcomes = []
     for _ in range(REQUESTS):
@@ -106,7 +107,7 @@ def count(outcomes, code):
 
 
 def most(values):
-    """Returns (worst, lowest, highest) of the values. Lower values are better."""
+    """Returns (worst, lowest, highest) of the values. The highest value is the worst."""
     return max(values), min(values), max(values)
 
 

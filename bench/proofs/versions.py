@@ -105,7 +105,7 @@ def digit_pictures(data, folder):
 
 
 def divide_cifar(folder):
-    """Returns (data set for further training, folder of other images to send), both of CIFAR-10's test split."""
+    """Returns (data set for further training, folder of other images to send), both taken from CIFAR-10's test split."""
     split = subprocess.run([ROOT / "script/dev/cifar10-test-split"], check=True, stdout=subprocess.PIPE, text=True).stdout
     data, sent = folder / "data", folder / "sent"
     sent.mkdir(parents=True)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of `vitrine eval --calibrate`, and the fitting.
+// Flags of `vitrine eval --calibrate`, and the fitting of the calibration.
 #include "absl/strings/str_cat.h"
 #include "client/cli/eval.h"
 #include "client/cli/options.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of `vitrine eval --models A,B --resolutions 160,224`, and the study.
+// Flags of `vitrine eval --models A,B --resolutions 160,224`, and the run of such a study.
 #include <iostream>
 #include <memory>
 #include <set>

@@ -221,7 +221,7 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
       ->check(CLI::Range(1, 64).description(""))
       ->type_name("N")
       ->capture_default_str();
-  // A malformed value in the environment is ignored, as the standard requires.
+  // A malformed value in the environment is ignored, as the W3C's Trace Context requires.
   if (const char* parent = std::getenv("TRACEPARENT"); parent != nullptr && CheckTraceparent(parent).ok()) {
     options.traceparent = parent;
   }
@@ -233,7 +233,8 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 namespace {
 
-// Returns advice, such as a flag to add, if `message` has the words of CauseOf for a TLS failure; else empty.
+// Returns advice, such as a flag to add, if `message` contains the words that CauseOf uses for a TLS failure; else
+// empty.
 absl::string_view TlsRemedy(absl::string_view message) {
   constexpr std::pair<absl::string_view, absl::string_view> kRemedies[] = {
       {"not signed by a CA that this system trusts", "give the CA's certificate with --tls-ca"},

@@ -41,7 +41,8 @@ struct AttentionOptions {
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
   bool keep_class_mass = false;               // keep_class_mass of DISTANCE; selects that kind if `kinds` is empty
   bool sheet = false;                         // one drawing per kind with every layer and head
-  // One drawing with the image and every kind; empty `kinds` then means all kinds on the image's grid.
+  // One drawing with the image and every kind of attention. Empty `kinds` then means all kinds whose maps have the
+  // image's grid.
   bool side_by_side = false;
 };
 

@@ -95,7 +95,8 @@ class Classification {
   bool headed_ = false;
 };
 
-// Returns a function from an image's stem to the file name of its drawing; null if an image has no drawing or several.
+// Returns a function from an image's stem to the file name of its drawing; null unless every image has exactly one
+// drawing.
 std::function<std::string(const std::string& stem)> OnlyDrawing(const ClassifyCommand& command,
                                                                 const v1::ModelVersion& model,
                                                                 const v1::ClassifyRequest& request) {

@@ -21,7 +21,7 @@ class ClassifyPage {
     std::vector<std::string> labels = {};  // all labels of the model, to compute the width of a prediction
     int predictions = 5;                   // per image
     bool may_be_unsure = false;            // true if the model has a threshold for unsure answers
-    // terminal columns of the longest overlay path; 0: an image has no overlay, or several
+    // terminal columns of the longest overlay path; 0 unless every image has one overlay
     int overlay_width = 0;
   };
   ClassifyPage(const Page& page, const Expected& expected);

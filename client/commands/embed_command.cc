@@ -141,7 +141,7 @@ class Embedding {
     return absl::StrCat(absl::StripSuffix(command_.output, kArrayEnding), ending);
   }
 
-  // Returns the path of the file that names the vectors' version.
+  // Returns the path of the file that names the version that computed the vectors.
   std::string Origin() const { return one_array() ? Beside(".model.json") : InFolder("model.json"); }
 
   std::string InFolder(const std::string& name) const {

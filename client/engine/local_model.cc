@@ -30,7 +30,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Returns the place of a version's folder; nullopt for another path.
+// Returns the repository, model and version if `path` is the folder of a version; else nullopt.
 std::optional<VersionPlace> VersionFolder(const fs::path& path) {
   std::error_code error;
   if (!fs::is_regular_file(path / "manifest.textproto", error)) return std::nullopt;

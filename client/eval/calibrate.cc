@@ -85,7 +85,7 @@ ProbabilityScores Score(const std::vector<LabelledLogits>& images, double temper
   return scores;
 }
 
-// Sets unsure_below, sure and sure_correct. A threshold without any sure answer is not used.
+// Sets unsure_below, sure and sure_correct. Skips thresholds at which no answer is sure.
 void ChooseThreshold(const std::vector<TopAnswer>& tops, FittedCalibration& fitted) {
   for (int step = 0; step <= kThresholdSteps; ++step) {
     const double threshold = static_cast<double>(step) / kThresholdSteps;

@@ -33,8 +33,9 @@ struct AttentionDistances {
   std::optional<double> window = {};
 };
 
-// Measures up to `most` images of `indices`, chosen by EvenlySpread. INVALID_ARGUMENT: the model has no distances.
-// UNAVAILABLE: no image was answered, or the server was lost. CANCELLED: `source.stop` became true.
+// Measures the attention distances of up to `most` images of `indices`, which EvenlySpread chooses. INVALID_ARGUMENT:
+// the model has no distances. UNAVAILABLE: no image was answered, or the server was lost. CANCELLED: `source.stop`
+// became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,
                                                     int64_t most);
 

@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Settings that determine the answers. A run continues a journal only if settings and model are equal. Merged runs may
-// differ only in `shard`.
+// Settings that determine the answers. A run continues a journal only if the journal has the same settings and model.
+// Merged runs may differ only in `shard`.
 struct EvaluationSettings {
   std::string split = "test";    // or "train"
   std::string data_digest = {};  // SHA-256 over the sorted lines "name<TAB>label number"

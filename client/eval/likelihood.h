@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Maximum number of classes for which every probability is requested. The journal stores only the best guesses, and a
-// Likelihood that summarises all probabilities. An answer with 1,000 classes has about 30 KB and costs the server
-// 0.2 ms.
+// Maximum number of classes for which every probability is requested. The journal does not store all probabilities: it
+// has the best guesses, and a Likelihood as a summary of all. An answer with 1,000 classes has about 30 KB, and the
+// server needs 0.2 ms to make it.
 inline constexpr int kMostClassesRequested = 1000;
 
 // Returns the summary of the probabilities in `guesses`, which must contain all classes of the model. nullopt: a class
@@ -25,8 +25,8 @@ std::optional<Likelihood> LikelihoodOf(std::span<const Guess> guesses, int32_t l
 // float (1.2e-38) counts as that float, so the result is at most 87.3.
 double NegativeLogLikelihood(const Likelihood& likelihood);
 
-// Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0; 0 to 2 (Brier
-// 1950, equation 2).
+// Returns the sum over all classes of (probability - t)^2, where t is 1 for the right class and else 0 (Brier 1950,
+// equation 2). The result is between 0 and 2.
 double BrierScore(const Likelihood& likelihood);
 
 // A mean over images, with its 95 % confidence interval by Student's t. The interval is clamped to `least` and `most`,

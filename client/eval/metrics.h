@@ -41,7 +41,7 @@ struct Percentiles {
 };
 Percentiles PercentilesOf(std::vector<double> values);  // all members are 0 if `values` is empty
 
-// Metrics of an evaluation. Except `ledger` and `busy_seconds`, all cover only the answered images.
+// Metrics of an evaluation. All metrics except `ledger` and `busy_seconds` cover only the answered images.
 struct EvaluationMetrics {
   EvaluationLedger ledger = {};
   double top1 = 0, top5 = 0;

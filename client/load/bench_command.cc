@@ -108,7 +108,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sets the model of each class that has none to the only model that is ready.
+  // Assigns the only model that is ready to each request class without a model.
   static absl::Status NameModels(Client& client, std::vector<RequestClass>& classes) {
     std::string only;
     for (RequestClass& one : classes) {
@@ -122,8 +122,8 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sends one request of each class, of at most kMostProbes classes. A wrong model or image then gives one error
-  // instead of a million failures.
+  // Sends one request of each request class, but of at most kMostProbes classes. A wrong model or image then gives one
+  // error instead of a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
     for (const Workload::Request& one : workload_.requests) {
@@ -249,7 +249,7 @@ class Bench {
     std::string doubt;  // reason to doubt the result of the lowest rate that missed the goal
     while (const std::optional<double> rate = search.Next()) {
       const LoadPoint* point = hooks_.stopped() ? nullptr : &Measure(*rate);
-      // Repeats the measurement once. A disturbance by another program has usually ended by then.
+      // Repeats an invalid measurement once, because a disturbance by another program has usually ended by then.
       if (point != nullptr && !point->result.interrupted && !InvalidReason(*point).empty()) point = &Measure(*rate);
       if (point == nullptr || point->result.interrupted) {
         report_.complete = false;
@@ -287,7 +287,7 @@ class Bench {
     report_.best.reset();
   }
 
-  // Describes how the load generator, instead of the server, may have caused the missed goal; empty: it did not.
+  // Describes how the load generator, instead of the server, may have caused the missed goal; empty: it cannot have.
   static std::string DoubtAbout(const LoadPoint& point) {
     const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";

@@ -3,7 +3,8 @@
 
     generate_sync.py SRC OUT     OUT/vitrine/NAME.py from each SRC/vitrine/_aio/NAME.py, except HAND_WRITTEN
 
-hatch_build.py runs it for each build. A build fails if a rule matches nothing, or if the result has a word of asyncio.
+hatch_build.py runs it for each build. A build fails if a rule matches nothing, or if the result still contains a word
+of asyncio.
 """
 
 import re

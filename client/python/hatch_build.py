@@ -3,7 +3,7 @@
 to the package. Sets the package's version, from the file VERSION, and its licence.
 
 In a checkout, the .proto files, VERSION and the licence are two folders up; a source distribution contains them. No
-file is created beside the sources, except for an editable installation, which runs from them.
+file is created beside the sources, except for an editable installation, which runs from the sources.
 """
 
 import atexit

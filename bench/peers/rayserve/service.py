@@ -11,7 +11,8 @@ from starlette.requests import Request
 import image_model
 
 
-# Guide resource-allocation: each replica reserves a core; max_ongoing_requests must let a batch form (dyn-req-batch).
+# Guide resource-allocation: each replica reserves a core. Guide dyn-req-batch: max_ongoing_requests must not be less than a
+# batch.
 @serve.deployment(num_replicas=image_model.CORES, ray_actor_options={"num_cpus": 1}, max_ongoing_requests=2 * image_model.BATCH)
 class Classifier:
     def __init__(self):

@@ -30,7 +30,7 @@ class Measures {
     Row("top1", first, second, PercentText, PointsText(second - first),
         Cell::Number(interval.low, PointsText(interval.low)), Cell::Number(interval.high, PointsText(interval.high)));
   }
-  // Adds nothing if `first`, `second` or `paired` is missing.
+  // Adds a row for a score, unless `first`, `second` or `paired` is missing.
   void AddScore(const std::string& name, const std::optional<MeanScore>& first, const std::optional<MeanScore>& second,
                 const std::optional<MeanScore>& paired) {
     if (!first.has_value() || !second.has_value() || !paired.has_value()) return;
@@ -152,7 +152,7 @@ bool IsOfOneData(const Comparison& comparison) {
   return comparison.first.data == comparison.second.data;
 }
 
-// Returns a warning for each comparison whose evaluations name different data.
+// Returns a warning for each comparison whose evaluations have data sets of different names.
 std::string OtherDataInWords(const Comparisons& comparisons) {
   std::string lines;
   for (const std::unique_ptr<Comparison>& of : comparisons) {

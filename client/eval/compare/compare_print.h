@@ -14,14 +14,14 @@ namespace vitrine {
 // corrected for their number.
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "9,998 images were answered by both; ...". Images are matched by name and label only, so the text warns if
-// the evaluations name different data.
+// the names of the evaluations' data sets differ.
 std::string ImagesInWords(const Comparison& comparison);
 
 // Returns the measures of both evaluations, their differences, and the interval of the accuracy difference.
 DataTable MeasuresOf(const Comparison& comparison);
 DataTable ClassesOf(const Comparison& comparison);
 
-// Returns a row per comparison, with its p and the corrected p.
+// Returns a row per comparison, with its p-value and the corrected p-value.
 DataTable SeveralOf(const Comparisons& comparisons);
 
 // Returns the output of `vitrine eval compare`. Text: the tables of measures and classes, and the verdict. JSON: also

@@ -133,7 +133,7 @@ Study RunStudy(const StudyPlan& plan, Client& client, const Dataset& data, const
       if (!cell.status.ok()) continue;
       cell.version = model->version();
       Measure(plan, *model, resolution, client, data, run, cell);
-      // The same cause would also end the remaining cells.
+      // A lost server or a cancellation would also end the remaining cells.
       if (absl::IsUnavailable(cell.status) || absl::IsCancelled(cell.status)) lost = cell.status;
     }
   }

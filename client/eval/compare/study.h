@@ -35,7 +35,7 @@ struct StudyCell {
   absl::Status status = {};     // reason for missing or incomplete numbers, else OK
   EvaluationMetrics metrics = {};
   std::map<int64_t, bool> right = {};  // index of each answered image -> true if the answer is right
-  // Multiply-adds and tokens, mean per image; nullopt if the server does not report them.
+  // Mean multiply-adds and tokens per image; nullopt if the server does not report them.
   std::optional<double> macs = {};
   std::optional<double> tokens = {};  // including prefix tokens
 

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// All cells use one data set, so an index is the same image in all of them.
+// All cells use one data set, so an index identifies the same image in all cells.
 PairedCounts PairsOf(const StudyCell& first, const StudyCell& second) {
   PairedCounts counts;
   for (const auto& [index, right] : second.right) {

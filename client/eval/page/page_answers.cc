@@ -76,7 +76,8 @@ std::string IntervalText(const std::optional<Interval>& interval) {
   return interval.has_value() ? absl::StrFormat("%.4f to %.4f", interval->low, interval->high) : "-";
 }
 
-// Adds the scores that use the probabilities of all classes and, for comparison, the scores of equal probabilities.
+// Adds the scores that use the probabilities of all classes and, for comparison, the scores of a model that gives all
+// classes equal probabilities.
 void AddProperScores(const EvaluationMetrics& metrics, HtmlPage& page) {
   if (!metrics.nll.has_value() || !metrics.brier.has_value()) {
     return page.Paragraph(

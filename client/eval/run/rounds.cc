@@ -33,7 +33,8 @@ void ImageRounds::Ask(std::vector<int64_t> images) {
     if (!away_.ok()) {
       AwaitServer();
     } else if (!silent_.ok()) {
-      // If the server still answers another image, the images without an answer are the cause, and the run continues.
+      // If the server still answers another image, the silence is due to the images without an answer, and the run
+      // continues.
       if (answered_ < 0 || !AskAnswered().ok()) Stop(silent_);
       silent_ = absl::OkStatus();
     } else if (!pending_.empty() && missing_ == before) {

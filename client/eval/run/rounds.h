@@ -36,7 +36,7 @@ struct SentImage {
 class RoundsClient {
  public:
   virtual ~RoundsClient() = default;
-  // Returns a request for the run's version.
+  // Returns a request with this image to the model version that the run uses.
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
   // Takes an answer of the run's version. Its predictions are valid, and not empty if the model has classes. If this
   // returns an error, the image is treated as if the server had answered with the error.
@@ -63,7 +63,7 @@ class ImageRounds {
   ImageRounds(Options options, const ImageSet& data, v1::ModelVersion model, std::unique_ptr<Client> client,
               RunProgress& progress, RoundsClient& user);
 
-  // Sets an image with an earlier answer. The image is sent again to test a server that came back.
+  // Sets an image that the server has answered before. The image is sent again to test a server that came back.
   void KnowAnswered(int64_t index) { answered_ = index; }
   // Sets an image that can be read. If it can no longer be read, the whole source counts as missing.
   void KnowReadable(int64_t index) { readable_ = index; }
@@ -74,7 +74,7 @@ class ImageRounds {
 
   int in_flight() const { return limit_.limit(); }  // current limit of requests in flight
   // Returns OK if every image has a result, else the reason: a lost server, `stop`, a call of Stop, or images that got
-  // no answer within the patience.
+  // no answer within Options::patience.
   absl::Status Ended() const;
   // Calls RoundsClient::TakeFailure for each image without a result: with kRefused if it was sent, with kUnreadable if
   // it could not be read. Unreadable images are left out if the whole source seems to be missing. After a stop, only

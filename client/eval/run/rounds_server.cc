@@ -49,7 +49,7 @@ void ImageRounds::AwaitServer() {
   }
 }
 
-// Returns the error of the run if the server or the version was missing for longer than the patience.
+// Returns the error of the run if the server or the version was missing for longer than Options::patience.
 absl::Status ImageRounds::NotBack() const {
   const std::string patience = absl::FormatDuration(options_.patience);
   if (!IsOfVersion(away_)) {

@@ -22,7 +22,7 @@ namespace vitrine {
 class RunProgress {
  public:
   // `images` is the total. `display` must outlive this object. From the first drawing until DrawEnd, a thread redraws
-  // the line when due. Until this object is destroyed, no other code may draw on `display`.
+  // the line when a redraw is due. Until this object is destroyed, no other code may draw on `display`.
   RunProgress(ProgressDisplay& display, int64_t images);
 
   // Counts an image. `again`: an earlier session already had a result for this image.

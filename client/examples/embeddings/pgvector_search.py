@@ -20,7 +20,8 @@ TABLE = """CREATE TABLE IF NOT EXISTS pictures (
     PRIMARY KEY (path, weights_sha256))"""
 ADD = """INSERT INTO pictures VALUES (%s, %s, %s, %s, %s)
     ON CONFLICT (path, weights_sha256) DO NOTHING"""
-# For vectors of length 1, the inner product is the cosine of their angle. The operator <#> is its negative.
+# For vectors of length 1, the inner product is the cosine of their angle. The operator <#> returns the negative inner
+# product.
 FIND = """SELECT path, -(embedding <#> %s::vector) FROM pictures WHERE weights_sha256 = %s
     ORDER BY embedding <#> %s::vector LIMIT 5"""
 MOST, MOST_BYTES = 64, 15 << 20  # limits of a request: images, and bytes; the server accepts up to 16 MiB

@@ -11,7 +11,7 @@
 namespace vitrine {
 namespace {
 
-// Removes the files per point of an earlier run, which may have had other rates.
+// Removes the files that an earlier run wrote for its points, because its rates may differ.
 void RemoveEarlier(const std::string& folder) {
   std::error_code error;
   std::vector<std::filesystem::path> earlier;

@@ -2,7 +2,7 @@
 """The CPU engine of Vitrine, a server of vision transformers. Programs use the engine to compute without a server.
 
 `vitrine.load` of the package `vitrine` uses it. `LIBRARY` is the path of the shared library, and `INCLUDE` is the
-folder of its headers for C and C++. `python3 -m vitrine_engine` prints both folders.
+folder of its headers for C and C++. `python3 -m vitrine_engine` prints the folders of both.
 """
 
 from pathlib import Path
