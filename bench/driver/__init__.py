@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives the programs of bench/ and writes what they measured. Run by script/bench."""
+"""Runs the programs of bench/ and writes their measurements. script/bench starts this package."""

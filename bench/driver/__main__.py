@@ -20,7 +20,7 @@ PARTS = {
     "decode": ("From a JPEG to a 224x224 input", decode.measure),
 }
 PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}
-# {part: case names for --cases}
+# Names of the cases of each part, for --cases.
 CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
     part: [servers.what(precision) for precision in servers.GOALS] for part in ("servers", "service")}
 AGAINST = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the speed and memory of two builds of Vitrine, interleaved on the same cores."""
+"""Compares the speed and memory of two builds of Vitrine, which run in turn on the same cores."""
 import pathlib
 import re
 import sys
@@ -53,7 +53,7 @@ def compare(setup, arguments, cores):
 
 
 def peak_of(worker, repetitions):
-    """Returns the peak memory in MB of a new process that works for three rounds."""
+    """Lets a new worker process work for three rounds, and returns its peak memory in MB."""
     workers.Team([worker]).run(3 * repetitions)
     peak = peak_megabytes(worker)
     worker.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the rate of photographs that the servers of two builds answer in a closed loop, interleaved on the same cores."""
+"""Compares how many photographs per second the servers of two builds answer in a closed loop, in turn on the same cores."""
 import dataclasses
 import sys
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the compiled CPU engine with OpenVINO and ONNX Runtime: same weights, same images, interleaved on the same cores.
+"""Compares the compiled CPU engine with OpenVINO and ONNX Runtime. All compute the same images with the same weights, in turn on
+the same cores.
 
-Both peers get PyTorch models: timm's if it has them, otherwise those of tests/oracle. The part `imported` compares models that
-users import: distilled DeiT, DINOv2 and CLIP's image tower.
+Both peers get PyTorch models from timm, or from tests/oracle if timm does not have the model. The part `imported` compares
+models that users import: distilled DeiT, DINOv2 and CLIP's image tower.
 """
 import dataclasses
 import json

@@ -34,7 +34,8 @@ def p99_of_others(point):
 
 
 def own_size(version):
-    """Returns flags that resize images to the model's own size, so that a run has enough requests for a 99th percentile."""
+    """Returns flags that resize images to the own size of a model with native resolution; no flags for other models. Large
+    images would leave too few requests for a 99th percentile."""
     native = "native {" in (version / "manifest.textproto").read_text()
     return ("--resolution", sizes_of(version)["batch 1"][0]) if native else ()
 

@@ -10,7 +10,7 @@ import subprocess
 
 @dataclasses.dataclass
 class Row:
-    """A figure: median, lowest and highest over the rounds; or no values, and a note with the reason."""
+    """A figure: the median, lowest and highest value over the rounds, or a note that says why there are no values."""
     what: str
     unit: str = ""
     values: tuple | None = None
@@ -25,7 +25,8 @@ class Row:
         met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
         if self.share is None:
             return "met" if met else "MISSED"
-        # A share above 1 means that the peak measurement was disturbed.
+        # A share above 1 means that the measurement of the peak rate was disturbed. Such a share does not meet the
+        # goal.
         by = [way for way, reached in (("ratio", met), ("share", self.share[1] <= self.share[0] <= 1)) if reached]
         return f"met by {' and '.join(by)}" if by else "MISSED"
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares our server with a server made of grpc.aio and OpenVINO: the highest rate of photographs with p99 within 50 ms.
+"""Compares our server with a server made of grpc.aio and OpenVINO: the highest rate of photographs at which p99 is at most 50
+ms.
 
 `vitrine bench --find-max` finds this rate in an open loop. Server and load generator share the cores. The rates of decoding
 alone and of the model alone are measured in the same rounds.
@@ -56,8 +57,8 @@ class Peer:
 
 
 def publish(setup, repository, pictures):
-    """Publishes a version with plans for bf16 and int8, and returns the weights for the peer. The plans need no accuracy check,
-    because the weights are untrained."""
+    """Publishes a version with precision plans for bf16 and int8, and returns the weights for the peer. The plans need no
+    accuracy check, because the weights are untrained."""
     weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])
     labelled = setup.scratch / "labelled" / "class 0"
     labelled.mkdir(parents=True)
@@ -110,7 +111,7 @@ def search(setup, server, pictures, start, seed):
 
 
 def find_rate(setup, server, pictures, start, seed):
-    """Returns the highest rate within the bound. If no rate of a search meets it, searches again from half the rate."""
+    """Returns the highest rate within the bound. If no rate of a search meets the bound, searches again from half the rate."""
     for _ in range(TRIES):
         found = search(setup, server, pictures, start, seed)
         if found["best_per_second"]:

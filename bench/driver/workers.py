@@ -90,7 +90,7 @@ def spread(values):
 
 
 def check_agreement(ours, theirs, tolerance=TOLERANCE):
-    """Raises if the logits of the two sides differ."""
+    """Raises if the logits of the two sides differ by more than the tolerance."""
     if len(ours) != len(theirs):
         raise RuntimeError(f"{len(ours)} rows of logits against {len(theirs)}")
     for i, (a, b) in enumerate(zip(ours, theirs)):

@@ -34,7 +34,8 @@ void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 // logits are bit-identical if the image is computed alone, in any batch, or again.
 void CheckForms(const CheckSetting& setting, CheckReport& report);
 
-// Loads every version of the repository, runs its goldens, and compares logits of the images with the CPU's.
+// Loads every version of the repository, checks its golden outputs, and compares its logits of the images with the
+// CPU's.
 void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
 // Measures a model's memory, and checks that all of it is freed with the model.

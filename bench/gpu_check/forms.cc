@@ -24,8 +24,8 @@ struct Compared {
   int64_t classes() const { return subject.description().outputs(); }
 };
 
-// Checks that an image's logits are bit-identical if it is computed alone, in a batch, in the same batch again, and in
-// a batch with another order.
+// Checks that an image's logits are bit-identical if the image is computed alone, in a batch, in the same batch again,
+// and in a batch with another order.
 absl::StatusOr<std::vector<float>> CheckBits(const Compared& compared) {
   const auto& [subject, cpu, card, images] = compared;
   const int64_t classes = compared.classes();

@@ -20,8 +20,8 @@ namespace vitrine {
 
 inline constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kInt8};
 
-// Returns the allowed difference from fp32 on the CPU, relative to the largest value. Tests of the CPU's engine allow
-// the same difference.
+// Returns the allowed difference from the CPU's results in fp32, relative to the largest of them. Tests of the CPU's
+// engine allow the same difference.
 double ToleranceOf(Precision precision);
 
 // A model with hashed weights (tests/models/hashed_weights.h).

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """timm_weights.py ARCHITECTURE FILE... [--lively]: writes the initial weights of one of timm's models as safetensors.
 
-These weights are small, so the image changes the logits only by a thousandth. With --lively, the weights of convolutions and
-linear layers are so large that outputs are as large as inputs. The answers to different images then differ.
+These weights are small, so different images change the logits by no more than a thousandth. With --lively, the weights of
+convolutions and linear layers are so large that outputs are as large as inputs. The answers to different images then differ.
 Each FILE gets weights from its own seed: 0, 1, ...
 """
 import sys

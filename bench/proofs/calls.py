@@ -140,7 +140,7 @@ def null_calls(setup, server, what, scheme="http", goal=None):
 
 
 def beside_grpc(setup):
-    """Yields rows that compare both transports, whose rounds alternate."""
+    """Yields rows that compare the two transports. Their rounds alternate."""
     with NullServer(setup) as theirs, InteropServer(setup) as ours:
         sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
         large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}

@@ -31,7 +31,7 @@ def metrics(server):
 
 
 def gained(server, work):
-    """Returns (report of the load, increase of the device's counters during it)."""
+    """Returns (report of the load, increase of the device's counters during the load)."""
     before = metrics(server)
     result = work()
     return result, {name: value - before[name] for name, value in metrics(server).items()}
@@ -40,8 +40,8 @@ def gained(server, work):
 def served(setup, kernel_us):
     """Returns a server whose repository has only MODEL.
 
-    A server computes the goldens of all its models, and on the emulated device the goldens of larger models would take longer
-    than the time limit.
+    A server computes the golden outputs of all its models. On the emulated device, those of larger models would take longer than
+    the time limit.
     """
     alone = setup.scratch / "alone"
     if not alone.exists():
@@ -82,7 +82,7 @@ def measure_slow(setup, pictures, decode_ms):
         busy, rates, images = [], [], []
         for _ in range(setup.rounds(5)):
             point, grown = gained(server, lambda: load(server, MODEL, pictures, seconds, setup.other_core))
-            # The counters include the warm-up, so the measured time is images / rate.
+            # The counters include the warm-up, so the time that they cover is computed as images / rate.
             busy.append(grown["busy_seconds_total"] / (grown["images_total"] / point["answered_per_second"]))
             rates.append(point["answered_per_second"])
             images.append(grown["images_total"] / grown["batches_total"])

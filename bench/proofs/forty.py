@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures forty models of a server on two cores: memory, start, a rare model beside a busy model, and updates under load."""
+"""Measures a server with forty models on two cores: memory, start, a rarely used model beside a busy model, and updates under
+load."""
 import json
 import subprocess
 import sys
@@ -27,7 +28,8 @@ READY = "version ready model="  # text in the server's log
 
 
 def publish(setup, repository):
-    """Publishes models with different weights, from files with timm's names, and returns their names."""
+    """Publishes models with different weights, imported from files that timm_weights.py writes, and returns the models'
+    names."""
     labels = setup.scratch / "labels.txt"
     labels.write_text("".join(f"class {i}\n" for i in range(1000)))
     names = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the proofs that are test programs at full length, and reads their output."""
+"""Runs, at full length, the proofs that are test programs, and reads their output."""
 import os
 import re
 import subprocess

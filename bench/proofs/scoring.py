@@ -20,7 +20,8 @@ from driver.setup import ROOT
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
 MOST_MEGABYTES = 300
-# {model: (samples, images)}. The first model needs more time for an image than a call takes; the second model needs less.
+# {model: (samples, images)}. To compute an image, the first model needs more time than the overhead of a call, and the second
+# model needs less.
 SHARED = {"eit-mini-cifar10": ("cifar", 3_000), MODEL: ("digits", 60_000)}
 SHARE_OF_ENGINE = 0.95
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends SIGTERM under load repeatedly: no accepted request is lost, and no client delays the end."""
+"""Sends SIGTERM under load repeatedly: no accepted request is lost, and no client delays the end of the server."""
 import dataclasses
 import json
 import random

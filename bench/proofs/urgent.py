@@ -116,7 +116,8 @@ def fewest(values):
 
 
 def was_possible(outcome, ends, need):
-    """Returns True if a LOW batch ended early enough to compute the request in `need` seconds within its limit."""
+    """Returns True if a LOW batch ended early enough to compute the request, which takes `need` seconds, within the request's
+    time limit."""
     return any(outcome.sent <= end <= outcome.sent + LIMIT - need for end in ends)
 
 

@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // Deadline of a call if --deadline is not given. Loading a version may take minutes: the server reads and verifies it,
-// and runs its goldens.
+// and computes its golden outputs.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "must be a model without a version";

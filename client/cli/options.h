@@ -23,7 +23,7 @@ namespace vitrine {
 // Functions that add the flags shared by several commands of `vitrine`. An argument passed by reference holds the
 // default value before the parsing, and the user's value after it. It must outlive the parsing.
 
-// Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and more.
+// Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and others.
 void AddServerOptions(CLI::App& app, ClientOptions& options);
 // Adds --admin, the address of the Admin service (default: $VITRINE_ADMIN). TLS and token come from AddServerOptions.
 void AddAdminOption(CLI::App& app, std::string& address);

@@ -38,7 +38,7 @@ std::vector<Item> Predictions(const v1::ClassifyResponse& answer, int label_widt
     const double percent = 100.0 * prediction.probability();
     if (items.empty()) {
       if (answer.unsure()) label = absl::StrCat(kUnsure, label);
-      // Aligns the best predictions of all rows.
+      // Pads the label, so that the best predictions of all rows are aligned.
       label += std::string(static_cast<size_t>(std::max(0, label_width - DisplayWidth(label))), ' ');
       items.push_back({absl::StrFormat("%s %5.1f %%", label, percent), Style::kStrong});
     } else {

@@ -19,7 +19,8 @@ constexpr int64_t kLongestSleep = 100'000'000;
 // Limits of the send delay at the quantile of a latency bound. A point is invalid if the delay exceeds both limits.
 constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for every bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
-// Minimum number of late requests, because a single late request could determine the p99 of 100 requests.
+// Minimum number of late requests that make a point invalid. A single late request could determine the p99 of 100
+// requests.
 constexpr uint64_t kFewestLate = 3;
 constexpr double kBusiest = 0.9;
 

@@ -68,7 +68,7 @@ absl::Status Match(Comparison& comparison) {
                    : "no image was answered in both evaluations; there is nothing to compare");
 }
 
-// Returns the metrics of one side, computed from the pairs only.
+// Returns the metrics of the evaluation `side`, computed from the pairs only.
 EvaluationMetrics MetricsOf(const Evaluation& whole, const std::vector<PredictionPair>& pairs,
                             const Prediction* PredictionPair::*side) {
   Evaluation part = {.model = whole.model};

@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Prefetches the encoded images of a set on worker threads. One thread calls Next.
+// Prefetches the encoded images of an ImageSet on worker threads. One thread calls Next.
 class ReadAhead {
  public:
   struct Options {

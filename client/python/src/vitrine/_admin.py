@@ -53,7 +53,7 @@ class CanaryStatus:
     Attributes:
         requests: number of answers in the window.
         errors: number of these answers with a server error.
-        golden_drift: drift in the last run of the goldens; None: not run yet.
+        golden_drift: drift of the golden outputs when they were last computed; None: not computed yet.
         compute_ratio: the canary's compute time divided by the stable version's; None: no comparison yet.
         compared: number of images from which the ratio was computed.
     """
