@@ -28,7 +28,7 @@ class QuotaGroup {
   }
   QuotaGroup(const QuotaGroup&) = delete;
   QuotaGroup& operator=(const QuotaGroup&) = delete;
-  // Requires that all processes that joined have ended.
+  // Requires that all processes that joined the group have ended.
   ~QuotaGroup() {
     if (empty()) return;
     // The kernel needs a moment to notice that the last process has left.

@@ -46,7 +46,7 @@ struct StepTotals {
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
-// A run. Constructed, restored from its state if requested, then run once.
+// A training run. The caller calls Restore, CheckStart and ToTheEnd, once each, in this order.
 class Run {
  public:
   Run(const v1::Recipe& recipe, const Task& task, const TrainOptions& options, const StepPlan& plan,

@@ -30,7 +30,7 @@ struct TrainOptions {
   int threads = 1;
   int loader_threads = 1;
   // Number of steps after which the state is written. The state is also written at each measurement and each epoch's
-  // end; 0: only then.
+  // end; if this number is 0, it is written only then.
   int64_t save_every_steps = 0;
   // Set to true to stop: Train completes the current step, writes the state and returns with `finished` false. With
   // several processes, it is enough to set the flag of one process.

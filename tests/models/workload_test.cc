@@ -31,17 +31,18 @@ Workload Published(const v1::ModelConfig& config, int side) {
 
 TEST(XcitWorkload, TheExecutedFormIsFactored) {
   const v1::ModelConfig coded = FindVariant("xcit-n12-f-sne-8")->config;
-  // The embedding is counted as factored, everything else as published.
+  // Replaces the cost of the published embedding by the cost of its factored form. All other costs stay as published.
   const int64_t factored = Macs(Published(coded, 224)) - 12 * (196 * 3 * (136 * 128 + 128 * 128)) +
                            12 * (196 * (128 * 128 + 3 * 128 * 128) + 3 * 8 * 128);
-  // The executed form also omits the queries of patches in the two class-attention blocks, and nothing else.
+  // Besides, the executed form omits only the queries of patches in the two class-attention blocks.
   EXPECT_EQ(factored - Macs(*WorkloadOf(coded, {224, 224}, Form::kExecuted)), 2 * 196 * 128 * 128);
 }
 
 // --- paper 002
 
-// The costs of the other parts must equal the formulas of their papers, for N = 196 and n = 197 tokens, d = 192, e = 96
-// and d_h = 24. XCiT's class attention, in its published form, computes the queries of all tokens.
+// Replaces parts of X-ViT by parts of other papers. The costs must follow those papers' formulas, for N = 196 and n =
+// 197 tokens, d = 192, e = 96 and d_h = 24. XCiT's class attention, in its published form, computes the queries of all
+// tokens.
 TEST(XVitWorkload, MultiplyAddsEqualThePapersFormulas) {
   const auto macs = [](const char* name) { return Macs(Published(FindVariant(name)->config, 224)); };
   const int64_t whole = macs("xvit-t");

@@ -69,7 +69,7 @@ TEST(Zoo, PublishedVariantsHaveThePublishedGrid) {
   EXPECT_GE(published, 30);
 }
 
-// Tests the class counts of the EIT paper's other data sets.
+// Tests the model with the class count of another data set of the EIT paper.
 TEST(Zoo, EitMiniHasThePublishedSizesForOtherClassCounts) {
   v1::ModelConfig config = FindVariant("eit34-mini-cifar10")->config;
   config.set_classes(200);

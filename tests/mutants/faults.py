@@ -46,7 +46,7 @@ WORD = re.compile(r"\b(true|false)\b")
 
 
 def more(number):
-    """Adds one to a small number and doubles a larger number, because tests could not detect that a second is one
+    """Adds one to a small number and doubles a larger number. No test could detect, for example, that a second is one
     nanosecond longer."""
     plain = number.replace("'", "")
     if plain.lower().startswith("0x"):

@@ -140,7 +140,7 @@ class Workshop:
 
     @staticmethod
     def test_seconds(output, otherwise):
-        """Returns the time that ctest prints. It excludes the time that `through` waited."""
+        """Returns the time that ctest prints. This time excludes the waits of the command `through`, which starts every test."""
         said = re.search(r"Passed\s+([\d.]+) sec", output)
         return float(said.group(1)) if said else otherwise
 

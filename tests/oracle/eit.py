@@ -13,8 +13,8 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """Returns a_i, the number of attending channels of block i, for all i. `schedule` says how the number of convolved channels
-    changes from block to block."""
+    """Returns, for every block i, a_i: the number of channels that take part in attention. `schedule` says how the number of
+    convolved channels changes from block to block."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {
@@ -62,7 +62,7 @@ def stem(kind, channels, width, pitch):
 
 
 class Branch(nn.Module):
-    """The part of a block for the c channels that do not attend. Values of `kind`:
+    """The part of a block for the c channels that take no part in attention. Values of `kind`:
 
     conv       3x3 convolution without bias
     conv_conv  three 3x3 convolutions without bias

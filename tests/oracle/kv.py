@@ -11,7 +11,7 @@ from parts import FeedForward, join_heads, split_heads, with_class_token
 
 
 def positional_tensor(n, m):
-    """Returns P [n, n, m]: the first m values of E(i) and E(j). E has q = 2 * ceil(m / 4) values: sine, cosine, ..."""
+    """Returns P [n, n, m]: the first m values of [E(i), E(j)]. E has q = 2 * ceil(m / 4) values: sine, cosine, ..."""
     q = 2 * math.ceil(m / 4)
     frequency = 10000.0 ** (-torch.arange(0, q, 2, dtype=torch.float64) / q)
     angle = torch.arange(n, dtype=torch.float64)[:, None] * frequency

@@ -324,7 +324,7 @@ TEST(ServerOptions, AllFaultsAreNamedAtOnce) {
             HasSubstr("--max-transport-bytes is 33554431"), HasSubstr("--lame-duck is -1s"), HasSubstr("loud")));
 }
 
-// Parses without flags, with the lines as --config, and calls `then`.
+// Parses a --config file with these lines and no other flags. Calls `then` with the results.
 void ParseFile(const std::string& lines, const std::function<void(CLI::App&, const ServerOptions&)>& then) {
   const ScratchFolder folder;
   ServerOptions options;

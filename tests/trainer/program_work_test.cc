@@ -61,7 +61,8 @@ TEST_F(WorkFolder, TheFinalScoreIsTheLastPointOfEveryCurve) {
   }
 }
 
-// The result also has the scores by other papers' protocols: averaged and raw weights, last and best on the test split.
+// Other papers report the weights without averaging, or the best epoch on the test split. The result must also have
+// these scores.
 TEST_F(WorkFolder, TheResultAlsoHasScoresOfOtherProtocols) {
   const Outcome run = Trainer(
       absl::StrCat("run ", recipe_, flags_, "--no-report --epochs 3 --set ema_decay=0.9 ", "--set evaluate_every=1"));

@@ -38,7 +38,7 @@ Gradients GradientsWith(int replicas_count) {
   EXPECT_TRUE(replicas.ok()) << replicas.status();
   const TrainingBatch batch = FirstBatch(*task);
   Gradients gradients;
-  // The second run checks that gradients of an earlier step are not added.
+  // The second pass checks that the gradients of the first pass are not added.
   for (int repeat = 0; repeat < 2; ++repeat) {
     (*replicas)->ClearGradients();
     const auto outcome = (*replicas)->AddGradients(batch, {.training = true});

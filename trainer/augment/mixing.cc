@@ -19,7 +19,7 @@ struct Draw {
   double centre_x = 0, centre_y = 0;  // centre of CutMix's rectangle, as fractions of the sides
 };
 
-// Draws the values of a batch. Draws four random numbers before lambda for all settings.
+// Draws the values of a batch. Always draws four random numbers before lambda, whatever the settings are.
 Draw DrawFor(const v1::Mixing& mixing, CounterRandom& random) {
   Draw draw;
   const bool mixes = random.Uniform() < (mixing.has_probability() ? mixing.probability() : 1);

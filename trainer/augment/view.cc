@@ -28,7 +28,7 @@ absl::StatusOr<Size> DrawSize(const v1::Recipe& recipe, const v1::Preprocessing&
 View DrawView(const v1::Augmentation& augmentation, Size image, Size size, CounterRandom& random) {
   const double min_scale = augmentation.has_min_scale() ? augmentation.min_scale() : 1;
   const double log_stretch = augmentation.has_max_stretch() ? std::log(augmentation.max_stretch()) : 0;
-  // Draws five random numbers for all settings.
+  // Always draws five random numbers, whatever the settings are.
   const double scale = random.Uniform(min_scale, 1);
   const double stretch = std::exp(random.Uniform(-log_stretch, log_stretch));
   const double aspect = double(size.width) / size.height * stretch;

@@ -93,7 +93,7 @@ struct InspectFlags {
 };
 
 void AddInspect(CLI::App& app, InspectFlags& flags);
-// Returns true if the command line has one of the three commands; Inspect then runs that command.
+// Returns true if the command line has the command `attend`, `generate` or `translate`. Inspect then runs that command.
 bool Inspects(const CLI::App& app);
 absl::Status Inspect(const CLI::App& app, const InspectFlags& flags);
 

@@ -48,7 +48,7 @@ std::string PartInWords(const SequenceMap& map) {
   return absl::StrCat("layer ", map.layer, map.part.empty() ? "" : ", ", map.part);
 }
 
-// Returns the squares of a map; `side` is the length of the longer side in pixels.
+// Returns an image with one square for each value of a map. `side` is the length of the longer side in pixels.
 absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range, size_t side) {
   return ComposeMatrix({.rows = static_cast<int>(map.queries.size()),
                         .columns = static_cast<int>(map.keys.size()),

@@ -21,7 +21,7 @@ struct SequenceRow {
 };
 
 // Returns all models. A row is valid for any number of heads, since the parameter count does not depend on that number.
-// Only characters with KV+Pos have a row for each number of heads.
+// Only the models "characters-kv-pos-..." have a row for each number of heads, because their count depends on it.
 std::span<const SequenceRow> SequenceZoo();
 
 // Finds a model. NOT_FOUND lists the names of the same task or, if the task is unknown, all tasks.

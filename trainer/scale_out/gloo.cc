@@ -115,7 +115,8 @@ class Gloo final : public Communicator {
   }
 
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
-    // Closes the connections of this rank. Ranks that wait for this rank then notice the loss, and report as well.
+    // Closes the connections of this rank. Ranks that wait for this rank then notice the loss, and report themselves as
+    // alive, too.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
     const std::string missing = roll_call_.MissingRanks(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",

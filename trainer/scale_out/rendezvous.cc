@@ -45,8 +45,8 @@ absl::StatusOr<std::optional<Rendezvous>> ReadRendezvous(const Environment& envi
   if (!is_set("RANK") && !is_set("WORLD_SIZE") && !is_set("MASTER_ADDR") && !is_set("MASTER_PORT")) {
     return std::nullopt;
   }
-  // Every Indexed Job numbers its pods. So the number is used only with WORLD_SIZE: only then do the pods train
-  // together.
+  // Every Indexed Job numbers its pods, even if they do not train together. Therefore the number counts as a rank only
+  // if WORLD_SIZE is set.
   const bool indexed_job = !is_set("RANK") && is_set("WORLD_SIZE") && is_set("JOB_COMPLETION_INDEX");
   const char* rank_name = indexed_job ? "JOB_COMPLETION_INDEX" : "RANK";
 

@@ -189,7 +189,7 @@ class Sweeper {
     drawn_ = absl::InfinitePast();
   }
 
-  // Returns "12/24, 1 failed, about 14 min left".
+  // Returns for example "12/24, 1 failed, about 14 min left".
   std::string Counts() const {
     const size_t done = outcome_.kept + finished_ + outcome_.failures.size();
     const size_t all = outcome_.kept + jobs_.size();

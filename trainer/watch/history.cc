@@ -39,7 +39,7 @@ std::vector<Fields> Lines(std::string_view text) {
   return lines;
 }
 
-// Returns the names of the columns after the first `count`, which must be `fixed`.
+// Returns the names of the columns after the first `count` columns, whose names must be `fixed`.
 absl::StatusOr<std::vector<std::string>> FurtherColumns(const Fields& header, const char* fixed, size_t count) {
   if (header.size() < count || absl::StrJoin(header.begin(), header.begin() + count, ",") != fixed) {
     return absl::InvalidArgumentError(absl::StrCat("the header does not begin with ", fixed));

@@ -16,7 +16,8 @@ from typing import NamedTuple
 PROGRAM = Path(sys.argv.pop(1)) / "bin" / "vitrine-repo"
 BUNDLED = Path(__file__).resolve().parents[3] / "models/bundled"
 SVG = "{http://www.w3.org/2000/svg}"
-# Models of every family, which cover the visibly different forms: post-norm, codes, three and four layers, split columns.
+# Models of every family. Together they cover all forms that the drawing shows differently, for example blocks with
+# post-norm.
 MODELS = ["vit-ti16", "vit-b16-native", "vit-ti16-post", "vit-c-mini-cifar10", "lsra-mini-cifar10", "cvt-pt-mini-cifar10",
           "eit34-mini-cifar10", "eit34-mini-bn-relu-cifar10", "eit34-mini-gelu-conv-cifar10", "eit34-mini-parallel-cifar10",
           "kv-pos-mnist-p7-d64-l4", "xcit-n12", "xcit-n12-sne-4-layers", "xcit-n12-p-sne", "xcit-n12-f-sne-8-wide-own-codes",
@@ -196,7 +197,7 @@ class Graph(unittest.TestCase):
 
     def test_equal_blocks_are_one_panel(self) -> None:
         for model, depths in {"vit-ti16": [1, 12, 1], "xcit-n12": [1, 12, 1, 2, 1], "lsra-mini-cifar10": [1, 5, 1],
-                              # Each of the five blocks convolves a different number of channels.
+                              # No two of the five blocks are equal, because each convolves a different number of channels.
                               "eit34-mini-cifar10": [1, 1, 1, 1, 1, 1, 1], "null": [1]}.items():
             drawing = drawn(model)[1]
             self.assertEqual(drawing.depths(), depths, model)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs vitrine-repo in a folder of a test.
+// Runs vitrine-repo in a temporary folder of the test.
 #ifndef VITRINE_TESTS_MODELS_TOOL_REPO_PROGRAM_H_
 #define VITRINE_TESTS_MODELS_TOOL_REPO_PROGRAM_H_
 

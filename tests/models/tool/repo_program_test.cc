@@ -57,7 +57,7 @@ TEST_F(RepoProgram, ZooListsPublishedFiguresBesideOurs) {
   for (const json& row : json::parse(zoo.out)) rows[row.at("name")] = row;
   const json& eit = rows.at("eit33-base-cifar10");
   EXPECT_EQ(eit.at("published_flops"), 4.056e9);
-  // 4.108 and 5.7 million have no exact binary fraction; counts must still be integers.
+  // The published counts are decimal fractions, such as 4.108 million. The JSON must still have integers.
   for (const auto& [name, row] : rows) {
     for (const char* count : {"published_parameters", "published_flops"}) {
       EXPECT_TRUE(row.at(count).is_null() || row.at(count).is_number_integer()) << name << " " << row.at(count);
@@ -76,7 +76,7 @@ TEST_F(RepoProgram, ZooListsPublishedFiguresBesideOurs) {
 }
 
 TEST_F(RepoProgram, DescribedOperatorsAddUp) {
-  // Tests a sample of each family, because each run of the program takes a fifth of a second.
+  // Tests only a few models of each family, because each run of the program takes a fifth of a second.
   std::map<int, int> seen;
   for (const ZooRow& row : Zoo()) {
     if (row.config.has_null() || seen[row.config.family_case()]++ % 11 != 3) continue;
@@ -118,7 +118,7 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
   // GELU and the residual are part of the steps of their linear layers.
   EXPECT_THAT(names, AllOf(Contains(HasSubstr("feed_forward.fc1")), Not(Contains(HasSubstr("gelu")))));
   EXPECT_NEAR(sum, description.at("sum_seconds").get<double>(), 1e-9);
-  // If times contradict each other, every output must say so.
+  // If the sum of the steps' times contradicts the time of the forward pass, every output must say so.
   const bool busy = sum > 2 * description.at("forward_seconds").get<double>();
   EXPECT_EQ(description.at("busy_machine"), busy);
   EXPECT_EQ(described.error.find("measured on a busy machine") != std::string::npos, busy) << described.error;
@@ -143,8 +143,8 @@ TEST_F(RepoProgram, DescribePrintsTheReviewsTablesForVit) {
   const Outcome csv = Run("describe vit-b16 --paper --format csv");
   EXPECT_EQ(csv.error, "") << "nothing is measured";
   EXPECT_THAT(csv.out, HasSubstr("\n3,scaling,"));
-  // The CSV must have integers for the 6Nbd operations and the 8Nbd bytes of this row, both as printed and as
-  // corrected.
+  // In this row, the operations are 6Nbd and the bytes are 8Nbd, in the printed and in the corrected table. The CSV
+  // must have both formulas' values as integers.
   EXPECT_THAT(csv.out, HasSubstr("\n3,LN,903168,6Nbd,903168,1204224,8Nbd,1204224,"));
   const Outcome refused = Run("describe xcit-n12 --no-measure --paper");
   EXPECT_EQ(refused.exit_code, 1);

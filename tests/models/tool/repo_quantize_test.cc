@@ -48,7 +48,7 @@ class QuantizeProgram : public RepoProgram {
 
   std::string Models() const { return folder_ / "models"; }
 
-  // Writes an image of the version `count` times.
+  // Writes a golden image of the version `count` times, as test images of the class `label`.
   void AddImages(const std::string& data, const std::string& label, int count = 50) {
     const StoredVersion version = Read(1);
     const StoredTensor& image = version.golden.tensors.at(ImageName(version));

@@ -113,8 +113,8 @@ TEST_F(RepoRemoval, PruneCountsVersionsLikeServers) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is not counted among the newest"));
   }
-  // A version with the label stable counts as one of the newest. Traffic and labels of the admin state override the
-  // traffic and labels of the serving config.
+  // A version with the label stable counts as one of the newest versions. Traffic and labels of the admin state
+  // override the traffic and labels of the serving config.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
   for (const std::string& files : {" --serving-config " + tried + " --admin-state " + stable,

@@ -64,7 +64,7 @@ TEST_F(AdminServiceTest, TrafficCanBeMovedToACanaryAndBack) {
             "INVALID_ARGUMENT: traffic: version 2 is stable, which gets what the other shares leave, 100 %; give the "
             "share to another version");
 
-  // The canary loses its share and does not become the serving version.
+  // The canary loses its share of the requests and does not become the serving version.
   ASSERT_TRUE(Traffic("model: 'm'").ok());
   EXPECT_EQ(Stable(), 2);
   EXPECT_EQ(registry_->Traffic("m").PercentOf(3), 0);

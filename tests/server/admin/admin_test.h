@@ -14,7 +14,8 @@ namespace vitrine {
 // Provides the Admin service and the canary guard over a registry with a settings file.
 class AdminTest : public RegistrySettingsTest {
  protected:
-  // Destroys and creates the registry and the Admin service, as a restart does; the registry looks for versions once.
+  // Destroys the registry and the Admin service and creates new ones, as a restart of the server does. The new registry
+  // polls once.
   void Restart() {
     admin_.reset();
     watch_.reset();

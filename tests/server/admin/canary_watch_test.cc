@@ -288,7 +288,7 @@ TEST_F(CanaryWatchTest, ABadCanaryLosesItsShareDuringALoad) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 20) << "what is brought back by hand has its share again";
 }
 
-// The operator waits for the load of a third model; the canaries belong to other models.
+// The operator waits for the load of a third model. The canaries belong to the two other models.
 TEST_F(CanaryWatchTest, EveryModelIsWatchedDuringALoad) {
   files_.Write("serving", R"(
     models { model: 'm' version_policy { latest: 2 } labels { label: 'stable' version: 1 } traffic { version: 2 percent: 20 } }

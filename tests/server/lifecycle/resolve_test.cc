@@ -186,7 +186,7 @@ TEST(CheckFiles, TheFolderOfTheAdminStateMustBeWritable) {
   EXPECT_EQ(CheckFiles(options), absl::OkStatus());
 }
 
-// Without its folder, the copy of a remote repository would never be made, and the server would wait for it.
+// Without the cache folder, the server could not copy the remote repository and would wait for the copy forever.
 TEST(CheckConfiguration, TheCacheFolderMustExistOrBeCreatable) {
   const ScratchFolder folder;
   const auto fault = [](const std::string& cache) {

@@ -25,8 +25,8 @@ TEST(Ticker, CallsOnceWithAnInfinitePeriod) {
   {
     const Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
     while (calls < 1) std::this_thread::yield();
-    // Leaves time for a wrong second call. On a slow machine, the test may miss such a call, but it cannot fail without
-    // one.
+    // Leaves time for a wrong second call. On a slow machine, the test may miss such a call, but it never fails if
+    // there is no second call.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_EQ(calls, 1);

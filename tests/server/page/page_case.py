@@ -118,7 +118,8 @@ class PageCase(unittest.TestCase):
 
     @contextlib.contextmanager
     def answers(self, page, fresh=False):
-        """Waits at the end of a block for the answers to its requests. `fresh` is true if the block loads the page."""
+        """Waits, at the end of a `with` block, for the answers to the requests of this block. `fresh` is true if the block loads
+        the page."""
         before = 0
         if page.url.startswith("http") and not fresh:
             before = page.evaluate("() => Number(document.getElementById('answers')?.dataset.asked ?? 0)")

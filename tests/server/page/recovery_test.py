@@ -67,7 +67,8 @@ class Recovery(PageCase):
         os.kill(server._process.pid, signal.SIGSTOP)
         self.assertLess(self.told(page, "No answer for"), SOON + SLACK)
         page.locator("#head").select_option("1")
-        # The browser opens six connections to a server. While thumbnails and neighbours occupy them, the image is not sent.
+        # The browser opens six connections to a server. While requests for thumbnails and similar images occupy the six connections,
+        # the image is not sent.
         page.locator(".progress").filter(
             has_text=re.compile(r"(Sending the picture, 0 %|Waiting for the answer), \d+ seconds so far")).wait_for()
         self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # a busy machine may skip some seconds
@@ -104,7 +105,7 @@ class Recovery(PageCase):
         self.answered(page, "horse")
 
     def test_a_proxy_page_with_status_200_is_an_error(self):
-        """A proxy may answer with a page for a login and status 200."""
+        """A proxy may answer with a login page and status 200."""
         page = self.open("#sample=cifar/horse-bay.jpg")
         page.locator("#neighbour-rows li").first.wait_for()  # until then, the page sends further requests
         login = {"status": 200, "content_type": "text/html", "body": "<h1>Log in</h1>"}

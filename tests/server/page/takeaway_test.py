@@ -82,7 +82,8 @@ class CodeAndFiles(PageCase):
         self.assertEqual([line.split()[0] for line in lines], [label for label, _ in self.predictions(page)])
 
     def test_the_python_code_works(self):
-        """The code requests the patch in the address. script/test-python-client tests the client itself."""
+        """The code requests the attention of the patch that the page's address names. script/test-python-client tests the client
+        itself."""
         page = self.open(f"#sample=cifar/frog-marsh.jpg&models={EIT}@2&kind=query&patch=0.4,0.4")
         code = self.code(page, "Python")
         compile(code, "page", "exec")

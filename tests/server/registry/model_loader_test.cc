@@ -161,7 +161,8 @@ TEST_F(ModelLoaderTest, TheErrorNamesACorruptFile) {
   }
 }
 
-// Tests that the memory for reading the files counts, even if the manifest's parameters need less.
+// Tests that the memory for reading a file counts towards the memory limit, even if the manifest's parameters need less
+// memory.
 TEST_F(ModelLoaderTest, AFileLargerThanTheMemoryLimitIsNotRead) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   EXPECT_EQ(*loader_.BytesOf(id), ReadManifest(folder_.path(), id)->parameters() * 4);

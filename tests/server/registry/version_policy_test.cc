@@ -24,8 +24,8 @@ VersionFacts Facts(int64_t version, State state = State::kAbsent, bool on_disk =
   return {.version = version, .state = state, .on_disk = on_disk};
 }
 
-// Follows the steps until there are none left, and returns the ready versions. Every load succeeds, except the loads of
-// the versions in `bad`.
+// Performs the steps of NextStep until there are none left, and returns the ready versions. Every load succeeds, except
+// the loads of the versions in `bad`.
 std::vector<int64_t> Settle(std::vector<VersionFacts> versions, const ModelPlan& plan,
                             const std::set<int64_t>& bad = {}) {
   for (int step = 0; step < 100; ++step) {

@@ -54,8 +54,9 @@ TEST(RandAugmented, AlwaysDrawsFiveNumbersPerOperation) {
   }
 }
 
-// Every sample gets exactly one operation. The results must equal the results of the fifteen operations at the set
-// magnitude, in both directions, each about equally often.
+// Every sample gets exactly one operation. The expected images are the results of the fifteen operations at the set
+// magnitude, in both directions. Each expected image must occur about as often as a uniform choice predicts. No other
+// image may occur.
 TEST(RandAugmented, ChoosesOperationsUniformlyAtTheMagnitude) {
   const Image source = SmoothImage(24, 20, 3);
   std::map<std::string, double> expected;

@@ -15,7 +15,7 @@ namespace {
 using ::testing::HasSubstr;
 using v1::SequenceConfig;
 
-// Returns the config of a row with some fields replaced by `text`.
+// Returns the config of a row of the zoo, with some fields replaced by `text`.
 SequenceConfig With(std::string_view row, const std::string& text) {
   SequenceConfig config = FindSequence(row)->config, change;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &change)) << text;

@@ -10,15 +10,16 @@
 namespace vitrine::testing {
 
 // Returns the logits of a sequence model, computed in fp64 from the published formulas, sequence by sequence and head
-// by head: map_pos on the [n, n, m] tensor, loops for masks. Shares only parameter names with trainer/lab.
+// by head. Applies map_pos to the whole [n, n, m] tensor and makes masks with loops. Shares only parameter names with
+// trainer/lab.
 at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch);
 
 // Returns the tensor P [n, n, m] of the paper's library in fp64: P_ij = [E(i), E(j)] cut to m channels, where E has 2
 // ceil(m / 4) channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// Returns the row's model with hashed weights. Every weight is large enough to affect the results. Stops the test if
-// there is no such row.
+// Returns the model of this row of the zoo, with hashed weights. Every weight is large enough to affect the results.
+// Stops the test if there is no such row.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);

@@ -18,7 +18,7 @@ def said(*command):
 
 
 def missing(site):
-    """Returns the names of the libraries, and NVIDIA's symbols that no library here defines."""
+    """Returns the names of the missing libraries, and the symbols of NVIDIA that no library on this machine defines."""
     here = {file.name: file for pattern in ("torch/lib/*.so*", "nvidia/**/*.so*") for file in site.glob(pattern)}
     names, wanted, defined, seen, waiting = set(), set(), set(), set(), list(ROOTS)
     while waiting:

@@ -109,7 +109,8 @@ TEST(History, EveryBlockHasAColumnForItsNorm) {
   EXPECT_EQ(LastBlockByFirst({.blocks = {}, .rows = {{.step = 1}}}), std::nullopt);
 }
 
-// The files equal those of an uninterrupted run, for every last saved step and every step at which the run is killed.
+// The files must equal the files of an uninterrupted run. Tests every step as the last saved step, with a kill at this
+// step or up to three steps later.
 TEST(History, AContinuedRunGivesTheFilesOfAnUninterruptedRun) {
   const ScratchFolder whole;
   Feed(0, kMadeSteps, *OpenWriter(whole.path()));
@@ -143,7 +144,8 @@ TEST(History, ARepeatedEvaluationGivesTheSameFiles) {
       }
       const auto writer = OpenWriter(folder.path());
       Feed(step, kMadeSteps, *writer, /*measures_again=*/true);
-      // samples_per_second comes from the new process, which has measured no step yet.
+      // The new process has not measured a step yet, so its samples_per_second differs. The test sets the expected
+      // value.
       History history = *ReadHistory(folder.path());
       for (HistoryRow& row : history.rows) row.samples_per_second = 100;
       ASSERT_EQ(FormatHistory(history), ReadFile(HistoryFile(whole.path()))) << step << recorded;

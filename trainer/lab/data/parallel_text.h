@@ -25,9 +25,9 @@ struct ParallelText {
   SentencePairs train, validation, test;
 };
 
-// Reads DIR/{train,val,test}.{de,en} for any two extensions. A line is a sentence; lines with the same number are
-// translations. WordsOf splits a line into words. NOT_FOUND names the expected files. INVALID_ARGUMENT names the file
-// and the cause: different numbers of lines in a split, or a line without a word.
+// Reads DIR/{train,val,test}.{de,en}. Instead of de and en, any two extensions are allowed. A line is a sentence; lines
+// with the same number are translations. WordsOf splits a line into words. NOT_FOUND names the expected files.
+// INVALID_ARGUMENT names the file and the cause: different numbers of lines in a split, or a line without a word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
 // Returns a corpus that needs no files: the numbers 1 to 9,999 in the languages "digits" and "words". The split of each

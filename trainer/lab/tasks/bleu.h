@@ -24,7 +24,7 @@ struct BleuCounts {
   void Add(const BleuCounts& other);
 
   // Returns min(1, exp(1 - r / c)) (p1 p2 p3 p4)^(1/4), 0 to 1, where r and c are the numbers of words in the
-  // references and the candidates, and pn is the matching share of the candidates' n-grams. There is no smoothing, so
+  // references and the candidates, and pn is the share of the candidates' n-grams that match. There is no smoothing, so
   // the result is 0 if no n-gram of some length matches.
   double Bleu() const;
 };

@@ -103,7 +103,8 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesDoNotChangeTheLogits) {
   }
 }
 
-// If answers followed the order of the grids, requests with overlays would be answered first.
+// The image heights increase from request to request. If the heights determined the order, "two" would be answered
+// first.
 TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};

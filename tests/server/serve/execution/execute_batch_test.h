@@ -65,7 +65,7 @@ class ExecuteBatchTest : public ::testing::Test {
     one.push_back(std::move(request));
     Execute(BatchOf(std::move(one)));
   }
-  // Returns a request for each answer, with different images of 16 x 16 pixels.
+  // Returns one request for each element of `answers`. The images have 16 x 16 pixels and differ.
   std::vector<InferenceRequest> Images(std::vector<Answer>& answers,
                                        absl::Time arrival = InferenceRequest().arrival) const {
     std::vector<InferenceRequest> requests;
@@ -75,7 +75,7 @@ class ExecuteBatchTest : public ::testing::Test {
     }
     return requests;
   }
-  // Replaces the image by a tensor without the planned size, which is an internal fault of ComputePart.
+  // Replaces the image by a tensor whose size is not the planned size. ComputePart treats this as an internal fault.
   static void MakeFaulty(InferenceRequest& request) {
     v1::RawTensor& tensor = *request.request.mutable_tensor();
     tensor.set_data_type(v1::RawTensor::DATA_FLOAT32);

@@ -136,7 +136,7 @@ TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
   EXPECT_THAT(metrics.Text(), HasSubstr("vitrine_batch_images_sum{model=\"small\"} 4\n")) << "slow images count too";
 }
 
-// Uses real threads, a responder that does not return until the test lets it, and a fake clock.
+// Uses real threads, a fake clock, and a responder that does not return before the test allows it.
 TEST(ExecutorPool, TheWatchdogReportsTheAgeOfAHangingBatch) {
   const ModelHandle model = MakeLoaded("null", 1, NullConfig());
   FakeClock clock;

@@ -119,10 +119,11 @@ TEST_F(AdmissionTest, UrgentRequestsDoNotWaitForPatientOnes) {
   EXPECT_FALSE(admission.Admit(low).ok());
 }
 
-// Urgent requests use half of the executor and are answered at once. A LOW request of 100 ms waits when a second LOW
-// request arrives. The two LOW requests need 200 ms, and urgent requests take 200 ms meanwhile, so the second LOW
-// request is answered after 400 ms. If LOW requests have a patience of 100 ms, urgent requests take only 50 ms. The
-// second LOW request is then answered after 250 ms.
+// HIGH requests overtake LOW requests and use half of the executor's time. A LOW request of 100 ms waits when a second
+// LOW request of 100 ms arrives. The two need 200 ms. HIGH requests take another 200 ms meanwhile, so the second LOW
+// request is answered after 400 ms. The setting `patience` limits the time for which a LOW request can be overtaken.
+// With a patience of 100 ms, HIGH requests take half of these 100 ms, which is 50 ms. The second LOW request is then
+// answered after 250 ms.
 TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   for (const auto& [patience, answered_after] : {std::pair(1000, 400), std::pair(100, 250)}) {
     Admission admission({.deadline_share = 1, .patience = {{{}, {}, absl::Milliseconds(patience)}}}, clock_);

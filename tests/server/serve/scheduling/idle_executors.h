@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// Runs executors, which wait for batches and join the teams to which they are sent.
+// Runs executors that wait for batches. An executor that is sent to a team joins the team, which computes one batch
+// together.
 class IdleExecutors {
  public:
   IdleExecutors(Scheduler& scheduler, int count) : scheduler_(scheduler) {

@@ -118,8 +118,8 @@ TEST_F(LateWorkTest, AnExpiredRequestGetsItsOwnError) {
   batch->requests.front()->Finish(v1::ClassifyResponse());
 }
 
-// Predicts 0.5 us per pixel for decoding and 100 ms for compute. An image of 201 ms gets its own batch, and an image of
-// 200 ms does not.
+// Predicts 0.5 us per pixel for decoding and 100 ms for compute. An image gets its own batch if its decoding takes more
+// than twice as long as compute: 201 ms is enough, 200 ms is not.
 TEST_F(LateWorkTest, ARequestIsSlowIfItIsLargeAndDecodingDominates) {
   Scheduler scheduler{{}, clock_, /*sweep=*/false};
   absl::Status ended;

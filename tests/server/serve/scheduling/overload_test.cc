@@ -222,7 +222,7 @@ TEST_P(Overload, UsesNineTenthsOfTheCapacityForAnswersInTime) {
 }
 
 // Tests loads whose rejections take much processor time: clients that retry as early as allowed, and ten times the
-// capacity. The server must use the remaining time.
+// capacity. The server must use nine tenths of the remaining time for answers within the deadline.
 TEST_P(Overload, UsesNineTenthsOfTheTimeThatRejectionsLeave) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0, 10.0}) {

@@ -129,7 +129,8 @@ TEST(HelpersWorth, FollowsThePredictedTimeOfOneImage) {
   EXPECT_EQ(MembersWorth(337, 24, 24), 2);
 }
 
-// In a batch, the time of one group of images counts, because members wait for each other after each group.
+// The engine computes a batch in groups of images. The members of a team wait for each other after each group, so the
+// time of one group determines the number of members.
 TEST(HelpersWorth, FollowsTheTimeOfABatchGroup) {
   EXPECT_EQ(MembersWorth(8, 1576, 197), 5) << "256 tokens take 1.3 ms";
   EXPECT_EQ(MembersWorth(2, 1576, 197), 1) << "256 tokens take 0.3 ms";

@@ -14,7 +14,7 @@
 namespace vitrine {
 namespace {
 
-// Predicts half a microsecond per pixel and a millisecond per batch.
+// Provides a model with a predicted time of half a microsecond per pixel and a millisecond per batch.
 class SlowRequestsTest : public ::testing::Test {
  protected:
   SlowRequestsTest() {

@@ -121,7 +121,7 @@ TEST_F(WaitingQueueTest, CallersWithinAMillisecondOfWorkAreOrderedByAge) {
 }
 
 // Tests that Front contains expired and slow requests in addition to a batch, because these requests share no batch
-// with others.
+// with other requests.
 TEST_F(WaitingQueueTest, FrontSkipsRequestsThatShareNoBatch) {
   Wait("late", {.deadline = now_});
   Wait("slow", {.is_slow = true});

@@ -25,7 +25,7 @@ Message Parsed(const std::pair<bool, std::string>& message) {
   return parsed;
 }
 
-// The calls of the clients' listener over fake streams, with one model "m".
+// Serves the calls of the gRPC port for clients over fake streams. There is one model, "m".
 class ServedCallsTest : public ::testing::Test {
  protected:
   explicit ServedCallsTest(const IdentityOptions& identity = {}) : identity_(*Identity::Open(identity)) {

@@ -36,7 +36,7 @@ TEST(DigitTask, AnUnknownNameListsTheTasks) {
   EXPECT_THAT(status.ToString(), HasSubstr("reverse, sort, swap, sub, copy"));
 }
 
-// Returns the labels of four classes of 15 images, mixed.
+// Returns the labels of 60 images, 15 of each of four classes, in mixed order.
 std::vector<int> Labels() {
   std::vector<int> labels;
   for (int i = 0; i < 60; ++i) labels.push_back(i * 7 % 4);

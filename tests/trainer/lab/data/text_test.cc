@@ -24,8 +24,8 @@ TEST(TextTest, SplitsTextIntoCodePoints) {
 }
 
 TEST(TextTest, RefusesInvalidUtf8) {
-  // The texts have a lone continuation byte, a cut character, a surrogate, two overlong encodings, and a code point
-  // beyond U+10FFFF.
+  // The texts have a lone continuation byte, an incomplete character, a surrogate, two overlong encodings, and a code
+  // point beyond U+10FFFF.
   for (const char* text :
        {"ab\x80", "ab\xE2\x82", "ab\xED\xA0\x80", "ab\xC0\xAF", "ab\xE0\x80\xAF", "ab\xF4\x90\x80\x80"}) {
     const auto characters = CharactersOf(text);

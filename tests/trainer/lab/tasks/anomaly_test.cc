@@ -22,7 +22,7 @@ using testing::MembersOf;
 using testing::RefusalOf;
 using testing::TaskOf;
 
-// Returns a recipe for a small model of the row `attention`, for vectors of `width` values.
+// Returns a recipe for a small model from the row `attention` of the zoo, for vectors of `width` values.
 std::string Anomaly(const std::string& attention, const std::string& settings = "", const std::string& more = "",
                     int width = 16) {
   return "seed: 1 " + more + " sequence { model: \"anomaly-" + attention +

@@ -17,7 +17,7 @@ using testing::MembersOf;
 using testing::RefusalOf;
 using testing::TaskOf;
 
-// Returns a recipe for a small model of the row `model`.
+// Returns a recipe for a small model from the row `model` of the zoo.
 std::string Language(const std::string& model, const std::string& settings, const std::string& more = "") {
   return "seed: 1 " + more + " sequence { model: \"" + model +
          "\" model_overrides { width: 32 depth: 1 heads: 2 mlp_width: 64 } language { " + settings + " } }";
