@@ -24,8 +24,8 @@ struct RunPosition {
   double loss_sum = 0;                        // sum of the losses of the unfinished epoch's samples
   int64_t correct = 0;                        // number of correct predictions in the unfinished epoch
   int64_t predictions = 0;                    // number of predictions in the unfinished epoch
-  int threads = 0;                            // of the run that wrote the state
-  int processes = 1;                          // of the run that wrote the state
+  int threads = 0;                            // number of threads of the run that wrote the state
+  int processes = 1;                          // number of processes of the run that wrote the state
   int64_t samples_per_step = 0;               // samples per step over all processes
   std::optional<double> best = std::nullopt;  // first measure of the best score so far
   int64_t best_step = 0;                      // step at which `best` was measured

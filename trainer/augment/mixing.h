@@ -16,7 +16,7 @@ bool Mixes(const v1::Mixing& mixing);
 // mixed with the last, the second with the second last, and so on. If the number of images in the run is odd, the
 // middle image is unchanged.
 //   mixup   x_i = lambda x_i + (1 - lambda) x_j
-//   CutMix replaces a rectangle of x_i by the same rectangle of x_j. Its sides are sqrt(1 - lambda) times the image's,
+//   CutMix  replaces a rectangle of x_i by the same rectangle of x_j. Its sides are sqrt(1 - lambda) times the image's,
 //           its centre is uniform, and it is clipped to the image. lambda becomes the share of x_i that is left.
 // Targets are set for every batch, mixed or not:
 //   t_i = lambda y_i + (1 - lambda) y_j; y is label_smoothing / classes, plus 1 - label_smoothing at the label.
