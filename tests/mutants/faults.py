@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of faults, and how each changes one line."""
+"""The kinds of faults, and the change of a line for each kind."""
 
 import dataclasses
 import hashlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All possible faults, the known equivalent ones, and the random draw."""
+"""All possible faults, the faults that are known to be equivalent, and the random draw."""
 
 import dataclasses
 import hashlib

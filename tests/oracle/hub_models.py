@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md. Each
-model gets random weights in its published architecture, is saved by its own library and imported as `vitrine-server
---model` does. Its own library preprocesses the golden images of the version; the model's outputs for them must be
-Vitrine's. Times and errors go to stderr. With PART, tries only models whose name contains one of the given texts.
+"""hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md. Each model gets
+random weights in its published architecture, is saved by its own library, and is imported like in `vitrine-server --model`. The
+library then preprocesses the version's golden images, and the model's outputs for these images must equal Vitrine's outputs.
+Times and errors go to stderr. With PART, tries only models whose name contains one of the given texts.
 """
 import io
 import math

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests vitrine-repo as a program: zoo, describe, init, create, list, verify. import has its own test.
+// Tests the commands zoo, describe, init, create, list and verify of vitrine-repo. The command import has its own test.
 #include "tests/models/tool/repo_program.h"
 
 #include <gmock/gmock.h>

@@ -259,7 +259,7 @@ SequenceConfig Small(SequenceConfig config) {
 
 SequenceBatch HashedBatch(const SequenceConfig& config, int64_t batch, int64_t length, uint64_t seed) {
   if (config.has_features()) return {Hashed({batch, length, config.features().width()}, seed), {}};
-  // Ids start at 2, so that none is padding.
+  // Ids start at 2, so that no id is padding.
   const auto ids = [](int64_t rows, int64_t columns, int vocabulary, uint64_t s) {
     return ((Hashed({rows, columns}, s) + 1) / 2 * (vocabulary - 2)).floor().clamp(0, vocabulary - 3).to(at::kLong) + 2;
   };

@@ -95,8 +95,8 @@ class LateWorkTest : public ::testing::Test {
 TEST_F(LateWorkTest, ALateRequestEndsAtOnceWithTheReason) {
   absl::Status late = absl::UnknownError(""), in_time = late;
   Submit(absl::Milliseconds(79), late);
-  // 81 ms suffice, because only four fifths of a prediction count. The remaining fifth allows for errors of
-  // predictions.
+  // 81 ms suffice for a batch with a predicted time of 100 ms, because only four fifths of a prediction count. The
+  // remaining fifth allows for errors of predictions.
   Submit(absl::Milliseconds(81), in_time);
   std::optional<Batch> batch = scheduler_.NextBatch();
   ASSERT_TRUE(batch.has_value());

@@ -33,8 +33,8 @@ TEST(BleuTest, ClipsRepeatedWords) {
   EXPECT_EQ(counts.Bleu(), 0);
 }
 
-// Computed by hand: the sums over both sentences are 12/13, 8/11, 5/9 and 3/7. The answers have 13 words and the
-// references 14, so the result is exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
+// The expected value is computed by hand: the n-gram precisions over both sentences are 12/13, 8/11, 5/9 and 3/7. The
+// answers have 13 words and the references 14, so the result is exp(1 - 14/13) (12/13 8/11 5/9 3/7)^(1/4).
 TEST(BleuTest, SumsCountsOfACorpusBeforeDividing) {
   BleuCounts counts = CountsOf("the cat sat on the mat", "the cat is on the mat");
   counts.Add(CountsOf("there is a small cat here today", "there is a small cat here now today"));
