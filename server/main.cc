@@ -183,9 +183,9 @@ void Reread(Server& server) {
   }
 }
 
-// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs, and that no other thread
-// holds the locks of Health or Registry forever. Watch (server.cc) detects hung batches. Returns true if the server is
-// or was ready. READY=1 is repeated, because a notification may be lost.
+// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and can take the lock of
+// Health. Watch (server.cc) detects hung batches. Returns true if the server is or was ready. READY=1 is repeated,
+// because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
   const std::string why = server.WhyNotReady();

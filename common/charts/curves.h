@@ -10,7 +10,7 @@ namespace vitrine {
 
 struct Curve {
   std::string name = {};                               // name in the legend; empty: no entry
-  std::vector<std::pair<double, double>> points = {};  // in ascending order of x; interrupted at a non-finite y
+  std::vector<std::pair<double, double>> points = {};  // in ascending order of x; the line breaks at a non-finite y
   int colour = 0;                                      // index of the page's series colours, 0 to 5
   // true: a thin line behind the other curves, for example for raw data behind a smoothed curve
   bool faint = false;

@@ -89,7 +89,7 @@ void HttpConnection::Begin() {
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
   switch (phase_) {
-    case Phase::kProxy:  // a failed connection is closed now: it would stay ready while its header is unread
+    case Phase::kProxy:  // a failed connection would stay ready while its incomplete header is unread
       return failed ? Close(CloseReason::kClient) : ReadProxy();
     case Phase::kHandshake:
       return ContinueHandshake();

@@ -54,8 +54,8 @@ async function encoded(bitmap, source, type, scale = 1) {
 
 // Returns {blob, bitmap, note}: `bitmap` is null if the browser cannot decode the image (the server then reports the
 // cause); `note` is a sentence about changes to the image (may be empty). A format that the server does not accept is
-// converted to PNG, and an image with too many pixels is reduced. If only the file is too large, the image is saved as
-// a JPEG. Throws a Refusal for a file that is no image.
+// converted to PNG, and an image with too many pixels or a too long side is reduced. If only the file is too large, the
+// image is saved as a JPEG. Throws a Refusal for a file that is no image.
 export async function open(blob) {
   let bitmap = null;
   try {

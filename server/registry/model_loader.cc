@@ -30,8 +30,8 @@
 namespace vitrine {
 namespace {
 
-// Allowance for the bytes of a file that are not weights, such as its header; BytesOf ignores up to this number of
-// bytes per file.
+// Allowance for the bytes of a file that are not weights, such as its header; BytesOf subtracts it from the size of the
+// largest file.
 constexpr int64_t kBesideWeights = 1 << 20;
 
 Forward ForwardOf(const LoadedModel& model, int threads) {

@@ -168,7 +168,8 @@ class Registry {
   absl::StatusOr<ModelHandle> Load(const VersionId& id, const ModelPlan& plan);
   absl::StatusOr<ModelHandle> LoadWithinLimits(const VersionId& id, const ModelPlan& plan);
   static void TellReady(const LoadedModel& loaded, absl::Duration spent);
-  absl::Duration DelayAfter(int failures) const;  // returns the delay of the retry that follows `failures` failures
+  // Returns the delay of the next retry. `failures`: number of failures before the latest failure.
+  absl::Duration DelayAfter(int failures) const;
   // Records a failed attempt. The stamps must be taken before the attempt, so that a change of the files during the
   // attempt is noticed.
   void TellFailure(const VersionId& id, const absl::Status& fault, const std::string& manifest_stamp,

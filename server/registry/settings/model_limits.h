@@ -50,8 +50,7 @@ v1::BatchLimits ToProto(const BatchLimits& limits);
 class ModelLimitsTable {
  public:
   // `server`: batch limits of models without settings. `device`: limits of the device's batches; nullopt on a CPU. All
-  // models obey these limits, because a larger batch would have to be divided, and images with attention or features
-  // cannot be divided.
+  // models obey these limits, because the device cannot divide a larger batch if its images have attention or features.
   explicit ModelLimitsTable(const BatchLimits& server, const std::optional<DeviceBatch>& device = std::nullopt)
       : server_(server), device_(device) {}
 

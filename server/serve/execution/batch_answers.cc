@@ -46,7 +46,7 @@ std::vector<size_t> BatchRun::AnswerOrder() const {
 absl::StatusOr<v1::ClassifyResponse> BatchRun::Answer(int i) {
   Item& item = items_[i];
   const InferenceRequest& request = *item.request;
-  // Cancellation and deadline are checked here, because drawing can take long.
+  // Cancellation and deadline are checked again before drawing, because drawing can take long.
   if (request.IsCancelled()) return absl::CancelledError("the client cancelled the request");
   if (request.deadline <= context_.clock.Now()) {
     return absl::DeadlineExceededError("the deadline passed before the answer was made");

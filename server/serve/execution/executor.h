@@ -105,8 +105,8 @@ class ExecutorPool {
   // Sets the name and affinity of the calling thread.
   void Settle(const char* name, int index, int core) const;
   absl::Duration LongestRunning() const;
-  // Called every kWatchPeriod. If a call is so late that the process must have been stopped, adds the delay to the
-  // field `paused` of each worker.
+  // Called every kWatchPeriod. If a call is so late that the process must have been stopped, adds the delay beyond
+  // kWatchPeriod to the field `paused` of each worker.
   void NotePause();
 
   const ExecutorOptions options_;

@@ -14,8 +14,8 @@
 namespace vitrine {
 
 // Serves the classification of raw image files over HTTP: the body is a JPEG, PNG or WebP; the answer is JSON. A bearer
-// token is in the header Authorization; each path needs the right to call the RPC in the same line below. Thread-safe.
-// The arguments must outlive the object.
+// token is in the header Authorization; each path needs the right to call the RPC on its line below. Thread-safe. The
+// arguments must outlive the object.
 //   POST /v1/models/NAME[/versions/V]:classify   vitrine.v1.Classifier/Classify
 //   GET  /v1/models                              vitrine.v1.Registry/ListModels
 //   GET  /v1/models/NAME[/versions/V]            vitrine.v1.Registry/GetModel

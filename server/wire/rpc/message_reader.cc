@@ -44,8 +44,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   const size_t room = whole.size() + taken;
   // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
-  // are not written use no memory. The first write may make a whole huge page resident, so the size of a huge page
-  // counts against the budget from the first byte.
+  // are not written use no memory. A write may make a whole huge page resident, so once more than kFirstRoom bytes have
+  // arrived, a message counts as at least a huge page, or as its full length if that is less.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);
