@@ -32,7 +32,7 @@ def listed(name, source):
 
 
 def digits(content):
-    """Reads digit tasks: the number of result files, and the mean and deviation over these files."""
+    """Digit tasks: the number of result files, and mean and deviation over them."""
     found = {}
     for task, files, body in re.findall(r"^(reverse|sort|copy|swap|sub)\n(\d+)\n(.*?)(?=^(?:reverse|sort|copy|swap|sub)$|\Z)",
                                         output_of(content, 7), re.MULTILINE | re.DOTALL):
@@ -46,14 +46,14 @@ KINDS = {"qkv": "QKV", "kv": "KV+Pos", "kv-nopos": "KV"}
 
 
 def digit_grid(content):
-    """Reads digit tasks: the values of the loop over settings."""
+    """Digit tasks: the values of the loop over settings."""
     loop = content.decode().split("def run_model")[1]
     return {name: listed(variable, loop) for name, variable in
             (("lengths", "sequence_length"), ("widths", "d_dim"), ("depths", "d_depth"), ("heads", "h_heads"))}
 
 
 def characters(content):
-    """Reads the character task: validation loss by step, for each kind of attention and run."""
+    """Characters: validation loss by step, for each attention and run."""
     found = {}
     for block in re.split(r"-+ attn type: ", output_of(content, 47))[1:]:
         runs = [dict(re.findall(r"step (\d+): train loss [\d.]+, val loss ([\d.]+)", run)) for run in block.split("Execution time")]
@@ -62,14 +62,14 @@ def characters(content):
 
 
 def character_settings(content):
-    """Reads the character task: the settings that were used. These are the last assignments that begin a line."""
+    """Characters: the settings that were in force, which are the last assignments at the start of a line."""
     source = source_of(content, 47)
     names = {"steps": "max_iters", "heads": "n_head", "width": "n_embd", "layers": "n_layer", "length": "block_size"}
     return {name: re.findall(rf"^{variable} *= *(\d+)", source, re.MULTILINE)[-1] for name, variable in names.items()}
 
 
 def numbers(content):
-    """Reads the number task: validation loss of the last epoch by rate, length, kind of attention and run."""
+    """Numbers: validation loss of the last epoch by rate, length, attention and run."""
     found = []
     lengths = listed("sequence_length", source_of(content, 60))
     for index in (60, 61):
@@ -97,8 +97,7 @@ def number_runs(text):
 
 
 def translation(content):
-    """Reads translation: validation loss and BLEU of the last epoch by width, heads, kind of attention and run. Only finished runs
-    count."""
+    """Translation: validation loss and BLEU of the last epoch by width, heads, attention and run; finished runs alone."""
     source = source_of(content, 50)
     settings = [(width, heads) for width in listed("BASELINE_MODEL_DIMENSION", source)
                 for heads in listed("BASELINE_MODEL_NUMBER_OF_HEADS", source)]
@@ -118,21 +117,22 @@ EPOCHS = 20  # epochs of a finished translation run
 
 
 def translation_module(content):
-    """Reads translation: the layers of the KV module before its output, and if it uses keys as queries when lengths are equal."""
+    """Translation: the layers of the KV module before its output, and whether it takes keys for queries at equal lengths."""
     source = source_of(content, 25)
     return {"projections": re.search(r"kv_nets = get_clones\(.*?, (\d+)\)", source)[1],
             "keys for queries at equal lengths": str(bool(re.search(r"= key if (\w) ?== ?(\w) else query", source)))}
 
 
 def digit_images(content):
-    """Reads MNIST and Fashion-MNIST: how often the validation set is measured in an epoch, and if it is the test set."""
+    """MNIST and Fashion-MNIST: how often within an epoch the validation set is measured, and whether it is the test set."""
     text = content.decode()
     return {"measured every epochs": re.search(r"val_check_interval=([\d.]+)", text)[1],
             "validation is the test set": str(bool(re.search(r"val_loader = \S+\(test_set", text))),
             "the best is reloaded": str(bool(re.search(r"load_from_checkpoint\(.*best_model_path", text)))}
 
 
-# Records of docs/research/claims/data/outputs/: file, cell, and the function that reads the cell.
+# Records of docs/research/claims/data/outputs/: file, cell, and the function that reads the cell. Each record has a copy of the
+# docstring of its function, and script/claims audit compares the two.
 RECORDS = {
     "004-digits": ("plot.ipynb", "7", digits),
     "004-digit-grid": ("Reverse_sort_pos.py", "", digit_grid),
