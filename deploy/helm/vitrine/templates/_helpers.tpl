@@ -40,7 +40,7 @@ labels:
 {{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
 
-{{/* The access policy: identity.policy. If that is empty and there are tokens, the default policy. Otherwise empty. */}}
+{{/* The access policy: identity.policy. If it is empty, the default policy if there are tokens; otherwise empty. */}}
 {{- define "vitrine.policy" -}}
 {{- with .Values.identity }}
 {{- if .policy }}
