@@ -73,7 +73,7 @@ LABEL org.opencontainers.image.title="vitrine-server" \
       org.opencontainers.image.description="Serves tiny vision transformers over gRPC"
 COPY --from=build /images/server /
 # Parts of the driver that the toolkit mounts, and folder for the driver's compiled kernels. The driver compiles kernels
-# on GPUs that are newer than the image's kernels.
+# for GPUs that are newer than the image's kernels.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility CUDA_CACHE_PATH=/tmp/cuda
 EXPOSE 8500 8501
 # The health listener uses plaintext and needs no credential, even if the listener for callers requires certificates or

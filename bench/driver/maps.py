@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the latency of requests without attention maps while one eighth of all requests ask for attention maps."""
+"""Measures how the latency of seven eighths of the requests changes if the other eighth asks for attention maps."""
 import json
 import subprocess
 import sys

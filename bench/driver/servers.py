@@ -142,7 +142,7 @@ def closed_loop(setup, server, pictures):
 
 
 def alone(setup, repository, pictures, precision):
-    """Returns {"decode", "model"}: a team of one worker on one core, and a team of one worker on each core."""
+    """Returns two dicts with the keys "decode" and "model": teams of one worker on one core, and teams with a worker on each core."""
     ours = [setup.program("bench_worker")]
     rest = ["--repository", repository, "--model", NAME]
     commands = {"decode": [*ours, "decode", *rest, "--pictures", pictures],

@@ -125,7 +125,7 @@ class Tree:
         (self.info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: engine_wheel.py\nRoot-Is-Purelib: false\nTag: {TAG}\n")
 
     def pack(self, wheel: pathlib.Path, seconds: int) -> None:
-        """Writes the files, then RECORD. All have the same time and mode."""
+        """Writes the files, then RECORD. All have the same time. A mode depends only on the name of the file."""
         rows = []
         record = f"{self.info.name}/RECORD"
         moment = time.gmtime(max(seconds, 315532800))[:6]  # a zip file cannot store a time before 1980

@@ -13,8 +13,8 @@ namespace vitrine {
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);
 
 // Adds XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them.
-// Each convolution doubles the width, up to `width`. Patches of 16 pixels use four convolutions, patches of 8 pixels
-// three. Scope "stem".
+// The widths double from one convolution to the next, up to `width`. Patches of 16 pixels use four convolutions,
+// patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
 // Returns a branch: softmax attention of all tokens, with biases in its linear layers; u is already normalised. Scope

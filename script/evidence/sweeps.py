@@ -39,8 +39,8 @@ def grid(experiment):
 
 
 def command(experiment):
-    """Returns the command of an experiment. A sweep's command stops after 95 minutes with exit code 124; it must then be
-    repeated."""
+    """Returns the command of an experiment. A sweep that takes longer than 95 minutes stops with exit code 124; repeat
+    its command then."""
     if experiment.command:
         return experiment.command
     data = f" --data {experiment.data}" if experiment.data else ""

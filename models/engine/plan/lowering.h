@@ -81,7 +81,7 @@ class Lowering {
   // several operators read. Appends the operators that scale and shift columns to `folds`.
   Tail Follow(const Operator& op, std::vector<ColumnFold>& folds);
   // Returns the operator after `tail` that adds a residual, if the same step can compute this operator, else null. The
-  // residual must already have an operand.
+  // operator's other input must already have an operand.
   const Operator* ResidualAfter(const Tail& tail) const;
 
   // A linear layer with the operators folded into it. The only operand set in `step` is the residual.

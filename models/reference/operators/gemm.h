@@ -16,8 +16,8 @@ namespace vitrine {
 at::Tensor AffineMap(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16,
                      at::ScalarType result = at::kFloat);
 
-// Returns GELU(x W^T + b) with exact GELU (by erf). In fp32 without gradients, oneDNN computes the product and GELU in
-// one pass if oneDNN is used.
+// Returns GELU(x W^T + b) with exact GELU (by erf). In fp32 without gradients, the product and GELU are one
+// pass if oneDNN computes the product.
 at::Tensor AffineGelu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, bool bf16);
 
 // Returns one of the three products of a linear layer, for custom derivatives. These functions are not differentiable.

@@ -20,8 +20,8 @@ struct Qkv {
 //   A = softmax(tau q^^T k^), [d_h, d_h], where every channel of q^ and k^ has length 1 over the image's tokens;
 //   the result is v A^T, [T, width].
 // tau, `temperature` [heads, 1, 1], is learned. Time and memory are linear in the number of tokens. `layer` is the
-// layer's index in the AttentionTap, `site` the dropout site of A. NOTE: the paper divides by tau; its code, the source
-// of the published weights, multiplies by tau.
+// layer's index in the AttentionTap, `site` the dropout site of A.
+// NOTE: the paper divides by tau; its code, the source of the published weights, multiplies by tau.
 at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
                           const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                           const ForwardContext& context);

@@ -30,8 +30,8 @@ struct ImportOptions {
 
   std::optional<std::string> prefix = {};  // name prefix of the model copy to import, if the file has several copies
 
-  // Text of the file kSourceFile of an earlier import; "" if there was no import. If set, Import adds this file to the
-  // version. Imports nothing if the text of the new file would equal `known`.
+  // Text of the file kSourceFile of an earlier import; "" if there was no import. If set, Import adds a new
+  // kSourceFile to the version, and imports nothing if its text would equal `known`.
   std::optional<std::string> known = {};
 
   std::string pull = {};        // "hf:ORG/NAME@REVISION": download from a model hub

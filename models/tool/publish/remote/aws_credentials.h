@@ -29,8 +29,8 @@ std::string AwsRegion(const Surroundings& surroundings);
 absl::StatusOr<AwsCredentials> AwsFromEnvironment(const Surroundings& surroundings);
 // Calls AssumeRoleWithWebIdentity of STS with $AWS_WEB_IDENTITY_TOKEN_FILE and $AWS_ROLE_ARN, as EKS sets them (IRSA).
 absl::StatusOr<AwsCredentials> AwsFromWebIdentity(const Surroundings& surroundings);
-// Reads the profile. It has either keys, or a role and the credentials to assume it: source_profile, credential_source
-// or web_identity_token_file.
+// Returns the keys of the profile, or assumes the profile's role with source_profile, credential_source or
+// web_identity_token_file.
 absl::StatusOr<AwsCredentials> AwsFromProfile(const Surroundings& surroundings);
 // Requests credentials from $AWS_CONTAINER_CREDENTIALS_RELATIVE_URI or _FULL_URI, as ECS and EKS Pod Identity set them.
 absl::StatusOr<AwsCredentials> AwsFromContainer(const Surroundings& surroundings);
