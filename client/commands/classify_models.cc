@@ -52,7 +52,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   asked_model.model = {.name = absl::StrCat(version.model(), " version ", version.version()),
                        .map = "no map that lies on the image"};
   if (command.models_sheet.empty()) return asked_model;
-  const AttentionOptions requested{.folder = "."};  // ChooseAttention requires a folder
+  const AttentionOptions requested{.folder = "."};  // without a folder, ChooseAttention returns no requests
   const absl::StatusOr<std::vector<v1::AttentionRequest>> attention = ChooseAttention(requested, version);
   if (!attention.ok()) return asked_model;
   const v1::AttentionRequest& asked = attention->front();

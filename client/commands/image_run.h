@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<std::string>> ProbeLabels(Client& client, const Model
 class ImageCount {
  public:
   ImageCount(size_t images, std::ostream& errors) : images_(images), errors_(errors) {}
-  // Sets the number of images whose results have arrived, and prints the line if it is due.
+  // Prints the line if it is due. `done` is the number of images whose results have arrived.
   void Update(size_t done);
 
  private:

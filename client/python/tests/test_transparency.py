@@ -82,7 +82,8 @@ def over_white(image: Image.Image) -> npt.NDArray[Any]:
 
 
 def own_pixels(image: Image.Image) -> npt.NDArray[Any]:
-    """Returns the expected pixels. An image with alpha or a palette is drawn over white; one of a rare mode becomes RGB."""
+    """Returns the expected pixels: the array of the image. RGBA and palette images are drawn over white, and images of
+    rare modes become RGB."""
     if image.mode in ("1", "L", "RGB", "I;16", "I"):
         return sent(np.asarray(image).astype(np.uint16) if image.mode == "I" else np.asarray(image))
     return over_white(image) if image.mode in ("P", "RGBA") else np.asarray(image.convert("RGB"))

@@ -47,7 +47,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextlib.contextmanager
 def moving(names: Names, script: Script) -> Iterator[Any]:
-    """Yields the address of a list of two names, and a function that gives one name the address of the server."""
+    """Yields an address of two names without a server, and a function that moves one name to the server. After the
+    move, the other name cannot be resolved."""
     with serve(script) as address:
         port = address.rpartition(":")[2]
         names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}

@@ -56,8 +56,8 @@ class Pipeline:
     """One run over a stream. Times are seconds of any monotonic clock. Only one thread at a time may use the object.
 
     The driver takes requests while `wants` is true, sends the results of `due`, passes in answers and yields the
-    results of `finished`, in the order of `take`. Deadlines do not count the pauses reported by `paused`, during which
-    the caller's own code runs.
+    results of `finished`, in the order of `take`. Deadlines count only working time, which excludes the pauses reported
+    by `paused`. During these pauses the caller's own code runs.
     """
 
     def __init__(
@@ -188,8 +188,8 @@ class Pipeline:
                 entry.alone = True  # one of these requests ended the stream, so each is sent alone
 
     def expire(self, now: float) -> bool:
-        """Finishes requests whose deadline has passed. Returns True if the deadlines of all requests at the server have
-        passed. Then the driver must cancel the stream."""
+        """Finishes requests whose deadline has passed. Returns True if the server has requests, and the
+        deadlines of all of them have passed. Then the driver must cancel the stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))
