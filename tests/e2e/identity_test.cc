@@ -155,7 +155,7 @@ TEST_F(IdentityServer, ARotatedCertificateIsUsedForNewConnections) {
 
 TEST_F(IdentityServer, MutualTlsRequiresAClientCertificate) {
   WithTls("clients.pem");
-  authority_->IssueAuthority("old", -1);  // expired; must be ignored, because "ca" is valid
+  authority_->IssueAuthority("old", -1);  // expired; must be ignored beside the valid "ca"
   authority_->Write("clients.pem", authority_->Read("old.pem") + authority_->Read("ca.pem"));
   Start();
   EXPECT_EQ(Ask(Secure("client"), kList), grpc::StatusCode::OK);

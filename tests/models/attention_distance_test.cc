@@ -28,7 +28,7 @@ double Distance(const Weights& weights, Grid grid, int prefix, int cell, bool ke
   return AttentionDistance(weights.values, grid, prefix, cell, keep_class_mass);
 }
 
-// The expected distances, in pixels, are the distances for uniform attention.
+// With uniform attention, the distance is the mean distance of all pairs of cells, in pixels.
 TEST(AttentionDistance, EqualsTheGridsMeanForUniformAttention) {
   const struct {
     int side, cell;

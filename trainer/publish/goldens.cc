@@ -32,8 +32,8 @@ absl::StatusOr<FloatArray> EncodedToInput(std::string_view bytes, const v1::Prep
   return ArrayOf(std::move(planned.values), preprocessing, planned.geometry);
 }
 
-// Joins six images into a grid, which is so large that the golden also tests the resize. Large images are reduced
-// first, so that the grid stays far below the decoder's size limit.
+// Joins six images into a grid. The grid is larger than an image, so the golden also tests the resize. Large images are
+// reduced first, so that the grid stays far below the decoder's size limit.
 absl::StatusOr<Image> Mosaic(const Dataset& data) {
   constexpr int kColumns = 3, kRows = 2;
   ASSIGN_OR_RETURN(const Image large, data.image(0));

@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Returns rows of a model card's table, "| name | value |\n", with every field of the recipe that changes the weights:
-// sizes, augmentation, mixing, regularization, step, optimizer, schedule and held-out samples. Fields that are not set
-// have rows with their default values.
+// sizes, augmentation, mixing, regularization, step, optimizer, schedule and held-out samples. Defaults are
+// written out; mixing and held-out samples have no row if the recipe does not use them.
 std::string TrainingRows(const v1::Recipe& recipe, const RunPosition& position);
 
 }  // namespace vitrine

@@ -19,7 +19,8 @@ enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 // with the effects of the axes (effects.h). Formats for programs have plain numbers and the score of every seed.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
-// Returns the table as an SVG chart. The first axis is the x axis; values of the other axes have charts side by side.
+// Returns the table as an SVG chart. The first axis is the x axis. Each combination of the other axes is a series; the
+// series are side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, effects.csv, effects.json, runs.csv (a row per finished run, with

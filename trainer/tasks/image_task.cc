@@ -261,7 +261,7 @@ absl::StatusOr<TrainingBatch> ImageTask::MakeBatch(int64_t epoch, int64_t index,
 
 BatchLoss ImageTask::Loss(const Module& model, const TrainingBatch& batch, const ForwardContext& context) const {
   ForwardContext own = context;
-  if (recipe_.start().freeze_body()) own.training = false;  // as in inference, without dropout
+  if (recipe_.start().freeze_body()) own.training = false;  // no dropout, and BatchNorm's stored statistics
   const at::Tensor logits = dynamic_cast<const vitrine::Model&>(model).Forward(batch.images, own);
   BatchLoss result;
   result.loss = batch.targets.defined() ? SoftTargetLoss(logits, batch.targets)

@@ -24,7 +24,7 @@ namespace vitrine {
 class ImageTask final : public Task {
  public:
   // `test` may be null; `train` and `test` must outlive the task. Reads every image of `train` on `threads` threads,
-  // and every image of `test` unless `test` has the images of `train`. INVALID_ARGUMENT if recipe, model and data are
+  // and every image of `test` unless SameImages(train, test). INVALID_ARGUMENT if recipe, model and data are
   // inconsistent; other errors are those of ReadVersionAt, ConfigOf, StartFrom, Teacher::Make and ImageDigestsOf.
   static absl::StatusOr<std::unique_ptr<ImageTask>> Make(const v1::Recipe& recipe, const Dataset& train,
                                                          const Dataset* test, int threads = 1);

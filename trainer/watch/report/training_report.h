@@ -36,7 +36,7 @@ struct TrainingReportInput {
 
 // Returns the run as a self-contained HTML file: key figures, curves and provenance. For image models, the file also
 // has confusion, calibration, worst mistakes, attention of examples and attention distances. If the embedding is of
-// kind F-SNE, it also has the embedding's codes. Uses at most 10,000 test images, and at most 64 of them for distances.
+// kind F-SNE, it also has the embedding's codes. Uses at most 10,000 test images, and at most 64 for distances.
 // Returns the errors of Examine.
 absl::StatusOr<std::string> TrainingReport(const TrainingReportInput& input);
 
