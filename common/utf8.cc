@@ -50,7 +50,11 @@ std::optional<char32_t> TakeCharacter(std::string_view& text) {
 
 bool IsUtf8(std::string_view text) {
   while (!text.empty()) {
-    if (!TakeCharacter(text).has_value()) return false;
+    if (static_cast<uint8_t>(text[0]) < 0x80) {  // ASCII, which is most of a text, needs no decoding
+      text.remove_prefix(1);
+    } else if (!TakeCharacter(text).has_value()) {
+      return false;
+    }
   }
   return true;
 }
