@@ -11,10 +11,10 @@ struct Rounds {
   bool steady = false;  // true: the last two rounds brought no improvement
 };
 
-// Runs `round` until its result falls by less than 2 % in each of two consecutive rounds, or until `most` rounds are
-// done. `round` must repeat all measurements and return the sum of each measurement's shortest time so far. Other
-// processes can only lengthen a measured time. So while the sum still falls, some of the shortest times are still too
-// long.
+// Calls `round` until two consecutive calls each lower its result by less than 2 %, or until it was called `most`
+// times. Each call must repeat all measurements, and return the sum over all measurements of the shortest time so far.
+// Other processes can only lengthen a measured time. So while the sum still falls, some of the shortest times are still
+// too long.
 inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
   constexpr double kNothingNew = 0.98;
   Rounds rounds;

@@ -343,8 +343,8 @@ absl::StatusOr<TrainResult> Run::Result() {
     result.others.push_back({"raw", std::move(model_)});
     model_ = average_->Release();
   }
-  // The best state is used only if samples are held out. Otherwise it was chosen on the test split, and its score on
-  // that split would be too good.
+  // The best state is used only if it was chosen on held-out samples. Without held-out samples it was chosen on the
+  // test split, so its score on that split would be too good.
   if (recipe_.validation_share() > 0 && position_.best) {
     result.others.push_back({"last", std::move(model_)});
     ASSIGN_OR_RETURN(model_, task_.MakeModel());

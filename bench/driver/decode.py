@@ -46,7 +46,8 @@ def differences(ours, theirs):
 class Sides:
     """A worker for each pair (who, reduced). All workers read one folder of images and are pinned to one core.
 
-    Raises if an input differs from the input of (OURS, False) by more than TOLERANCES.
+    Raises if the inputs that a worker makes from the images differ by more than TOLERANCES from the inputs that the worker
+    (OURS, False) makes.
     """
 
     def __init__(self, setup, pictures, kinds):

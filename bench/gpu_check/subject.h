@@ -49,7 +49,8 @@ class Subject {
 
 // Returns the cells and pixels of the largest of the images.
 LargestImage LargestOf(const ModelDescription& description, std::span<const FloatArray> images);
-// Returns the limits of a batch with all `images` and one more image.
+// Returns limits that permit a batch of all `images` and one more image. The limit of tokens counts each of these
+// images as large as the largest.
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images);
 
 // Runs a batch with the images at the indices `places`, and returns their logits, row by row. `attention` and `tokens`

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces replicas one at a time, alternately by a new and an old binary, while clients send requests to all replicas."""
+"""Replaces the replicas one after the other by the new binary, then by the old binary, and so on, while clients send
+requests to all replicas."""
 import re
 import sys
 
@@ -33,7 +34,7 @@ def measure(setup):
         for _ in range(2):
             replicas.append(Server(setup, setup.repository, setup.both(), FLAGS, program=binaries[0]).__enter__())
         addresses = [replica.address for replica in replicas]
-        # The client's default policy: UNAVAILABLE is retried up to five times.
+        # RetryPolicy() is the client's default policy, which retries UNAVAILABLE.
         with Callers(",".join(addresses), CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy()) as callers:
             for step in range(2 * rounds):
                 # Uses the new binary, then the old, and so on. Both versions run together, as in an update and its

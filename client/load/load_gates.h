@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// Measures for `vitrine bench --require`. Percentiles and shares cover all due requests. A missing answer counts as
-// longer than any received answer. Rates count the answers in the measured interval.
+// Returns the measures that `vitrine bench --require` accepts. Percentiles and shares are computed over all requests
+// that were due; a request without an answer counts as slower than every answered request. Rates count only the answers
+// in the measured interval.
 std::span<const GateMeasure> LoadGateMeasures();
 
 // Returns a result for each gate. A search is judged by the point at its best rate, any other load by its only point.

@@ -21,8 +21,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 CONTRACT = ("admin", "attention", "classifier", "features", "manifest", "model", "registry", "serving")
 # Third-party messages. Copies of them avoid a dependency on their packages.
 FOREIGN = ["retry_details.proto", "health.proto"]
-# Path of the copied licence in the package. At the top of a source distribution, build backends would treat the copy as
-# a second licence.
+# Path of the copied licence in the package. If the copy were in the top folder of a source distribution, build backends
+# would treat it as a second licence.
 LICENCE = "src/vitrine/LICENSE"
 MODULE = '''"""Messages of {proto}, made of their descriptors."""
 

@@ -127,9 +127,9 @@ std::string FindUnknownWord(const CommandNode& root, const std::vector<RenamedWo
   return "";
 }
 
-// Returns the words after the program's name in reverse order, as CLI11 requires. CLI11 would use the next word as the
-// value of "--flag=", so the flag and its empty value become two words. A flag that takes a number stays one word,
-// because CLI11 would read an empty value as 0.
+// Returns the words after the program's name in reverse order, as CLI11 requires. A word "--flag=" becomes two words,
+// the flag and an empty value, because CLI11 would use the next word as the value. If the flag takes a number, the word
+// stays unchanged, because CLI11 would read an empty value as 0.
 std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char** argv) {
   const CommandNode* node = &root;
   std::vector<std::string> words;

@@ -69,7 +69,8 @@ class HttpProtocol {
   virtual HttpConnectionStatus Describe() const = 0;
 };
 
-// A client connection: socket, TLS, PROXY header, timeouts and abuse points. All functions run on the loop's thread.
+// A client connection with its socket, TLS, PROXY header, timeouts and the points that its load costs (see
+// HttpAbuseLimits). All functions run on the loop's thread.
 class HttpConnection final : public Watched {
  public:
   using Time = EventLoop::Time;

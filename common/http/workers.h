@@ -15,8 +15,8 @@
 
 namespace vitrine {
 
-// Threads for blocking work. One thread takes no work on bodies, so that large requests do not delay small ones.
-// Thread-safe.
+// Threads for blocking work. Work on request bodies never uses all threads at once: one thread remains for other work,
+// so that large requests do not delay small ones. Thread-safe.
 class HttpWorkers {
  public:
   struct Options {

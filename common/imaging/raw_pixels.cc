@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Reads a float at any address.
+// Returns float number `i` of `bytes`, which need not be aligned.
 float FloatAt(const char* bytes, size_t i) {
   float value;
   std::memcpy(&value, bytes + i * sizeof(float), sizeof(float));

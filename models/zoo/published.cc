@@ -15,7 +15,7 @@ constexpr std::string_view kCifar = "CIFAR-10";
 constexpr Published kTable[] = {
     // clang-format off
     // name, parameters, flops, convention, side, accuracy, data, remark
-    // Paper 000: Table 2.
+    // Figures from Table 2 of paper 000, unless the remark names another source.
     {"xcit-n12", "3.1", "", kNone, 0, "69.9", kImageNet, ""},
     {"xcit-n12-sne", "3.1", "", kNone, 0, "70.9", kImageNet, ""},
     {"xcit-n12-p-sne", "3.1", "", kNone, 0, "71.4", kImageNet, ""},
@@ -36,15 +36,15 @@ constexpr Published kTable[] = {
     {"xcit-t12-f-sne-32", "6.3", "", kNone, 0, "77.1", kImageNet, ""},
     {"xcit-t12-f-sne-64", "6.4", "", kNone, 0, "77.1", kImageNet, "from Table 4; Table 2 prints 6.3"},
     {"xcit-s12", "26", "4.8", kMacs, 224, "", "", "from X-ViT's Table 1"},
-    // Paper 000: Tables 3 and 4, models transferred from ImageNet. The printed sizes are the sizes of the 1000-class
-    // model.
+    // Figures from Tables 3 and 4 of paper 000, for models transferred from ImageNet. The printed sizes are the sizes
+    // of the 1000-class model.
     {"xcit-n12-10-classes", "3.1", "", kNone, 0, "98.0", kCifar, "the printed size is for 1000 classes"},
     {"xcit-n12-100-classes", "3.1", "", kNone, 0, "85.5", "CIFAR-100", "the printed size is for 1000 classes"},
     {"xcit-n12-196-classes", "3.1", "", kNone, 0, "87.9", "Cars", "the printed size is for 1000 classes"},
     {"xcit-t12-10-classes", "6.7", "", kNone, 0, "98.5", kCifar, "the printed size is for 1000 classes"},
     {"xcit-t12-100-classes", "6.7", "", kNone, 0, "86.7", "CIFAR-100", "the printed size is for 1000 classes"},
     {"xcit-t12-196-classes", "6.7", "", kNone, 0, "92.7", "Cars", "the printed size is for 1000 classes"},
-    // Paper 001: Tables 4 to 9, at 32x32.
+    // Figures from Tables 4 to 9 of paper 001, for images of 32x32 pixels.
     {"vit-mini-cifar10", "3.798", "0.515", k001, 32, "68.2", kCifar, ""},
     {"lsra-mini-cifar10", "3.679", "0.487", k001, 32, "77.8", kCifar, ""},
     {"cvt-p-mini-cifar10", "3.846", "2.296", k001, 32, "73.8", kCifar, ""},
@@ -70,12 +70,12 @@ constexpr Published kTable[] = {
     {"eit34-mini-increasing-cifar10", "", "", kNone, 32, "79.0", kCifar, ""},
     {"eit34-mini-invariant-cifar10", "", "", kNone, 32, "81.7", kCifar, ""},
     {"eit34-mini-no-positions-cifar10", "", "", kNone, 32, "85.6", kCifar, ""},
-    // Paper 002: Table 1.
+    // Figures from Table 1 of paper 002.
     {"xvit-t", "10", "1.9", kMacs, 224, "78.8", kImageNet, ""},
     {"xvit-s", "21", "3.7", kMacs, 224, "82.0", kImageNet, ""},
     {"xvit-m", "37", "7.0", kMacs, 224, "82.8", kImageNet, "at 384: 20.5 G, 83.8 %"},
     {"xvit-b", "64", "11.9", kMacs, 224, "83.3", kImageNet, "at 384: 35.1 G, 84.3 %"},
-    // Paper 002, which calls these models DeiT, and paper 003.
+    // Figures from paper 002, which calls these models DeiT, and from paper 003.
     {"vit-ti16", "5.7", "1.3", kMacs, 224, "", "", "from papers 000 and 002"},
     {"vit-s16", "22", "4.6", kMacs, 224, "", "", "from paper 002"},
     {"vit-b16", "86", "17.5", kMacs, 224, "", "", "86 is without the head; 17.564 G rounds to 17.6"},

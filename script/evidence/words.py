@@ -46,7 +46,8 @@ def of_verdicts(verdicts):
 
 
 def counted(claim):
-    """Returns the group in which a claim is counted: its word without figures."""
+    """Returns the group in which a claim is counted: the claim's word without the numbers that may follow it. A claim
+    without evidence is counted as NOT_YET or OUT_OF_REACH."""
     if claim.evidence == "none":
         return NOT_YET if claim.missing.startswith("not yet run") else OUT_OF_REACH
     return next(word for word in WORDS[claim.evidence] if claim.word.startswith(word))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Request to one model, made from its abilities and the page's state. The functions are pure.
+// Makes the parameters of a request to one model, from what the model offers and what the state of the page selects.
+// Also makes the sentences that say why a model cannot answer. All functions are pure.
 
 export const KINDS = {
   class: "Class token",

@@ -121,7 +121,7 @@ struct RollbackVerdict {
 // bounds.
 std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const CanaryEvidence& evidence);
 
-// Returns a text for people that says when the guard rolls back a canary.
+// Returns a text for people that lists the conditions under which the guard rolls back a canary.
 std::string DescribeGuard(const v1::CanaryGuard& guard);
 
 }  // namespace vitrine

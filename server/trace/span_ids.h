@@ -17,7 +17,8 @@ using SpanId = std::array<uint8_t, 8>;
 TraceId NewTraceId();
 SpanId NewSpanId();
 
-// Convert between ids and hexadecimal digits, which must be valid, as in TraceContext.
+// Convert hexadecimal digits to ids and back. `digits` must be 32 (TraceIdOf) or 16 (SpanIdOf) lower-case digits, as in
+// TraceContext.
 TraceId TraceIdOf(std::string_view digits);
 SpanId SpanIdOf(std::string_view digits);
 std::string Hex(const TraceId& id);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the program in conditions in which scripts and supervisors start it: closed standard files, a full disk, a
-// wrong configuration, a limit on CPUs. Also tests its end after a crash.
+// wrong configuration, a limit on CPUs. Also tests that a crash prints a stack and ends the program with the signal,
+// and that SIGTERM ends the program while it loads models.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -55,7 +55,8 @@ class Teller {
  public:
   Teller(const WatchCommand& command, std::ostream& out) : command_(command), out_(out) {}
 
-  // Prints the event if its version has changed since it was last printed. Returns false if the watch must end.
+  // Prints the event if the command watches its version and the version has changed since its last printed event.
+  // Returns false if the watch must end.
   bool Tell(const v1::ModelEvent& event) {
     const v1::ModelVersion& version = event.version();
     if (!IsChosen(command_.model, version)) return true;

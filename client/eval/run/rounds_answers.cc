@@ -134,7 +134,8 @@ void ImageRounds::TakeReadError(int64_t index, const absl::Status& status) {
                                                  " images in a row could not be read, the last: ", status.message()));
 }
 
-// Returns true if a known readable or answered image can still be read.
+// Returns true if an image that was read before can still be read. If no such image is known, uses an image that was
+// answered before. Returns false if neither is known.
 bool ImageRounds::DataIsThere() const {
   const int64_t witness = readable_ >= 0 ? readable_ : answered_;
   return witness >= 0 && data_.encoded(witness).ok();

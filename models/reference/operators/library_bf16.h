@@ -6,8 +6,8 @@
 
 namespace vitrine {
 
-// Returns true if products of this tensor must be computed in fp32: the tensor is bf16, on a CPU where oneDNN cannot
-// multiply bf16 (without AVX-512). On such a CPU the library would reject some products and compute all others in
+// Returns true if products of this tensor must be computed in fp32. This is so for a bf16 tensor on a CPU without
+// AVX-512, because oneDNN cannot multiply bf16 there. LibTorch would reject some products and compute all others in
 // scalar loops.
 bool MultipliedAsFloats(const at::Tensor& tensor);
 

@@ -68,8 +68,8 @@ class BatchRun {
   // Checks that the decoded input has the planned size. A wrong size is a fault of the server, and would cause reads
   // out of bounds.
   absl::Status CheckFits(const Item& item) const;
-  // Computes the items in [first, last), in runs of the model that end at EndOfRun. Either all items have features, or
-  // none has.
+  // Computes the items in [first, last). Divides them into runs of the model; EndOfRun returns the end of each run.
+  // Requires that either all items have features or none has.
   absl::Status ComputePart(size_t first, size_t last);
   // Returns the end of the run that begins at item `first`. The attention matrices of a run have at most
   // max_matrix_bytes in total, except if the run has only one item.

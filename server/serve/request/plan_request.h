@@ -15,9 +15,10 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 
 // Checks a request against its model and plans its geometry, grid, attention and features. Makes every check that is
 // possible before a pixel is decoded. Reads only the image's header, in place, so the cost does not depend on the
-// image's size. Does not set the fields that the call determines, such as arrival, deadline, cancelled and done.
-// RESOURCE_EXHAUSTED: attention and features exceed max_attention_bytes. FAILED_PRECONDITION: predictions of a model
-// without classes. Other faults are INVALID_ARGUMENT. Each message names the fault and a remedy. Thread-safe.
+// image's size. Does not set fields that depend on the RPC or HTTP call, such as arrival, deadline, cancelled and done;
+// the caller of this function sets them. RESOURCE_EXHAUSTED: attention and features exceed max_attention_bytes.
+// FAILED_PRECONDITION: predictions of a model without classes. Other faults are INVALID_ARGUMENT. Each message names
+// the fault and a remedy. Thread-safe.
 absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHandle model);
 
 }  // namespace vitrine

@@ -49,7 +49,8 @@ class PlaceLedger {
  public:
   // Records that a caller sent a request now, admitted or not.
   void NoteCaller(const std::string& caller, absl::Time now);
-  // Returns true if another caller has requests in flight or was active in the last minute. `held`: OfServer(caller).
+  // Returns true if another caller has requests in flight or sent a request in the last minute. `held` must be the
+  // result of OfServer for `caller`.
   bool Shares(const std::string& caller, const Holdings& held, absl::Time now) const;
   // Returns the caller's index for the other functions; kNoCaller if the caller has no requests and is not recent.
   CallerId Find(const std::string& caller) const { return accounts_.Find(caller); }

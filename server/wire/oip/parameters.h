@@ -24,8 +24,8 @@ absl::StatusOr<std::optional<int64_t>> WholeNumber(const InferParameters& parame
 absl::StatusOr<std::optional<bool>> Truth(const InferParameters& parameters, const std::string& name);
 absl::StatusOr<std::optional<std::string>> Text(const InferParameters& parameters, const std::string& name);
 
-// Checks the parameter names. INVALID_ARGUMENT: a name is not in `known`. UNIMPLEMENTED: shared memory. The message
-// begins with `whose`: "the request", "input \"image\"".
+// Checks the parameter names. INVALID_ARGUMENT: a name is not in `known`. UNIMPLEMENTED: a parameter requests shared
+// memory. The error message begins with `whose`, for example "the request" or "input \"image\"".
 absl::Status CheckNames(const InferParameters& parameters, std::string_view whose,
                         std::initializer_list<std::string_view> known);
 

@@ -128,8 +128,8 @@ TEST_P(Bf16KernelsTest, RowWeightsAgreeWithSoftmax) {
         for (double& e : exact) sum += e = std::exp2(e - largest);
         for (int64_t j = 0; j < whole; ++j) {
           const double expected = j < keys ? exact[static_cast<size_t>(j)] / sum : 0;
-          // Tolerance: half a unit of an 8-bit mantissa, the error of the approximated power, and the rounding of
-          // scores with a magnitude of a thousand.
+          // The relative tolerance covers three errors: the rounding to bf16, whose mantissa has 8 bits; the
+          // approximation of 2^x; and the rounding of scores with a magnitude of a thousand.
           ASSERT_NEAR(cpu::ToFloat(weights[static_cast<size_t>(i * whole + j)]), expected, expected * 5e-3 + 1e-30)
               << keys << " keys, " << i << ", " << j;
         }

@@ -70,7 +70,8 @@ TEST_P(Programs, LearnedPositionsWithoutAClassTokenAgreeWithTheReference) {
   EXPECT_LE(Apart(Logits(*engine, images), model.ByReference(images)), kParityTolerance);
 }
 
-// Returns a program with attention. Its q, k and v are columns of one value, or three separate values if `apart`.
+// Returns a program with attention. If `apart`, three linear layers compute q, k and v; otherwise one linear layer
+// computes all three.
 Program Attending(bool class_query, bool apart) {
   Builder b(3);
   const Value x = b.JoinClass("join", b.ClassToken("class_token", 8, {}), b.Linear("patches", b.Patchify(2), 8));

@@ -58,9 +58,9 @@ struct NarrowKernels {
   int panel_columns;     // outputs of a register tile
 
   void (*gemm)(const NarrowGemmCall& call);
-  // Converts rows of x to groups; the last group is padded with zeros. Normalizes the rows first if `epsilon` is not
-  // negative. The quantization step of an int8 row is 1/254 of the distance between its least and largest value, but at
-  // least 2^-18 of its largest magnitude.
+  // Converts each row of x to groups, and pads the last group of the row with zeros. If `epsilon` is not negative,
+  // normalizes the rows first. For int8, each row has its own quantization step: 1/254 of the distance between the
+  // least and the largest value of the row, but at least 2^-18 of the largest magnitude in the row.
   void (*take)(cpu::View<const float> x, float epsilon, std::byte* a, int64_t a_stride, RowRange* ranges);
 
   // Computes Kernels::depthwise with NarrowGelu. The products are fp32: each sum has only nine products, so packing the

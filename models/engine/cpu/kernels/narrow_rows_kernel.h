@@ -66,8 +66,8 @@ struct RowSteps {
   const cpu::Four of_range = (bounds.largest - bounds.least) / kSteps, of_size = size / kMostSteps;
   const cpu::Four step = of_range > of_size ? of_range : of_size;
   const cpu::Four inverse = step >= kLeastStep ? 1 / step : cpu::Four{};
-  // The sum with kWhole is rounded to the nearest integer. The added 0.5 makes the offset round up, so that no value
-  // gets a byte below 0.
+  // Adding kWhole rounds a number to the nearest integer. Because 0.5 is added before, the offset is rounded up, so
+  // that no value of the row gets a byte below 0.
   return {.step = step, .inverse = inverse, .offset = (0.5f - bounds.least * inverse) + kWhole};
 }
 

@@ -101,8 +101,9 @@ class Perceptron : public Step {
   }
 
  private:
-  // Returns true if the intermediate result is written as bf16. This requires an even number of columns, because a
-  // group is two bf16.
+  // Returns true if the intermediate result is written as bf16. This requires an even number of columns: the second
+  // product reads bf16 in groups of two (see narrow_kernels.h), and the first product does not pad the last group of a
+  // row.
   bool HandsOnBf16() const {
     return second_.takes_bf16() && first_.matrix().narrow() != nullptr && first_.matrix().outputs() % 2 == 0;
   }

@@ -66,7 +66,7 @@ VITRINE_DEVICE float NarrowGelu(float x) {
 
 // --- powers
 
-// Returns x 2^n for whole n; returns x if n is NaN.
+// Returns x * 2^n. `n` must be an integer or NaN; if n is NaN, returns x.
 VITRINE_DEVICE float TimesPowerOfTwo(float x, float n) {
   const int exponent = n > -1024 && n < 1024 ? static_cast<int>(n) : 0;
   return x * FloatOf(static_cast<uint32_t>(exponent + 127) << 23);

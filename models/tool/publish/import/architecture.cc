@@ -23,7 +23,8 @@ std::string SizesInWords(double width, double depth, double patch, const Side& i
                       InWords(image));
 }
 
-// Returns the known architecture of transformers that has the type and the sizes in config.json.
+// Returns the name of the supported architecture of the library transformers whose type, sizes and activation are those
+// in config.json.
 absl::StatusOr<std::string> TransformersArch(const ModelFile& file, const Json& whole) {
   const std::string type = TypeIn(whole);
   const bool quick = ActivationIn(whole) == "quick_gelu";

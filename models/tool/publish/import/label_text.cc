@@ -159,7 +159,8 @@ std::optional<Numbered> SplitNumber(const std::string& line) {
   return is_split && !split.label.empty() ? std::optional(split) : std::nullopt;
 }
 
-// Splits every line, except a header line at the start ("index,label"). Returns an empty list if a line has no number.
+// Splits every line with SplitNumber. The first line may be a header ("index,label"), which is left out. Returns an
+// empty list if another line cannot be split.
 std::vector<Numbered> SplitNumbers(const Lines& lines) {
   std::vector<Numbered> all;
   for (size_t i = 0; i < lines.size(); ++i) {

@@ -13,8 +13,8 @@ namespace vitrine {
 // Returns the text of kSourceFile. The content of a version that CacheCommand imports depends only on this text.
 std::string SourceText(const std::vector<ModelFile>& files, const v1::Origin& origin);
 
-// Returns true if `text`, a kSourceFile, was written by this importer for `pull`, and `pull` names a commit. Then
-// another pull would give the same text.
+// `text` is the content of a kSourceFile. Returns true if `pull` names a commit, and this version of the importer wrote
+// `text` when it pulled that commit. A second pull would then give the same text.
 bool IsOfCommit(const std::string& text, const std::string& pull);
 
 }  // namespace vitrine

@@ -56,8 +56,8 @@ class EveryFamily : public ::testing::TestWithParam<SmallForm> {
   at::Tensor Sized(int rows, int columns, uint64_t seed) const {
     return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }
-  // Returns a batch in which some sizes are repeated, directly or after other sizes. If the model takes only one size,
-  // all sizes are equal.
+  // Returns a batch in which some images have the same size: two neighbours, and two images that are separated by
+  // images of other sizes. If the model takes only one size, all images have it.
   ImageBatch Batch() const {
     if (!native()) return {Sized(1, 1, 1), Sized(1, 1, 2), Sized(1, 1, 3)};
     const at::Tensor odd = RandomImage(channels(), GetParam().height + 3, GetParam().width + 5, 6);

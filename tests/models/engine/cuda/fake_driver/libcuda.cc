@@ -28,8 +28,8 @@ class Call {
       : gpu(FakeGpu::Get()), lock(gpu.mutex), error(gpu.Begin(name, needs_context, injected)) {}
   // Returns true if the call must return `error` without any effect.
   bool fails() const { return error != kSuccess; }
-  // Returns true if a call that releases objects must not release them. After an injected error, the call still
-  // releases them.
+  // Returns true if a call that would release an object must keep it and return `error`. A call with an injected error
+  // also returns `error`, but releases the object.
   bool skips_release() const { return error != kSuccess && !injected; }
 
   FakeGpu& gpu;
