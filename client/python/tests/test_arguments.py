@@ -101,7 +101,7 @@ def test_client_options_of_wrong_type_are_refused(options: Dict[str, Any], said:
         ({"initial_backoff": "1"}, TypeError, "initial_backoff is '1', must be a number of seconds"),
         ({"max_backoff": None}, TypeError, "max_backoff is None, must be a number of seconds"),
         ({"max_backoff": INF}, ValueError, "max_backoff is inf seconds, must be at most 86400"),
-        ({"initial_backoff": float("nan")}, ValueError, "the first must be positive"),
+        ({"initial_backoff": float("nan")}, ValueError, "initial_backoff must be positive"),
     ],
 )
 def test_invalid_retry_policies_are_refused(options: Dict[str, Any], kind: Any, said: str) -> None:

@@ -87,8 +87,9 @@ class Tracing(unittest.TestCase):
 
     def test_a_call_is_exported_with_its_stages(self):
         collector, server = self.collect()
-        subprocess.run([pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine", "classify", str(PICTURE), "--server", server.grpc,
-                        "--model", MODEL, "--traceparent", SAMPLED], check=True, capture_output=True, timeout=60)
+        said = subprocess.run([pathlib.Path(os.environ["VITRINE_BIN"]) / "vitrine", "classify", str(PICTURE), "--server", server.grpc,
+                               "--model", MODEL, "--traceparent", SAMPLED], capture_output=True, text=True, timeout=60)
+        self.assertEqual(said.returncode, 0, said.stderr)
         whole, stages = self.check_nested(collector.await_spans(5))
         self.assertEqual((whole.trace_id.hex(), whole.parent_span_id.hex()), (TRACE, PARENT))
         self.assertEqual(whole.flags, 0x301)  # sampled; the parent is known to be remote
