@@ -57,6 +57,7 @@ void ColourScale::FindSteps(std::span<const float> values, uint8_t* steps) const
   for (size_t i = 0; i < values.size(); ++i) {
     // This order of arguments converts NaN, which interpolation of huge values may give, to 0.
     const float step = std::min(last, std::max(0.0f, values[i] * factor + zero));
+    // NOLINTNEXTLINE(bugprone-incorrect-roundings): unlike lround, this is vectorized; step is not negative
     steps[i] = static_cast<uint8_t>(static_cast<int>(step + 0.5f));
   }
 }

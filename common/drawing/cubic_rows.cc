@@ -38,7 +38,7 @@ const float* CubicRows::Widened(int row) {
   widened_rows_[place] = row;
   // Pads the row, because the cells of a Taps begin at column -2 or later and end at column columns_ + 1 or earlier.
   const float* const cells = values_.data() + ptrdiff_t{row} * columns_;
-  for (int i = -2; i < columns_ + 2; ++i) padded_[static_cast<size_t>(i + 2)] = cells[std::clamp(i, 0, columns_ - 1)];
+  for (int i = 0; i < columns_ + 4; ++i) padded_[static_cast<size_t>(i)] = cells[std::clamp(i - 2, 0, columns_ - 1)];
   for (size_t x = 0; x < widened.size(); ++x) {
     const float* const from = padded_.data() + across_[x].first + 2;
     const std::array<float, 4>& weights = across_[x].weights;

@@ -81,7 +81,7 @@ std::string_view FirstLine(std::string_view paragraph, int height, int width) {
   const std::string_view fits = FrontWithin(paragraph, height, width);
   if (fits.size() == paragraph.size()) return paragraph;
   const size_t space = paragraph.substr(0, fits.size() + 1).rfind(' ');
-  if (space != paragraph.npos && space > 0) return paragraph.substr(0, space);
+  if (space != std::string_view::npos && space > 0) return paragraph.substr(0, space);
   if (!fits.empty()) return fits;
   std::string_view after = paragraph;
   TakeCharacter(after);
@@ -149,7 +149,8 @@ void Write(const Canvas& canvas, std::string_view text, Point at, const Letterin
       for (int x = inside.x; x < inside.right(); ++x) {
         const int from_x = lettering.upwards ? place.bottom() - 1 - y : x - place.x;
         const int from_y = lettering.upwards ? x - place.x : y - place.y;
-        Blend(canvas.Row(y) + 3 * x, lettering.colour, ink[static_cast<size_t>(from_y * width + from_x)]);
+        const size_t from = static_cast<size_t>(from_y) * static_cast<size_t>(width) + static_cast<size_t>(from_x);
+        Blend(canvas.Row(y) + 3 * x, lettering.colour, ink[from]);
       }
     }
     return true;

@@ -106,7 +106,10 @@ void DrawLegend(const Canvas& canvas, const std::vector<std::string>& caption, c
 void Dim(const Canvas& canvas) {
   for (int y = 0; y < canvas.height(); ++y) {
     uint8_t* const row = canvas.Row(y);
-    for (int i = 0; i < 3 * canvas.width(); ++i) row[i] = static_cast<uint8_t>(row[i] * kUncovered + 0.5f);
+    for (int i = 0; i < 3 * canvas.width(); ++i) {
+      // NOLINTNEXTLINE(bugprone-incorrect-roundings): unlike lround, this is vectorized; the value is not negative
+      row[i] = static_cast<uint8_t>(row[i] * kUncovered + 0.5f);
+    }
   }
 }
 

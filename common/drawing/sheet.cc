@@ -117,7 +117,7 @@ Image Compose(const SheetFigure& figure) {
     Write(canvas, figure.rows[static_cast<size_t>(row)], {at.left - kGap, at.Place(row, 0).y + at.tile.height / 2},
           right);
     for (int column = 0; column < columns; ++column) {
-      const Image& tile = figure.tiles[static_cast<size_t>(row * columns + column)];
+      const Image& tile = figure.tiles[static_cast<size_t>(row) * figure.columns.size() + static_cast<size_t>(column)];
       const Point place = at.Place(row, column);
       canvas.Put(tile, {place.x + (at.tile.width - tile.width) / 2, place.y + (at.tile.height - tile.height) / 2});
     }
