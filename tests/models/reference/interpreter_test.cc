@@ -94,8 +94,7 @@ TEST_F(WrittenProgram, GeluAfterACodedLayerIsComputed) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// As in timm, the rates equal torch.linspace(0, rate, blocks): the first block drops nothing, and the last block drops
-// at the full rate.
+// Expects timm's rates, torch.linspace(0, rate, blocks): the first block drops nothing, the last at the full rate.
 TEST_F(WrittenProgram, DropPathIncreasesWithDepth) {
   program::Builder b(3);
   program::Value x = Tokens(b);

@@ -144,8 +144,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
 
 
 def _is_taken(content: bytes, image: Image.Image) -> bool:
-    """Returns True if the server decodes files of this format. The first frame of an animated WebP is sent as
-    pixels."""
+    """Returns True if the server decodes this format. The first frame of an animated WebP is sent as pixels."""
     is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
     return content.startswith(_MAGIC) or (is_webp and not getattr(image, "is_animated", False))
 
