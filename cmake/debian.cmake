@@ -35,6 +35,8 @@ foreach(compiled fonts-dejavu-core libcli11-dev libeigen3-dev libstb-dev nlohman
             COMPONENT ${name})
   endforeach()
 endforeach()
+install(FILES /usr/share/doc/libbackward-cpp-dev/copyright DESTINATION share/doc/vitrine-server
+        RENAME copyright.libbackward-cpp-dev COMPONENT vitrine-server)
 
 vitrine_package(vitrine-server "Server of tiny vision transformers"
   "Answers with classes, attention maps and features over gRPC and HTTP, and"

@@ -45,6 +45,7 @@ class Packages(unittest.TestCase):
             self.assertIn(f"/usr/share/doc/{name}/copyright", self.listing(name))
             if name != "vitrine-models":
                 self.assertIn(f"/usr/share/doc/{name}/copyright.fonts-dejavu-core", self.listing(name))
+        self.assertIn("/usr/share/doc/vitrine-server/copyright.libbackward-cpp-dev", self.listing("vitrine-server"))
 
     def test_programs_have_manual_pages_and_completions(self) -> None:
         for name, programs in (("vitrine-server", ("vitrine-server", "vitrine-repo")), ("vitrine-client", ("vitrine",))):
