@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 
@@ -98,7 +99,11 @@ class ServerImage(Image):
         server = subprocess.Popen(list(map(str, [*self.loader(), self.inside("usr/bin/vitrine-server"), "--repository",
                                                  SOURCE / "models/bundled", "--listen", "127.0.0.1:0"])),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={})
+        self.addCleanup(server.stdout.close)
         self.addCleanup(server.kill)
+        limit = threading.Timer(60, server.kill)
+        self.addCleanup(limit.cancel)
+        limit.start()
         said = ""
         while " ready " not in said:
             line = server.stdout.readline()

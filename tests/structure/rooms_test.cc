@@ -138,7 +138,7 @@ bool SeesTensors(const Room& room) {
   return room.folder.starts_with("models/reference") || room.folder == "trainer";
 }
 
-// OpenCV would add libraries of 22 MB to a container image.
+// OpenCV would add its libraries, LAPACK and BLAS to the container images.
 TEST(SourceFolders, OnlyReferenceAndTrainerIncludeLibTorchAndNoneOpenCv) {
   const Rooms table = Table();
   for (const auto& [name, room] : table) {
