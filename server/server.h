@@ -55,11 +55,11 @@ class Server {
   // Returns the reason in the text of /readyz if its answer is 503; empty if it is 200. Thread-safe.
   virtual std::string WhyNotReady() = 0;
 
-  // Ends the service without losing an accepted request. Sets health NOT_SERVING and continues to serve for lame_duck
-  // (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted requests, at most for
-  // drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for running batches. Then ends
-  // the streams, closes the listeners and returns the final counts. If a model load takes longer than end_patience,
-  // ends the process instead, after the last log line.
+  // Ends the service. Every accepted request still gets an answer or an error. Sets health NOT_SERVING and continues to
+  // serve for lame_duck (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted
+  // requests, at most for drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for
+  // running batches. Then ends the streams, closes the listeners and returns the final counts. If a model load still
+  // runs end_patience after the last answer, does not return: writes the last log line and ends the process.
   virtual Counts Drain() = 0;
 
   // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,

@@ -13,8 +13,9 @@
 
 namespace vitrine {
 
-// Attention distance of each head, as mean over images (Dosovitskiy et al. 2021, figure 7). The attention distance is
-// the mean distance between query and key, weighted by attention.
+// Attention distances of a model's heads, each averaged over images (Dosovitskiy et al. 2021, figure 7). The attention
+// distance of a head in one image is the distance between a query and the keys, averaged with the attention as weights,
+// then averaged over all queries.
 struct AttentionDistances {
   std::string model = {};
   int64_t version = 0;

@@ -18,8 +18,9 @@ int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geomet
 // Returns the size of the decoded image; sides are rounded up.
 Size DecodedSize(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Decodes an image for Preprocess with this model and `geometry`, which must be planned for the size in the image's
-// header. INVALID_ARGUMENT for the errors of Decode, and if the decoded size differs. Thread-safe.
+// Decodes an image, reduced by DecodeDivisor. Preprocess with the same `preprocessing` and `geometry` then makes the
+// model's input from the result. `geometry` must be planned for the size in the image's header. INVALID_ARGUMENT:
+// Decode would reject the image, or the size of the decoded image is not DecodedSize. Thread-safe.
 absl::StatusOr<Image> DecodePlanned(std::string_view bytes, const v1::Preprocessing& preprocessing,
                                     const Geometry& geometry);
 

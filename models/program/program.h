@@ -39,7 +39,8 @@ class Program {
 
   // Returns the side of a grid cell in input pixels; 0 for a model without a grid.
   int cell() const { return cell_; }
-  // Returns the prefix tokens, which precede the cells of every image, in order; empty for a model that has only cells.
+  // Returns the kinds of the prefix tokens, in their order. Prefix tokens, such as the class token, precede the cells
+  // of every image. Empty if the model has none.
   const std::vector<PrefixToken>& prefix() const { return prefix_; }
   int prefix_tokens() const { return static_cast<int>(prefix_.size()); }
   // Returns the number of prefix tokens of this kind.

@@ -37,7 +37,7 @@ class Builder {
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
   // Adds a^T b per image and head over `tokens` tokens: [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
-  // Adds the product of `tokens` tokens of every image with their head's [head_width, head_width] matrix.
+  // Adds a matrix product per image and head: [tokens, head_width] times [head_width, head_width].
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   Operator& Matmul(std::string name, int64_t batch, int64_t rows, int64_t inner, int64_t columns);
   // Adds softmax attention of `queries` queries over `keys` keys, per image and head.

@@ -4,9 +4,10 @@
 
 namespace vitrine {
 
-// Redirects protobuf's log lines, which otherwise go to stderr in protobuf's own format, to the log of the process. The
-// lines are warnings with their position in protobuf's source. Any client can cause such lines, so they are limited to
-// kMaxLibraryLinesPerSecond. Call after StartLogging, before other threads start.
+// Redirects protobuf's log lines, which otherwise go to stderr in protobuf's own format, to the log of the process. All
+// of them become warnings, whatever their level was in protobuf, and name the file and line of protobuf's source that
+// wrote them. Any client can cause such lines, so they are limited to kMaxLibraryLinesPerSecond. Call after
+// StartLogging, before other threads start.
 void RedirectLibraryLogs();
 inline constexpr int kMaxLibraryLinesPerSecond = 20;
 

@@ -81,8 +81,9 @@ std::vector<Problem> FindProblems(const ServerStatus& status);
 // Returns a one-sentence summary for the operator on call.
 Problem Verdict(const ServerStatus& status);
 
-// Returns the part of the status that a client may see: its own models, without rejected settings, certificates, log
-// and flags. The part for a client that may use all models also contains the repository's fault.
+// Returns the part of the status that `caller` may see. Removes the models and versions that the caller may not use,
+// and, for every caller, the rejected settings, certificates, log and flags. Also removes the repository's fault,
+// except for a caller that may use all models.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per

@@ -22,7 +22,7 @@ namespace vitrine {
 
 // Loads a stored version into memory and verifies that it computes the results that its publisher stored. The steps
 // are: read and verify, build, load the weights, move to the device, run the golden inputs. Thread-safe. Loads on the
-// calling thread; on a CPU, the goldens run on as many threads as `cores` returns.
+// calling thread; on a CPU, the golden inputs are divided among at most as many threads as Parts::cores returns.
 class ModelLoader {
  public:
   // Collaborators of the loader. Each may be null and must outlive the loader.

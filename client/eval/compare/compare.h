@@ -70,7 +70,8 @@ absl::StatusOr<Comparisons> CompareAll(const Evaluation& first, std::span<const 
 bool IsSignificant(const Comparison& comparison);
 bool IsWorse(const Comparison& comparison);
 
-// Returns the precisions in which the answers were computed: "int8", or "fp32 and int8"; "" without answers.
+// Returns the precisions in which the answers of the evaluation were computed, each once, such as "int8" or "fp32 and
+// int8"; "" if no image was answered.
 std::string PrecisionsOf(const Evaluation& evaluation);
 // Returns a title such as "kv version 4 at 32x32 in int8".
 std::string RunTitle(const Evaluation& evaluation);

@@ -48,7 +48,8 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that each image belongs to its shard.
+// Checks that every part has only results of images that its shard evaluates. FAILED_PRECONDITION names the first other
+// image.
 absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   for (const auto& [number, part] : parts) {
     const Evaluation& e = part.evaluation;

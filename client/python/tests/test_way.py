@@ -25,7 +25,9 @@ DIGIT = ROOT / "samples/digits/digit-7.png"
 
 
 class Names:
-    """A replacement of the system's resolver, with the addresses of each name."""
+    """Replaces socket.getaddrinfo: a name in `places` has the address that is stored there, or cannot be resolved if
+    that address is empty. The system resolves all other names. Clients may also resolve names again at any time,
+    without waiting a second between two attempts."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.places: Dict[str, str] = {}

@@ -9,7 +9,8 @@
 // This header is included by one file per instruction set; see common/simd/gelu.h.
 namespace vitrine::cpu {
 
-// Computes 1 / length of every column of x [tokens, width]; 1 / least if the length is below `least`.
+// Computes 1 / n for every column of x [tokens, width], where n is the Euclidean norm of the column, but at least
+// `least`.
 template <class V>
 void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, float* inverse) {
   for (int64_t c = 0; c < width; ++c) inverse[c] = 0;

@@ -71,10 +71,11 @@ class ServingSettings {
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
-  // Returns a version's precision: the file's value for the version, otherwise the file's value for its model,
-  // otherwise the default.
+  // Returns a version's precision: the value for the version in the file of --serving-config, otherwise the file's
+  // value for its model, otherwise Options::precision.
   Precision PrecisionOf(const VersionId& id) const;
-  // Returns every model in the file or in the changes of the Admin service.
+  // Returns the names of the models that have settings in the file of --serving-config or changes by the Admin service,
+  // sorted.
   std::vector<std::string> Models() const;
 
   // Applies `edit` to the Admin service's changes for a model; an empty result removes the model's row. The change

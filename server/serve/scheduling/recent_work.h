@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns the rate at `now`, in executor seconds per second.
   double Rate(absl::Time now) const {
-    // Most callers have sent no request in this time, so for most calls no exponential is computed.
+    // For most callers, nothing was added in the last kForgottenAfter. This test avoids computing their exponential.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

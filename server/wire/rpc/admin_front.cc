@@ -24,7 +24,7 @@
 namespace vitrine {
 namespace {
 
-// Limits of the Admin listener, whose messages contain only names and numbers.
+// Limits of the Admin listener. They are low, because its requests contain only names, numbers and short texts.
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;

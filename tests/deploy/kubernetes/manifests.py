@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 class Pod(NamedTuple):
-    """A pod that a document describes."""
+    """The template of the pods that a document makes: of a Deployment, a Job, a role of a PyTorchJob, ..."""
 
     where: str        # "overlays/cpu Deployment/vitrine-server"
     kind: str         # the document's kind

@@ -159,8 +159,8 @@ class Values(unittest.TestCase):
         self.assertEqual(pod["terminationGracePeriodSeconds"], 135)
 
     def test_certificates_and_tokens_give_the_right_flags(self):
-        """If the server has certificates and tokens, a caller needs either a certificate or a token. By default, there is a policy only if
-        there are tokens."""
+        """With CA certificates for clients and no tokens, every caller needs a certificate. With tokens as well, a caller may give a token
+        instead. If `identity.policy` is empty, the server has the chart's own policy with tokens, and no policy without tokens."""
         def flags(*arguments):
             pod = next(one for one in chart.template(IMAGE, "--set=identity.tlsSecret=t,identity.clientCaSecret=c", *arguments)
                        if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]

@@ -14,7 +14,7 @@ ATTENTIVE = "xcit-n12-f-sne-cifar10"  # a model with class attention
 LABELS = (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "labels.txt").read_text().split()
 # Temperature of the model's calibration. Logits are divided by it before the softmax.
 TEMPERATURE = float(re.search(r"temperature: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
-# Threshold of the model's calibration. An answer below it is unsure.
+# Threshold of the model's calibration. An answer is unsure if its largest probability is below this value.
 UNSURE_BELOW = float(re.search(r"unsure_below: (\S+)", (oip_server.SOURCE / "models/bundled" / MODEL / "2" / "manifest.textproto").read_text())[1])
 # Images that the bundled model classifies correctly.
 SURE = ["airplane-747.jpg", "horse-bay.jpg", "ship-junk.png", "truck-garbage.jpg"]

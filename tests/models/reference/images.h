@@ -17,7 +17,9 @@ at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 // Returns an input with the model's channels.
 at::Tensor RandomImage(int channels, int height, int width, uint64_t seed);
 
-// Replaces every parameter and running statistic by HashedWeight.
+// Sets every parameter and every running statistic of the model to values from HashedWeight
+// (tests/models/hashed_weights.h). They depend only on `seed` and on the names, shapes and order of the model's
+// weights.
 void HashWeights(Module& model, uint64_t seed = 1);
 
 // Returns a model built from a config, with hashed weights.

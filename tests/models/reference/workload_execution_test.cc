@@ -22,7 +22,9 @@ class ExecutedWorkload : public ::testing::TestWithParam<SmallForm> {};
 INSTANTIATE_TEST_SUITE_P(Families, ExecutedWorkload, ::testing::ValuesIn(SmallForms()),
                          [](const auto& info) { return info.param.name; });
 
-// Counts with gradients enabled, so that no padding rows follow the tokens. No parameter requires a gradient.
+// Returns the multiply-adds of a forward pass, as MacCounter counts them. Enables gradients, because without them the
+// model appends padding rows to the tokens, and the products of these rows would be counted. The pass still computes no
+// gradients, because no parameter requires them.
 int64_t CountedMacs(const Model& model, const ImageBatch& images) {
   const at::AutoGradMode no_padding(true);
   ForwardContext context;

@@ -61,8 +61,9 @@ class BearerToken:
 
 
 def choose(token: Optional[str], path: Union[str, "os.PathLike[str]", None]) -> Optional[BearerToken]:
-    """Returns the given token, otherwise the token in the file $VITRINE_TOKEN_FILE, otherwise $VITRINE_TOKEN. None:
-    there is no token, or `token` is empty."""
+    """Returns the token that a client sends: `token`, or the token in the file `path`. If both are None, the token in
+    the file that $VITRINE_TOKEN_FILE names, otherwise $VITRINE_TOKEN. Returns None if there is no token. An empty
+    `token` without a `path` also gives None: the environment variables are not read."""
     if token is not None and not isinstance(token, str):
         raise TypeError("token is of type %s, must be a string" % type(token).__name__)
     _arguments.file("token_file", path)

@@ -58,7 +58,8 @@ inline std::string TypeIn(const nlohmann::json& config) {
   return type == "clip_vision_model" ? "clip" : type;
 }
 
-// Returns the activation of transformers' image model. If it is missing: "quick_gelu" for CLIP, "" for others.
+// Returns the name of the activation function (`hidden_act`) of the image model in a config.json of transformers. If
+// the config has no name: "quick_gelu" for CLIP, "" for other models.
 inline std::string ActivationIn(const nlohmann::json& config) {
   const std::string act = TextIn(VisionOf(config), "hidden_act");
   return act.empty() && TypeIn(config) == "clip" ? "quick_gelu" : act;

@@ -13,8 +13,8 @@ namespace vitrine {
 // These functions return the licence that the source of weights states, escaped: at most 100 bytes, or
 // kMostLicenceBytes for a list of licences; "" if the source states no licence.
 
-// Reads `license` in the YAML of a model card, between its first two lines of "---". For "other", returns
-// `license_name` if the card has one. Joins the entries of a list by " OR ".
+// Reads `license` in the YAML at the start of a model card, between two lines of "---". If it is a list, returns its
+// entries with " OR " between them. If it is "other", returns `license_name` if the card has one.
 std::string LicenceOfCard(absl::string_view card);
 
 // Reads `license` in a config.json of timm or transformers, or in its `pretrained_cfg`.

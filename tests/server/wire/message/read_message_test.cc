@@ -34,8 +34,8 @@ TEST(ReadClassify, TheErrorForAMalformedMessageNamesItsType) {
   EXPECT_FALSE(ReadClassify(testing::Received("\x0a\x01\xff")).ok()) << "the model's name is not UTF-8";
 }
 
-// Tests the limit of parsed bytes. The limit is needed because a small field becomes an object of a hundred bytes in
-// memory.
+// Tests that a message with more than 64 KiB besides its images is rejected. The limit is needed because in memory, a
+// field of two bytes, such as an empty attention request, becomes an object of about a hundred bytes.
 TEST(ReadClassify, LimitsTheBytesBesidesImages) {
   std::string message = Image(std::string(1'000'000, 'p'));
   for (int i = 0; i < 32 << 10; ++i) message += std::string("\x3a\0", 2);  // an empty attention request
