@@ -17,12 +17,14 @@ class Row:
     goal: float | None = None
     at_least: bool = True  # True: the goal is a lower bound; False: an upper bound
     note: str = ""
+    judged: float | None = None  # the value that is compared with the goal; None: the median
     share: tuple | None = None  # (reached, goal) as a share of the core's peak, an alternative goal
 
     def judgement(self):
         if self.goal is None:
             return ""
-        met = self.values[0] >= self.goal if self.at_least else self.values[0] <= self.goal
+        value = self.values[0] if self.judged is None else self.judged
+        met = value >= self.goal if self.at_least else value <= self.goal
         if self.share is None:
             return "met" if met else "MISSED"
         # A share above 1 means that the measurement of the peak rate was disturbed. Such a share does not meet the
