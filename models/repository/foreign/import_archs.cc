@@ -90,8 +90,8 @@ double TimmVitCrop(int side) {
   return side == 224 ? 0.9 : 1;
 }
 
-// timm/models/xcit.py: LayerScale starts at 1 for 12 blocks and at 1e-5 for 24; in the class-attention blocks of the
-// nano models, the second norm is applied to the class token only.
+// timm/models/xcit.py: LayerScale starts at 1 in models of 12 blocks, and at 1e-5 in models of 24 blocks. In the
+// class-attention blocks of the nano models, the second norm is applied to the class token only.
 struct XcitSize {
   const char* name;
   int width, depth, heads;
@@ -146,7 +146,7 @@ v1::ModelConfig Clip(const ClipSize& clip, bool quick) {
   return config;
 }
 
-// Adds two models for each tower, with the exact GELU and with QuickGELU. `name` returns their names.
+// Adds two models for each tower: one with the exact GELU and one with QuickGELU. `name` returns the name of a model.
 void AddClips(std::string (*name)(const ClipSize& clip, bool quick), std::vector<Arch>& archs) {
   for (const ClipSize& clip : kClips) {
     for (const bool quick : {false, true}) archs.push_back({name(clip, quick), Clip(clip, quick)});
@@ -206,7 +206,7 @@ std::vector<Arch> TimmArchs() {
   return archs;
 }
 
-// Adds DeiT and DINOv2. Like in DeiTImageProcessor and BitImageProcessor, the shorter side is scaled to 256 pixels, and
+// Adds DeiT and DINOv2. As in DeiTImageProcessor and BitImageProcessor, the shorter side is scaled to 256 pixels, and
 // the central square of 224 pixels is cut out.
 void AddHuggingFacePrefixed(std::vector<Arch>& archs) {
   const auto input = [](int side) {
@@ -281,7 +281,7 @@ bool IsKnownTag(std::string_view tag) {
 // Sets the number of classes; 0 for DINOv2 and CLIP, which were published without a head. A tag with "_ft_" marks a
 // CLIP tower that was fine-tuned for classes; it has a head instead of the projection.
 void SetClasses(std::string_view tag, int classes, v1::ModelConfig& config) {
-  if (tag.find("_ft_") != std::string_view::npos) config.mutable_vit()->clear_projection();
+  if (config.has_vit() && tag.find("_ft_") != std::string_view::npos) config.mutable_vit()->clear_projection();
   const bool has_head = config.vit().layer_scale() == 0 && config.vit().projection() == 0;
   config.set_classes(has_head ? classes : 0);
 }
@@ -329,7 +329,7 @@ absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_
   }
   for (const Arch& known : ArchsOf(source)) {
     if (known.name != name) continue;
-    // All weights of CLIP's towers have the same mean and deviation.
+    // Accepts any tag for CLIP, because all weights of CLIP's towers use the same mean and deviation.
     if (!tag.empty() && !IsKnownTag(tag) && name.find("_clip_") == std::string_view::npos) {
       return absl::InvalidArgumentError(absl::StrCat("the weights ", Quoted(tag), " of ", Quoted(name),
                                                      " are unknown; leave the tag out and give --mean, --std, "

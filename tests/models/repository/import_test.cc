@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests foreign checkpoints: an imported model computes the same as the library that the checkpoint comes from.
-// Checkpoints that do not fit are rejected.
+// Checkpoints that do not fit the architecture are rejected.
 #include "models/repository/foreign/import.h"
 
 #include <ATen/TensorOperators.h>
@@ -260,7 +260,8 @@ TEST(ForeignConfig, EveryNameGivesAModel) {
   }
 }
 
-// Compares whole configs: wrong heads, scales or statistics would not change the number of parameters.
+// Compares whole configs. A comparison of parameter counts would not detect a wrong number of heads, scale or
+// statistic.
 TEST(ForeignConfig, EveryNameGivesItsStoredConfig) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
@@ -284,6 +285,13 @@ TEST(ForeignConfig, TagsOfTheSamePreprocessingAreAccepted) {
     EXPECT_EQ(config->SerializeAsString(), plain) << tag;
   }
   EXPECT_EQ(ForeignConfig(ForeignSource::kTimm, name, 7)->classes(), 7);
+}
+
+TEST(ForeignConfig, ATagOfFineTunedWeightsKeepsTheFamily) {
+  const auto config = ForeignConfig(ForeignSource::kTimm, "xcit_nano_12_p16_224.fb_in22k_ft_in1k", 10);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_TRUE(config->has_xcit());
+  EXPECT_EQ(config->classes(), 10);
 }
 
 TEST(ForeignConfig, RefusesUnknownNamesAndTags) {
