@@ -24,7 +24,8 @@ ROAD = ((150, 148, 144), (92, 92, 94))
 SEA = ((70, 110, 140), (30, 62, 92))
 SNOW = ((232, 236, 242), (205, 212, 222))
 
-# name, stamp, size, upper and lower background, height of the horizon, share of the frame, EXIF orientation
+# name, stamp, size, upper and lower background, height of the horizon, size of the stamp relative to the frame, EXIF
+# orientation
 PICTURES = [
     ("airplane-747.jpg", "vehicles/flight/planes/747", (640, 320), SKY, SKY, 1.0, 0.86, 1),
     ("automobile-beetle.jpg", "vehicles/auto/beetle", (216, 108), CLOUDY, ROAD, 0.55, 0.9, 1),
