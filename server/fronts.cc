@@ -18,7 +18,7 @@ namespace {
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Maximum wait for the open calls of the Admin service to end. Must be below ServerOptions::end_patience.
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);
-// Bytes of unread responses that are allowed in addition to the answer budget.
+// Bytes of unread responses that are allowed in addition to AdmissionOptions::max_answer_bytes.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
 
 // Stores an opened listener and its bound address. If it could not be opened, adds the error to `faults`.

@@ -59,7 +59,7 @@ class Fronts {
   // The functions from here to RejectedSettings may also be called while Open runs. Until Open ends, they report no
   // listener and no connection.
   bool TakeCalls() const { return IsOpen() && rpc_ != nullptr; }
-  // Returns the number of open connections of the clients' listeners.
+  // Returns the number of open connections on the listeners for clients.
   int64_t open_connections() const;
   int64_t open_streams() const { return TakeCalls() ? rpc_->open_streams() : 0; }
   // Returns the bytes of responses that were not yet passed to the kernel.

@@ -9,10 +9,10 @@
 
 namespace vitrine {
 
-// Checks that a server is serving: gets /readyz of its health listener at `address` (HOST:PORT) in plaintext. For the
-// health check of a container, which then needs no HTTP client. FAILED_PRECONDITION: the server reports that it is not
-// ready. UNAVAILABLE: no valid answer within `patience`. INVALID_ARGUMENT: `address` is not HOST:PORT. The process must
-// ignore SIGPIPE.
+// Checks that a server is serving: gets /readyz of its health listener at `address` (HOST:PORT) in plaintext. The
+// health check of a container calls this function, so the container needs no HTTP client. FAILED_PRECONDITION: the
+// server reports that it is not ready. UNAVAILABLE: no valid answer within `patience`. INVALID_ARGUMENT: `address` is
+// not HOST:PORT. The process must ignore SIGPIPE.
 absl::Status CheckHealth(const std::string& address, absl::Duration patience);
 
 }  // namespace vitrine

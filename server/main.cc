@@ -52,7 +52,7 @@ constexpr absl::Duration kEndPatience = absl::Seconds(2);
 constexpr absl::Duration kEndSpare = absl::Seconds(10);
 // Interval between checks that the repository is copied and that the server is ready.
 constexpr absl::Duration kReadyTick = absl::Milliseconds(200);
-// Number of non-computing threads: for listeners, loads and watchdogs.
+// Number of threads that the process may need besides its computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
 // Timeout of --health-check, less than the three seconds that the Dockerfile's HEALTHCHECK allows.
 constexpr absl::Duration kHealthPatience = absl::Seconds(2);
@@ -76,9 +76,9 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory. By default, glibc returns blocks of a hundred kilobytes to the system, and must get
-// zeroed pages from the system for the next request. With a small model, this default lowers the throughput by a fifth.
-// Blocks above 4 MiB are still returned at once.
+// Makes glibc keep freed memory. By default, glibc returns freed blocks of a hundred kilobytes to the system, and must
+// get zeroed pages from the system for the next inference. With a small model, this default lowers the throughput by a
+// fifth. Blocks above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
@@ -241,7 +241,8 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   Log(LogLevel::kInfo, "ending", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
   manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
-  // A second signal shortens the drain. The signal is ignored if no thread can be started for this.
+  // A thread waits for a second signal, which shortens the drain. If the thread cannot be started, a second signal has
+  // no effect.
   std::atomic<bool> drained = false;
   const auto hurry = [&] {
     const timespec tick = {.tv_sec = 0, .tv_nsec = 50'000'000};

@@ -34,19 +34,19 @@ struct ServerOptions {
   // Folder that contains <model>/<version>/, or an address such as s3://bucket/prefix. A folder must exist at start and
   // is never written. The files at an address are copied to `remote.cache`.
   std::string repository;
-  // Models to import into `model_cache` at start, instead of `repository`: see process/model_import.h. The program sets
-  // `repository` to the result.
+  // Models to import into `model_cache` at start: see process/model_import.h. If there are any, the program replaces
+  // `repository` by the result of the import.
   std::vector<std::string> models = {};
   std::string model_cache = {};
-  // The copy of a remote repository: see remote_repository.h.
+  // Settings of the local copy of a remote repository: see remote_repository.h.
   RemoteRepositoryOptions remote = {};
   // True: the server is ready without any version, to wait for its first model. False: a server without versions is not
   // ready, because the folder may be wrong.
   bool allow_empty = false;
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free port; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
-  // Minimum mean interval at which the text of /metrics is made. Scrapes within the interval get the last text, so that
-  // frequent scrapes take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
+  // Period in which the text of /metrics is made at most once on average. More frequent scrapes get the last text, so
+  // that they take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener, which serves images (/v1), the Open Inference Protocol (/v2) and the page over
   // HTTP, but not gRPC. It has TLS if rpc.listen has it. Port 0 picks a free port; empty: no listener.
@@ -83,7 +83,8 @@ struct ServerOptions {
   RegistryOptions registry;
   // Transport: see rpc_front.h and rpc/transport_options.h.
   RpcOptions rpc;
-  // Limits on a connection's frames other than requests, on rpc.listen and `http`: see common/http/server.h.
+  // Limits on the load that clients cause in addition to answered requests, on rpc.listen and `http`: see
+  // common/http/server.h.
   HttpAbuseLimits abuse;
   // Networks of proxies that are trusted to report the addresses of their clients: see HttpServerOptions.
   std::vector<std::string> trusted_proxies = {};
@@ -116,8 +117,8 @@ struct ServerOptions {
   RequestLogOptions request_log;
   // Tracing: see otlp_options.h.
   OtlpOptions tracing;
-  // Names of the flags on the command line that set a memory budget or `device_batch`. A budget whose flag is not given
-  // is computed from the machine's memory.
+  // Names of those flags on the command line that set a memory budget or `device_batch`. If a control group limits the
+  // memory, a budget whose flag is not in this set is at most a share of the limit.
   std::set<std::string> chosen;
   // Commit that the program was built from, for display. The program sets it; there is no flag.
   std::string revision = {};

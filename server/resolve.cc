@@ -32,15 +32,16 @@
 namespace vitrine {
 namespace {
 
-// Shares of the memory limit of the process's control group, in percent. The remaining fifth is for decoding,
-// computing, the program itself, and freed memory that the allocator keeps.
+// Shares of the memory limit of the process's control group, in percent. Their sum is 80; the remaining fifth is for
+// decoding, computing, the program itself, and freed memory that the allocator keeps.
 constexpr int kModelShare = 50;
 constexpr int kQueueShare = 10;      // images and tensors between admission and answer
 constexpr int kTransportShare = 10;  // received messages and bodies that are still in memory
 constexpr int kAnswerShare = 10;     // answers that clients have not read yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
-// Limits `bytes` to `percent` of the memory limit, except if its flag is given or `bytes` differs from the default.
+// Limits `bytes` to `percent` of the memory limit. Does nothing if `flag` was given, or if `bytes` differs from the
+// default.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
   if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
@@ -94,7 +95,8 @@ absl::Status CheckCache(const ServerOptions& options) {
                                                  existing.string(), ": ", strerror(errno)));
 }
 
-// Returns the options without an incomplete TLS configuration, which Validate reports.
+// Returns the options. Removes the TLS files if the certificate or the key is missing, because Validate reports this
+// fault.
 IdentityOptions FilesOf(IdentityOptions identity) {
   if (identity.tls.certificate.empty() || identity.tls.key.empty()) identity.tls = {};
   return identity;

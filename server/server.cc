@@ -111,7 +111,7 @@ class RunningServer : public Server {
     Drain();
   }
 
-  // Opens the device, locks the admin state and opens the listeners. Returns an error with every fault.
+  // Opens the device, locks the file of the admin state and opens the listeners. Returns an error with every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
         OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision)), settings_->LockState()};
@@ -285,7 +285,7 @@ class RunningServer : public Server {
     LogReady();
   }
 
-  // Waits until the server is ready, then logs this. Requests may be answered before that.
+  // Waits until the server is ready, then logs "ready". The first requests may be answered before this line is logged.
   void LogReady() {
     if (const std::string why = WhyNotReady(); !why.empty()) Log(LogLevel::kWarning, "not ready", {{"reason", why}});
     while (!WhyNotReady().empty()) {
@@ -300,8 +300,8 @@ class RunningServer : public Server {
         {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
   }
 
-  // Runs on the watchdog's thread, which continues while draining. A hung thread cannot be ended, and its requests
-  // cannot be answered. So the process ends; otherwise the requests would wait forever.
+  // Runs on the watchdog's thread, which also runs while the server drains. A hung thread cannot be ended, and its
+  // requests cannot be answered. So the process ends; otherwise the requests would wait forever.
   void Watch(absl::Duration longest) {
     if (longest > options_.hung_worker_timeout) {
       EndProcess(kExitHung, [&] {

@@ -48,18 +48,18 @@ class Server {
   // Returns the address of the HTTP listener without gRPC; empty if there is no such listener.
   virtual const std::string& http_address() const = 0;
 
-  // Waits until every version that the first poll chose to load is ready or failed, and one of the ready versions, if
-  // there are any, has computed a probe. From then on health is SERVING while a version is ready and computes or, with
-  // allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
+  // Waits until every version that the first poll chose to load is ready or failed. If there are ready versions, also
+  // waits until one of them has computed a probe. From then on health is SERVING while a version is ready and computes
+  // or, with allow_empty, while there is no version. Returns false on timeout or if the server starts to drain.
   virtual bool WaitUntilReady(absl::Duration timeout) = 0;
-  // Returns the reason in the text of /readyz if its answer is 503; empty if it is 200. Thread-safe.
+  // Returns the reason why the server is not ready, as in the text of /readyz; empty if it is ready. Thread-safe.
   virtual std::string WhyNotReady() = 0;
 
   // Ends the service. Every accepted request still gets an answer or an error. Sets health NOT_SERVING and continues to
   // serve for lame_duck (see ServerOptions). Then rejects new requests with UNAVAILABLE and waits for accepted
   // requests, at most for drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for
   // running batches. Then ends the streams, closes the listeners and returns the final counts. If a model load still
-  // runs end_patience after the last answer, does not return: writes the last log line and ends the process.
+  // runs end_patience after the last answer, writes the last log line and ends the process; Drain then never returns.
   virtual Counts Drain() = 0;
 
   // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,

@@ -88,8 +88,9 @@ absl::StatusOr<v1::ServingChange> AdminService::RollbackModel(const v1::Rollback
   return last;
 }
 
-// Loads version `good` while `bad` serves, unless `good` is READY. Then removes `bad` from traffic, so that no other
-// version, such as a canary, gets the requests of `bad` in between. If a step fails, the previous state is restored.
+// Loads version `good` while `bad` serves, unless `good` is READY. Removes `bad` from traffic only afterwards;
+// otherwise another version, such as a canary, would get the requests of `bad` during the load. If a step fails, the
+// previous state is restored.
 absl::StatusOr<v1::ServingChange> AdminService::RollBackTo(const VersionId& bad, const std::string& reason,
                                                            int64_t good, Durability durability,
                                                            absl::Duration patience) {

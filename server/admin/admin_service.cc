@@ -51,7 +51,7 @@ absl::StatusOr<v1::ServingChange> AdminService::Make(const std::string& model, c
   if (!done.ok()) {
     settings_.Restore(model, before);
     registry_.Divide(model);
-    // Unloads the versions that were loaded for this change, now or at the next poll.
+    // Unloads, now or at the next poll, the versions that were loaded for this change.
     registry_.Reconcile({}, std::min(steps.back().patience, kReadyPatience)).IgnoreError();
     return done;
   }
@@ -222,7 +222,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
 }
 
 // Returns the version to pin as `stable`: the newest READY version that is not in `named` and not newer than the
-// serving version. Newer READY versions may be waiting: see VersionTable::Waiting.
+// serving version. Newer READY versions are left out, because they may be versions that get only requests that name
+// them: see VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                    const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;

@@ -55,8 +55,8 @@ class AdminService {
   using Edit = ServingSettings::Edit;
   using Durability = ServingSettings::Durability;
   using Verify = std::function<absl::Status()>;
-  // One step of a change: its edit, the check that it succeeded, and versions to load at once even if an earlier load
-  // of them failed.
+  // One step of a change: the edit of the settings, the check that the step succeeded, and versions to load at once,
+  // even if an earlier load of these versions failed.
   struct Step {
     Edit edit;
     Verify verify;
@@ -84,7 +84,8 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
   absl::StatusOr<int64_t> VersionToPin(const std::string& model, const std::vector<VersionId>& named) const;
-  // Returns the longest wait for a change that names these versions.
+  // Returns how long a change that names the versions in `named` waits for the registry at most: kReadyPatience if all
+  // of them are READY, kLoadPatience otherwise or if `named` is empty.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   // Maximum number of versions that one change tries, one after the other.
   static constexpr size_t kMostTried = 10;
@@ -92,13 +93,13 @@ class AdminService {
   static std::string Text(const VersionId& id);  // names a version in error messages
   static absl::Status CheckNumber(int64_t version);
   absl::Status CheckKnown(const std::string& model) const;
-  // Returns OK if the version is READY, otherwise the reason.
+  // Returns OK if the version is READY, otherwise an error with the reason.
   absl::Status CheckReady(const VersionId& id) const;
   // Checks that requests may be divided between the version and `other` (by default `stable`): their classes must
   // match. Returns OK if one of the two versions is not in memory.
   absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
-  // Returns at most kMostTried versions below `id` that may replace it, highest first, without canaries.
+  // Returns at most kMostTried older versions that may replace `id`, newest first, without canaries.
   std::vector<int64_t> Before(const VersionId& id) const;
 
   Registry& registry_;

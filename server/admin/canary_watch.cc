@@ -16,11 +16,10 @@
 namespace vitrine {
 namespace {
 
-// Niceness that is added to the watch thread, as to the loading thread, so that runs of the goldens take no cores from
-// serving threads.
+// Niceness that is added to the watch thread, so that runs of the goldens take little CPU time from serving threads.
 constexpr int kNiceness = 10;
 
-// Returns the manifest's tolerance for this device and precision; nullopt if there is none.
+// Returns the manifest's tolerance for the model's device and precision; nullopt if there is none.
 std::optional<double> ToleranceOf(const LoadedModel& model) {
   const std::string kind = model.device.substr(0, model.device.find(':'));
   for (const v1::GoldenTolerance& row : model.manifest.golden_tolerances()) {

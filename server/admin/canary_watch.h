@@ -23,7 +23,7 @@
 namespace vitrine {
 
 // Watches the canaries of models whose guard is on: samples their outcomes, answers and compute times, runs their
-// goldens again, and rolls back canaries that exceed a bound. Thread-safe.
+// goldens again, and rolls back canaries that exceed a bound of the guard. Thread-safe.
 class CanaryWatch {
  public:
   // Returns how far a loaded version's outputs differ from its goldens: GoldenDrift of models/repository/golden.h.

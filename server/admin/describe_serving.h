@@ -19,9 +19,9 @@ v1::ModelServingStatus DescribeServing(const std::string& model, const Registry&
 // Describes the server as a whole, without its models.
 v1::ServingStatus DescribeServer(const Registry& registry, const ServingSettings& settings);
 
-// Returns a note about a change that makes this version a canary, with the settings of its guard.
+// Returns a note about a change that made `version` a canary. The note gives the settings of the model's canary guard.
 std::string GuardNote(int64_t version, const v1::ServingChange& change);
-// Returns a note about a change that gave this version the label stable.
+// Returns a note about a change that gave `version` the label `stable`.
 std::string PinNote(int64_t version);
 
 }  // namespace vitrine

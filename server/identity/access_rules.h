@@ -28,14 +28,14 @@ class AccessRules {
  public:
   // Permissions of one entry in the policy file.
   struct Grant {
-    // Models that each method may be used with, by RpcName::index; null: the method is denied.
+    // Models that the caller may use with each method, by RpcName::index; null: the method is denied.
     std::array<std::shared_ptr<const ModelPatterns>, kMethodCount> methods;
     std::shared_ptr<const CallerQuota> quota;  // null: no limit
     std::string name;                          // Caller::name of the matched caller; empty: the name in the credential
   };
 
-  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: the text is not such a textproto (with line and
-  // column), or a role, an entry of `callers` or a quota in the text is invalid.
+  // Parses a textproto of vitrine.v1.AccessPolicy. INVALID_ARGUMENT: the text cannot be parsed (the error gives line
+  // and column), or a role, an entry of `callers` or a quota in the text is invalid.
   static absl::StatusOr<AccessRules> Parse(const std::string& text);
 
   // Returns the grant of the first entry that matches the caller; null: no entry matches.

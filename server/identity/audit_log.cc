@@ -39,7 +39,7 @@ std::string Dumped(const ordered_json& value) {
   return value.dump(-1, ' ', /*ensure_ascii=*/true, ordered_json::error_handler_t::replace);
 }
 
-// Returns the arguments as JSON, or the beginning of their JSON as a string.
+// Returns the arguments as JSON. If the JSON text is longer than kLongestArguments, returns its beginning as a string.
 ordered_json ArgumentsOf(const AuditRecord& record) {
   std::string arguments;
   google::protobuf::util::JsonPrintOptions options;

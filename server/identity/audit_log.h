@@ -34,8 +34,8 @@ class AuditLog {
   static absl::StatusOr<std::unique_ptr<AuditLog>> Open(const std::string& path);
   ~AuditLog();
 
-  // Writes a record. If the file was renamed or removed (logrotate), reopens it first. A line that cannot be written
-  // goes to the server's log at any --log-level, so that every action is recorded.
+  // Writes a record. If the file was renamed or removed, for example by logrotate, opens a new file first. A line that
+  // cannot be written goes to the server's log at any --log-level, so that every action is recorded.
   void Write(const AuditRecord& record);
 
   // Returns the line of a record, without its newline.

@@ -55,7 +55,7 @@ inline constexpr MethodPolicy kMethodPolicies[] = {
 };
 inline constexpr size_t kMethodCount = std::size(kMethodPolicies);
 
-// A method of the table. A literal that is not in the table does not compile, so every RpcName has an access rule.
+// A method of kMethodPolicies. The name of any other method does not compile, so every RpcName has an access rule.
 class RpcName {
  public:
   // NOLINTNEXTLINE: implicit, so that call sites can pass the name.

@@ -28,7 +28,7 @@ struct IdentityOptions {
   TlsFileOptions tls;
   // File of bearer tokens: see token_table.h. Empty: the server accepts no tokens.
   std::string tokens = {};
-  // Access policy, a textproto of vitrine.v1.AccessPolicy. Empty: the rules of Access apply.
+  // Access policy, a textproto of vitrine.v1.AccessPolicy. Empty: the rules in kMethodPolicies (authorization.h) apply.
   std::string policy = {};
   // True: tokens are accepted without TLS on listeners that the network can reach, where an eavesdropper could steal
   // them.

@@ -21,7 +21,7 @@ namespace vitrine {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// A value that is already JSON: embedded unchanged in a JSON line, and as text in a text line.
+// A value whose text is already JSON. A JSON line contains it as JSON, a text line as a string.
 struct LogJson {
   std::string text;
 };

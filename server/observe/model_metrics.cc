@@ -42,8 +42,8 @@ const char* StageName(Stage stage) {
   return kStageNames[static_cast<int>(stage)];
 }
 
-// x: the logits divided by the temperature; m: the largest of x; e_i = exp(x_i - m); S: the sum of e_i. Then p_max = 1
-// / S, and the entropy -sum p log p is log S - sum (x_i - m) e_i / S.
+// x: the logits divided by the temperature; m: the largest of x; e_i = exp(x_i - m); S: the sum of e_i.
+// Then p_max = 1 / S, and the entropy -sum p log p is log S - sum (x_i - m) e_i / S.
 Sureness SurenessOf(std::span<const float> logits, double temperature) {
   const auto scale = static_cast<float>(1 / temperature);
   const float most = *std::max_element(logits.begin(), logits.end());

@@ -79,7 +79,7 @@ class RequestCounts {
 
 // Certainty of a model's answer to one image.
 struct Sureness {
-  double confidence = 0;  // softmax probability of the first class, as in the answer
+  double confidence = 0;  // softmax probability of the most probable class, as in the answer
   double entropy = 0;     // softmax entropy divided by the logarithm of the number of classes; 0 for a single class
 };
 // Returns the certainty. Requires at least one logit, finite logits, and a `temperature` above 0; the logits are
@@ -108,7 +108,7 @@ class VersionMetrics {
   Histogram entropy_;
 };
 
-// Sums over all methods since the server's start.
+// Number of measured durations and their sum, over all methods since the server's start.
 struct StageTotals {
   uint64_t count = 0;
   double seconds = 0;

@@ -27,7 +27,8 @@ void Metrics::AddRequests(MetricFamilies& families) const {
       const char* const name = MethodName(static_cast<Method>(m));
       const RequestTotals::ByMethod& method = totals.methods[m];
       for (int code = 0; code < kCodes; ++code) {
-        // Codes that never occurred are omitted, except OK, because a rate is computed from an initial value of zero.
+        // Codes that never occurred are omitted. OK is always present, because the rate of the first requests can only
+        // be computed from an earlier sample of zero.
         if (method.codes[code] == 0 && code != 0) continue;
         AddValue(requests, {{"model", model}, {"method", name}, {"code", CodeName(code)}},
                  static_cast<double>(method.codes[code]));

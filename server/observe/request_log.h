@@ -26,8 +26,8 @@ struct RequestLogOptions {
   // limited to kMaxUnauthenticatedPerSecond with any setting. The next line that is written gives the number of
   // suppressed lines.
   std::string requests = "errors";
-  // Requests that take at least this long also get a line, even if they are answered OK. Infinite: there are no such
-  // lines. Must be infinite if `requests` is none.
+  // Requests that take at least this long also get a line, even if they are answered OK. Infinite: no
+  // request gets a line because of its duration. Must be infinite if `requests` is none.
   absl::Duration slow = absl::InfiniteDuration();
 
   absl::Status Validate() const;  // an error names the setting, the value and the allowed values

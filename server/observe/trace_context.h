@@ -17,7 +17,7 @@ struct TraceContext {
 
 // Parses a traceparent header (https://www.w3.org/TR/trace-context-1/#traceparent-header-field-values):
 // "VERSION-TRACEID-SPANID-FLAGS". A header with a version above 00 may have "-" and more text after the flags. Returns
-// nullopt for any other text, because the standard says to ignore such a header.
+// nullopt for any other text, because the standard says to ignore an invalid header.
 std::optional<TraceContext> ParseTraceparent(std::string_view value);
 
 }  // namespace vitrine

@@ -25,8 +25,8 @@ export class Refusal extends Error {
   get shortCode() { return this.status ? `${this.code}, HTTP ${this.status}` : this.code; }
 }
 
-// Returns true if the server is unreachable, shuts down or is still loading its models. In these cases a retry may
-// succeed.
+// Returns true if the server is unreachable, is shutting down or is still loading its models. In these cases a retry
+// may succeed.
 export const passes = (refusal) => ["UNREACHABLE", "UNAVAILABLE"].includes(refusal.code);
 
 const LIMIT = 65e3;  // time limit of an answer after the upload, in ms; a little more than the server's limit
@@ -72,8 +72,8 @@ export async function call(path, {signal, limit = LIMIT} = {}) {
   return jsonOf(text);
 }
 
-// Sends an image; calls `sent` with the share of the bytes that are uploaded. Uses XMLHttpRequest, because fetch
-// reports no upload progress.
+// Sends an image. During the upload, calls `sent` with the share of the bytes that are uploaded so far. Uses
+// XMLHttpRequest, because fetch reports no upload progress.
 function post(path, body, signal, sent = () => {}) {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
@@ -116,7 +116,8 @@ export async function offers() {
   for (const sample of found.samples) sample.path = sample.path.split("/").map(encodeURIComponent).join("/");
   return found;
 }
-// Classifies an image. `parameters`: [name, value] pairs, as in docs/how-to/http.md.
+// Returns the path of a request that classifies an image. `parameters`: [name, value] pairs, as in
+// docs/how-to/http.md.
 export const classifyPath = (id, parameters) => `${pathOf(id)}:classify?${new URLSearchParams(parameters)}`;
 export const classify = (id, picture, parameters, signal, sent) =>
     post(classifyPath(id, parameters), picture, signal, sent);

@@ -16,7 +16,7 @@ const largest = (values) => values.reduce((most, value) => Math.max(most, Math.a
 const isDiverging = (map) => map.diverging || map.values.some((value) => value < 0);
 
 export class Card {
-  // `act`: callbacks for the actions of the user, {state(), patch([x, y]), leave(), head(h), code(card)}.
+  // `act`: callbacks for the user's actions, {state(), patch([x, y]), leave(), head(h), code(card)}.
   constructor(id, act) {
     this.id = id;
     this.act = act;
@@ -89,7 +89,7 @@ export class Card {
     this.heads = [];
   }
 
-  // Shows the progress of a request or of its preparation. The progress ends when the returned function is called.
+  // Shows the progress of a request or of its preparation. Returns a function that ends this display.
   follow(before = "") {
     clearInterval(this.following);
     this.element.classList.add("asking");
@@ -119,7 +119,7 @@ export class Card {
     clearInterval(this.following);
   }
 
-  // Removes the answer. Called if there is no answer for the current image.
+  // Removes the displayed image and answer, and aborts a pending request.
   clear() {
     this.end();
     this.picture = this.failure = null;
@@ -139,8 +139,8 @@ export class Card {
     if (lack(this.about, state)) this.map = null;
   }
 
-  // Returns the largest value of the map in units of 1 / (number of cells). All models share one colour scale, which is
-  // computed from these values.
+  // Returns the largest value of the map, multiplied by the number of cells. All cards share one colour scale, which
+  // main.js computes from these values.
   get peak() {
     if (!this.map?.covers || isDiverging(this.map)) return 0;
     return largest(this.map.values) * this.map.values.length;
@@ -332,7 +332,7 @@ export class Card {
         stack, list);
   }
 
-  // Returns the pointer's position in the grid, [x, y] from 0 to 1; null outside the grid.
+  // Returns the pointer's position in the map's grid, [x, y] from 0 to 1; null outside the grid.
   place(event) {
     if (!this.part) return null;
     const box = this.canvas.getBoundingClientRect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the server, their abilities, and samples. Imports only api.js, so that the requests for this data begin
-// while the rest of the page still loads.
+// Lists of the models and the sample images of the server. Imports only api.js, so that the requests for this data
+// begin while the rest of the page still loads.
 import * as api from "./api.js";
 
 // Returns the models to choose from: NAME, or NAME@VERSION for each version if several versions are ready. The version
@@ -15,8 +15,8 @@ export function choices(models) {
   });
 }
 
-// Returns {models, abouts}; `abouts` maps the id of a choice to its description, or to null if the server returned no
-// description.
+// Returns {models, abouts}; `abouts` maps the id of each choice to the model's description, or to null if the server
+// returned no description.
 export async function load() {
   const models = await api.models();
   const told = choices(models).map(async ({id}) => [id, await api.describe(id).catch(() => null)]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Colours of values, equal to the colours in the server's drawings. Each scale has 33 colours with linear
-// interpolation.
+// Conversion of a map's values to colours. The colours are the same as in overlays that the server draws. Each scale
+// interpolates linearly between 33 colours.
 
 const INFERNO =
     "000004 040312 0b0724 150b37 210c4a 2f0a5b 3d0965 4a0c6b 57106e 64156e 71196e 7d1e6d 8a226a 972766 a32c61 b0315b " +

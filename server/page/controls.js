@@ -28,7 +28,7 @@ function drawModels(all, state, change) {
   box.querySelector(`input[value="${CSS.escape(focused ?? "")}"]`)?.focus();
 }
 
-// `abouts`: abilities of the chosen models.
+// Shows the form. `abouts`: the server's descriptions of the chosen models.
 export function show(all, abouts, state, change) {
   drawModels(all, state, change);
   const kinds =

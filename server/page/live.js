@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the server, polled about every second while the page is visible. A hang is shown within two seconds.
+// State of the server, polled about every second while the page is visible. If the server hangs, the page shows this
+// within two seconds.
 import * as api from "./api.js";
 import {at, bytes, draw, make, milliseconds, percent, plural, short} from "./dom.js";
 
@@ -31,7 +32,7 @@ const keep = (list, value) => {
   if (list.length > KEPT) list.shift();
 };
 
-// Records the changes since the last poll.
+// Adds the load at this poll, and the rates since the last poll, to the histories that the page plots.
 function follow(status) {
   const now = performance.now();
   keep(history.flight, status.load.in_flight);

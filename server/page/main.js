@@ -37,7 +37,8 @@ function refuse(text, code = "") {
 
 const chosen = () => state.models.map((id) => abouts.get(id)).filter(Boolean);
 
-// Returns the first kind of attention on the image's grid that a chosen model has; otherwise "none".
+// Returns the first kind of attention map that a chosen model has and that can be drawn over the image, except "query",
+// which needs a patch. Returns "none" if there is no such kind.
 function firstKind() {
   for (const about of chosen()) {
     const kind = ON_PICTURE.find((each) => each !== "query" && offerOf(about, each));
@@ -46,17 +47,19 @@ function firstKind() {
   return "none";
 }
 
-// Returns the id of the default model: the first model that knows the sample's class, otherwise the first model.
+// Returns the id of the default model: the first model that has the sample's class, otherwise the first model.
 function firstModel() {
   const all = catalogue.choices(models);
   return (all.find(({id}) => state.sample && knows(abouts.get(id), state.sample)) ?? all[0])?.id;
 }
 
-// Keeps a known description if a draining or busy server does not return it again.
+// Loads the list of models. Keeps a model's last description if the server does not return it now, for example because
+// the server is busy.
 async function loadModels(loading = catalogue.load()) {
   const loaded = await loading;
   models = loaded.models;
-  // A link may name a model without a version although several of its versions are ready.
+  // A link may name a model without a version. If several versions of the model are ready, catalogue.load() returns
+  // descriptions only for NAME@VERSION, so the description for NAME is requested here.
   const further = state.models.filter((id) => !loaded.abouts.has(id) && models.some(({name}) => name === id))
                       .map(async (id) => [id, await api.describe(id).catch(() => null)]);
   for (const [id, about] of [...loaded.abouts, ...await Promise.all(further)])
@@ -92,7 +95,8 @@ const act = {
 function showControls() {
   controls.show(catalogue.choices(models), chosen(), state, change);
   const asks = chosen().some((about) => offerOf(about, "query"));
-  // The address does not contain an uploaded image, so a page opened from such an address waits for an image.
+  // The page's address does not contain an uploaded image. If the page is opened again from the address, the user must
+  // choose the image again.
   at("hint").textContent = !picture && !state.sample && models.length ? "Choose a picture to see the answers." :
       state.kind === "query" ?
       "The colours show where the framed patch looks. Click another patch, or press Escape to go back." :
@@ -217,7 +221,7 @@ async function take(opened, note = opened.note) {
   await ask();
 }
 
-// Forgets the image, and ignores answers that are still to come.
+// Removes the image. Answers to pending requests are ignored.
 function clearPicture() {
   ++turn;
   asking = false;
@@ -227,7 +231,8 @@ function clearPicture() {
   showControls();
 }
 
-// Shows the sentence and scrolls to it, because a file can be dropped anywhere on the page.
+// Shows the sentence and scrolls to it: a user can drop a file on any part of the page, where the sentence may not be
+// visible.
 function refuseGiven(sentence) {
   refuse(sentence);
   at("trouble").scrollIntoView({block: "nearest"});
@@ -342,7 +347,8 @@ at("token").addEventListener("submit", (event) => {
   begin(catalogue.ask());
   live.look();
 });
-// The link to the answers would replace the fragment of the address, which contains the state.
+// The link "Skip to the answers" only moves the focus. If the browser followed the link, it would replace the address's
+// fragment, which contains the state of the page.
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   at("answers").focus();

@@ -21,13 +21,13 @@ function cosine(a, b) {
   return dot / Math.sqrt(aa * bb || 1);
 }
 
-// Returns the samples whose class the model knows; all samples if the model knows none of their classes.
+// Returns the samples whose class is a class of the model; all samples if there are no such samples.
 function fitting(about, samples) {
   const known = samples.filter((sample) => knows(about, nameOf(sample)));
   return known.length ? known : samples;
 }
 
-// Returns the parameters of a request for one vector.
+// Returns the parameters of a request for the embedding of one image.
 function parametersOf({classes, features}) {
   const parameters = [["features", features[0]], ["priority", "low"]];
   return classes.length ? [["top_k", 1], ...parameters] : parameters;

@@ -8,8 +8,8 @@ export const wordsOf = (sample) => sample.name.replace(/\.\w+$/, "").replaceAll(
 
 let pictured = false;
 
-// Loads the thumbnails of the current samples and of samples added later. Call it after the first answer, because
-// loading would delay the answer.
+// Loads the thumbnails of the current samples and of samples added later. Call it after the first answer: if
+// the thumbnails loaded earlier, they would delay this answer.
 export function showThumbnails() {
   pictured = true;
   for (const image of at("samples").querySelectorAll("img")) image.src = image.dataset.path;

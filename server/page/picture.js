@@ -5,15 +5,15 @@ import {Refusal} from "./api.js";
 const MOST_PIXELS = 16e6, LONGEST_SIDE = 8192;  // limits of the server's decoder
 const MOST_BYTES = 16 * 2 ** 20;                // the server's limit of a body, by default
 
-// Detects a format that the server accepts, by its first 21 bytes. The last byte has the flag of an animated WebP,
-// which the server rejects.
+// Returns true if the server accepts the format of a file. `head`: at least the first 21 bytes of the file. Byte 20
+// contains the flag of an animated WebP, which the server rejects.
 const isTaken = (head) => {
   const start = String.fromCharCode(...head.slice(0, 16));
   if (/^RIFF....WEBPVP8X/s.test(start)) return (head[20] & 2) === 0;
   return /^(\xff\xd8|\x89PN|RIFF....WEBP)/s.test(start);
 };
 
-// File types that browsers do not show, by their first bytes.
+// Patterns of the first bytes of files that the browser may fail to decode, with the type for the error message.
 const OTHERS = [
   [/^GIF8/, "a damaged GIF"], [/^BM.{4}\0{4}/s, "a damaged BMP"], [/^....ftypavi/s, "an AVIF picture"],
   [/^(\xff\x0a|\0\0\0\x0cJXL )/, "a JPEG XL"], [/^(\xff\x4f|\0\0\0\x0cjP)/, "a JPEG 2000"],
@@ -24,8 +24,8 @@ const OTHERS = [
   [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
-// Returns a sentence that says why a file is not a usable image; empty if the server must decide. `head`: the first
-// bytes of the file; null if the file cannot be read.
+// Returns a sentence that says why a file that the browser cannot decode is not a usable image; empty if the server
+// accepts the format. `head`: the first bytes of the file; null if the file cannot be read.
 function unfit(head, blob) {
   const name = blob.name ?? "The pasted item", way = "Choose a JPEG, PNG or WebP.";
   if (!head) return `${name} cannot be read; it may be a folder, or a file that was removed. ${way}`;

@@ -42,7 +42,8 @@ export function lack(about, state) {
 const wordsOf = (sample) => sample.split("/").pop().split(/[-.]/);
 export const knows = (about, sample) => Boolean(about?.classes.some((label) => wordsOf(sample).includes(label)));
 
-// Returns a sentence if the image's class is known and is not a class of the model; otherwise an empty text.
+// Returns a sentence which says that the model does not have the sample's class. Returns "" if the model has the class
+// or has no classes, or if the image is not a sample.
 export function unknown(about, state) {
   if (!state.sample || !about?.classes.length || knows(about, state.sample)) return "";
   const {classes} = about,
@@ -59,7 +60,7 @@ export const briefly = (about) => about?.classes.length === 0 ? [["features", ab
 export const cellAt = (patch, grid) => Math.min(grid.rows - 1, Math.floor(patch[1] * grid.rows)) * grid.columns +
     Math.min(grid.columns - 1, Math.floor(patch[0] * grid.columns));
 
-// Returns the parameters of a request; `grid`, from the last answer, is needed to compute the index of a patch.
+// Returns the parameters of a request. `grid`: the grid in the last answer, needed to compute the index of a patch.
 export function parametersOf(about, state, grid) {
   const parameters = about.classes.length ? [["top_k", Math.min(5, about.classes.length)]] : [];
   if (about.features.length) parameters.push(["features", about.features[0]]);

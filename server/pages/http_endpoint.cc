@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Niceness of this endpoint's threads. A scrape takes a millisecond, so inference has priority over it. Probes take
-// only microseconds, so they are still fast.
+// Niceness of this endpoint's threads. A scrape takes a millisecond, so inference has priority over it. A probe
+// takes only microseconds, so it is answered fast even at this low priority.
 constexpr int kNiceness = 10;
 // Requests to this endpoint have no body, so a small limit is enough.
 constexpr int64_t kMaxReceivedBytes = 1 << 20;

@@ -18,7 +18,7 @@ namespace vitrine {
 // Thread-safe.
 class RateLimitedText {
  public:
-  // `clock` must outlive the object. Get calls `make` on its thread; `make` must not call Get.
+  // `clock` must outlive the object. Get calls `make` on the thread that called Get; `make` must not call Get.
   RateLimitedText(const Clock& clock, absl::Duration period, std::function<std::string()> make)
       : clock_(clock), period_(period), make_(std::move(make)) {}
 
@@ -42,7 +42,8 @@ class RateLimitedText {
 
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
-  // Time at which the next text is due if one text is made per period. A burst of fresh texts moves it into the future.
+  // Earliest time for the next text if at most one text were made per period. A fresh text sets this time to one period
+  // from now or, if it is already in the future, moves it later by one period.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

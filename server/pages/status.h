@@ -67,7 +67,7 @@ struct ServerStatus {
   std::vector<std::pair<std::string, std::string>> flags;        // effective values; they contain no secrets
 };
 
-// Returns the mean busy share over the executors; 0 if there are none.
+// Returns the mean busy_ratio of the executors; 0 if there are no executors.
 double BusyRatio(const std::vector<ServerStatus::Executor>& executors);
 
 enum class Severity { kOk, kDegraded, kDown };

@@ -64,15 +64,15 @@ class StatusReader {
   // `metrics` and `clock` must outlive the reader. Rates need Start, or periodic calls of Sample.
   StatusReader(const Metrics& metrics, Sources sources, const Clock& clock);
 
-  // Samples every kPeriod on its own thread, until Stop, which waits for a running sample.
+  // Samples every kPeriod on its own thread, until Stop is called. Stop waits for a sample that is being taken.
   void Start();
   void Stop() { ticker_.reset(); }
   // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // Returns the mean busy share of the executors over the last kWindow, or since the server's start if this time is
-  // shorter. Autoscalers can use this number: it follows the load at any level, while the queue time stays near zero
-  // until all executors are busy.
+  // Returns the share of time in which the executors were busy, as a mean over all executors and over the last kWindow,
+  // or since the server's start if the server runs for less than kWindow. Autoscalers can use this number: it follows
+  // the load at any level, while the queue time stays near zero until all executors are busy.
   double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 
  private:

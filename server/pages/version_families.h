@@ -9,7 +9,8 @@
 
 namespace vitrine {
 
-// Adds the metrics of `versions` (from Registry::List), for Metrics::Sources.
+// Adds the metric families of `versions`, the result of Registry::List. Called by the function
+// Metrics::Sources::versions.
 void AddVersionFamilies(MetricFamilies& families, const std::vector<VersionStatus>& versions);
 
 }  // namespace vitrine

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Approximate number of other threads, for listeners, model loads and periodic tasks.
+// Approximate number of threads that are not executors, such as threads of listeners, model loads and periodic tasks.
 constexpr int kOtherThreads = 40;
 // Address space for heaps and temporary mappings.
 constexpr size_t kOther = size_t{128} << 20;

@@ -36,8 +36,8 @@ constexpr int kNoProgram = 127;  // exit code if the program cannot be executed;
   setpriority(PRIO_PROCESS, 0, kNiceness);
   dup2(output, STDOUT_FILENO);
   dup2(output, STDERR_FILENO);
-  // Inherited listening sockets would keep their ports in use. Linux before 5.9 does not have this call, so there only
-  // close-on-exec descriptors are closed.
+  // Inherited listening sockets would keep their ports in use. Linux before 5.9 does not have this call; on such a
+  // system only the close-on-exec descriptors are closed.
   syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0);
   execv(arguments[0], arguments);
   _exit(kNoProgram);

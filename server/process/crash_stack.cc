@@ -26,8 +26,8 @@ constexpr int kNamesTimeoutMs = 8000;
 constexpr unsigned kLongestReportSeconds = 10;
 constexpr size_t kHandlerStackBytes = size_t{64} << 10;
 
-// Data that the handler passes to the thread that writes names. The handler writes the data once, before it writes the
-// byte to the pipe `begin`.
+// Data that the handler passes to the thread that writes the function names. The handler writes the data once, before
+// it writes the byte to the pipe `begin`.
 struct Crash {
   std::atomic<pid_t> thread = 0;  // first thread that crashed
   volatile sig_atomic_t signal = 0;

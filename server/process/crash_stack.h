@@ -7,7 +7,7 @@
 
 namespace vitrine {
 
-// Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT, which an uncaught exception also raises. They
+// Installs handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE and SIGABRT; an uncaught exception raises SIGABRT. The handlers
 // write the crashed thread's stack to stderr; then the process ends with the same signal and core dump as without these
 // handlers. The handler is async-signal-safe: it writes only the addresses. A thread that is created here in advance
 // then writes the function names, and the lines if there is debug information. This thread may need a lock that the
@@ -29,7 +29,7 @@ class CrashHandlerStack {
   const std::unique_ptr<char[]> bytes_;
 };
 
-// Calls `run` with a CrashHandlerStack, for HttpServerOptions::on_thread.
+// Calls `run`. The calling thread has a CrashHandlerStack during the call. For use as HttpServerOptions::on_thread.
 inline void WithCrashStack(const std::function<void()>& run) {
   const CrashHandlerStack stack;
   run();

@@ -19,8 +19,8 @@ namespace vitrine {
 // fields are errors; `message` is unspecified after an error.
 absl::Status ParseTextProto(const std::string& text, google::protobuf::Message& message);
 
-// Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT: it is not a regular file, too long or not
-// valid; the message has the path, and line and column if known. For other errors, see FileError.
+// Reads and parses a file. NOT_FOUND: it does not exist. INVALID_ARGUMENT: it is not a regular file, is too long or
+// is not valid; the message has the path, and line and column if known. For other errors, see FileError.
 absl::Status ReadTextProto(const std::filesystem::path& path, google::protobuf::Message& message);
 
 // Stages `message` for `path` with StageFile, so that a full disk is detected early; finish with CommitFile or

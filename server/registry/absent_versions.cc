@@ -25,7 +25,7 @@ std::set<int64_t> NamedVersions(const v1::ModelServing& serving) {
 
 constexpr size_t kMost = 10;
 
-// Lists the newest versions of a model, so that an operator finds the intended one.
+// Lists the newest versions of a model, so that an operator finds the version that was meant.
 std::string Held(const std::set<int64_t>& versions) {
   const size_t shown = std::min(kMost, versions.size());
   return absl::StrJoin(std::prev(versions.end(), static_cast<std::ptrdiff_t>(shown)), versions.end(), ", ");

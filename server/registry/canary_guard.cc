@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// This bound on the ratio of compute times is far above the noise of the measurement, because a busy machine slows both
-// versions alike, and only batches of equal size are compared.
+// Default bound on the ratio of compute times. It is far above the noise of the measured ratio: this noise is small,
+// because a busy machine slows both versions alike, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;
 // Versions that were trained with one recipe and different seeds differ by a tenth of these bounds.
@@ -54,7 +54,8 @@ bool IsAbove(const Estimate& estimate, double bound) {
   return std::fabs(estimate.value) - kCertain * estimate.error > bound;
 }
 
-// Compares `bound` with the lower end of Wilson's interval, which is valid for few images and shares near 0 and 1.
+// Returns true if the lower end of the Wilson interval of the share of different answers is above `bound`. This
+// interval is also valid for few images, and for shares near 0 and 1.
 bool IsAbove(const PairCounts& paired, double bound) {
   if (paired.images == 0) return false;
   const auto n = static_cast<double>(paired.images);

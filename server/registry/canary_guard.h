@@ -43,8 +43,8 @@ class CounterWindow {
  public:
   using Counts = Counters;
 
-  // Adds the counters at `now`, which must not decrease between calls. Drops all samples older than the window except
-  // the newest of these samples.
+  // Adds a sample: the values `total` of the counters at the time `now`. `now` must not decrease between calls. Drops
+  // the samples that are older than the window, but keeps the newest of them as the start of the window.
   void Add(absl::Time now, const Counts& total, absl::Duration window) {
     const size_t size = samples_.size();
     if (size >= 2 && now - samples_[size - 2].at < window / kSamples) samples_.pop_back();
@@ -100,7 +100,8 @@ using AnswerWindow = CounterWindow<AnswerPair>;
 // The data on which a canary is judged. The counts and the comparisons with `stable` cover the guard's window.
 struct CanaryEvidence {
   OutcomeCounts counts;
-  // Result of the last run of the goldens. Unset before the first run; infinite or NaN if the computation failed.
+  // Drift of the outputs in the last run of the goldens. Unset before the first run; infinite or NaN if the computation
+  // failed.
   std::optional<double> drift;
   std::optional<double> tolerance;  // allowed drift when the guard sets none; unset: unknown
   ComputeComparison compute;

@@ -90,7 +90,7 @@ absl::StatusOr<PrecisionChoice> ChoiceOf(const v1::Manifest& manifest, Precision
   return choice;
 }
 
-// Returns the cells and pixels of the largest image that a model takes.
+// Returns the numbers of grid cells and of values of the largest image that a model accepts.
 LargestImage LargestOf(const v1::Preprocessing& preprocessing, int cell) {
   LargestImage largest;
   int64_t pixels = int64_t{preprocessing.fixed().height()} * preprocessing.fixed().width();
@@ -125,7 +125,7 @@ int64_t BytesOf(const WeightedModel& model) {
   return elements * static_cast<int64_t>(sizeof(float));
 }
 
-// Returns the minimum number of bytes per weight; layers that keep fp32 take more.
+// Returns the minimum number of bytes per weight; layers that stay in fp32 need more.
 int64_t BytesOfWeight(Precision precision) {
   switch (precision) {
     case Precision::kInt8:

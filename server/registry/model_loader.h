@@ -25,7 +25,7 @@ namespace vitrine {
 // calling thread; on a CPU, the golden inputs are divided among at most as many threads as Parts::cores returns.
 class ModelLoader {
  public:
-  // Collaborators of the loader. Each may be null and must outlive the loader.
+  // Collaborators and options of the loader. A pointer may be null; otherwise its object must outlive the loader.
   struct Parts {
     Metrics* metrics = nullptr;
     ModelLimitsTable* limits = nullptr;

@@ -182,7 +182,7 @@ void Registry::TellRepositoryStatus(const absl::StatusOr<Listing>& listed) {
   if (!stopping() && listed.ok()) table_.SetComplete();
   const absl::Status status = listed.ok() ? listed->status() : listed.status();
   const bool empty = listed.ok() && status.ok() && listed->versions.empty();
-  // The folder of a wrong --repository may be large, so it is searched only after it has changed.
+  // The folder of a wrong --repository may be large, so ExplainNoVersions searches it only after it has changed.
   const std::string stamp = empty ? FileStamp(options_.root) : "";
   const bool changed = std::exchange(empty_stamp_, stamp) != stamp;
   const std::string why_empty = changed && empty ? ExplainNoVersions(options_.root) : "";
@@ -233,8 +233,8 @@ void Registry::Divide(const std::string& model) {
 
 ModelPlan Registry::TakePlan(const std::string& model) {
   ModelPlan plan = settings_.Plan(model);
-  // The table tells callers how to load a version that was put away. Deleted versions are left out, because they cannot
-  // be loaded.
+  // The table tells callers how to load a version that was put away (rolled back or unloaded). Deleted versions are
+  // left out, because they cannot be loaded.
   ModelPlan explained = plan;
   for (const v1::PutAway& away : plan.changed.put_away()) {
     const VersionId id = {model, away.version()};

@@ -37,8 +37,8 @@ struct RegistryOptions {
   // Number of newest valid versions that stay loaded when no version policy is set.
   int keep_versions = 1;
   // Delay before a failed version is tried again. It starts at first_retry and doubles up to last_retry. The version is
-  // tried earlier if its manifest changes, or if other files of its folder have changed and are then unchanged for one
-  // poll.
+  // tried earlier if its manifest changes, or if other files of its folder have changed and the next poll finds no
+  // further change.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
   // Precision of versions without a setting: "fp32", "bf16" or "int8".
@@ -124,8 +124,8 @@ class Registry {
   TrafficTable Traffic(std::string_view model) const { return table_.Traffic(model); }
   std::set<int64_t> ActiveCanaries(std::string_view model) const { return table_.ActiveCanaries(model); }
   void Suspend(const VersionId& id, bool suspended) { table_.Suspend(id, suspended); }
-  // Returns the version that a poll would load next if the model were served by `plan`; nullopt if no version would be
-  // loaded.
+  // Returns the version that a poll would load next if `plan` were the plan of the model; nullopt if it would load no
+  // version.
   std::optional<int64_t> NextLoad(const std::string& model, const ModelPlan& plan) const;
   uint64_t Subscribe(Listener listener) { return table_.Subscribe(std::move(listener)); }
   void Unsubscribe(uint64_t id) { table_.Unsubscribe(id); }

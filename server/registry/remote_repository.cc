@@ -24,8 +24,8 @@ namespace {
 
 constexpr absl::Duration kFirstRestart = absl::Seconds(1);
 constexpr absl::Duration kLastRestart = absl::Minutes(1);
-// Time between the child's end and the log line about it. If Stop is called in this time, nothing is logged: a signal
-// to the process group or control group may end the child before this process calls Stop.
+// Time between the child's end and the log line about it. A signal to the whole process group or control group may end
+// the child shortly before this process calls Stop. If Stop is called in this time, nothing is logged.
 constexpr absl::Duration kStopNotice = absl::Seconds(1);
 
 std::vector<std::string> CommandOf(const std::string& program, const std::string& source,

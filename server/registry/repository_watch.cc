@@ -66,7 +66,7 @@ void RepositoryWatch::Add(const std::filesystem::path& folder, const std::string
 void RepositoryWatch::AddEntry(const std::filesystem::path& path) {
   const std::filesystem::path folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   Add(folder, path.filename().string());
-  // Files of a mounted ConfigMap are reached through this link; an update renames the link.
+  // Files of a mounted ConfigMap are reached through this link; an update renames a new link to this name.
   Add(folder, "..data");
 }
 
@@ -74,7 +74,7 @@ void RepositoryWatch::Refresh() {
   if (!inotify_.valid()) return;
   names_.clear();
   Add(root_);
-  // If the root is removed and created again, inotify reports this for its parent folder.
+  // If the root is removed and created again, the watch of its parent folder reports the new root.
   AddEntry(root_);
   for (const std::filesystem::path& file : files_) {
     if (!file.empty()) AddEntry(file);

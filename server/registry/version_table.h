@@ -58,7 +58,7 @@ class VersionTable {
   // `model` is not a valid name.
   absl::StatusOr<ModelHandle> Find(std::string_view model, std::optional<int64_t> version = std::nullopt) const;
   // Returns the version that serves a request: the requested version or label, otherwise the version that the traffic
-  // shares choose. INVALID_ARGUMENT: the request names both. For other errors, see Find.
+  // shares choose. INVALID_ARGUMENT: the request names both a version and a label. For other errors, see Find.
   absl::StatusOr<ModelHandle> Route(std::string_view model, const VersionSelector& requested) const;
   // Returns a known version in any state. Without `version`, returns the `stable` version or, if there is none, the
   // newest version. For errors, see Find. The messages name only models in `visible` (see VersionSelector). The status
@@ -68,7 +68,7 @@ class VersionTable {
   // Returns every known version of one model or of all models, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
   // Returns List(), but a `stable` version without a reason gets a reason that lists the versions of the model that
-  // were put away, latest first, each with the cause and the command that loads it again.
+  // were rolled back or unloaded, latest first, each with the cause and the command that loads it again.
   std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;
@@ -90,9 +90,10 @@ class VersionTable {
   // `stable` version still answers. Sends no event.
   void Suspend(const VersionId& id, bool suspended);
   // Sets the plan by which a model is served. `stable_on_disk`: the version that the plan labels `stable` is in the
-  // repository. Until that version was tried, the version that was `stable` before (or none) stays `stable`.
+  // repository. Until the server has tried to load this version, the previous `stable` version, if any, stays `stable`.
   void SetPlan(const std::string& model, const ModelPlan& plan, bool stable_on_disk = false);
-  // Makes requests for an unknown model NOT_FOUND from now on. Before this call they are UNAVAILABLE (still loading).
+  // After this call, requests for an unknown model get NOT_FOUND. Before this call they get UNAVAILABLE, because the
+  // model may still be loading.
   void SetComplete();
 
   // Calls the listener for every known version, then for each change. Returns an id for Unsubscribe.

@@ -37,8 +37,8 @@ class Listed {
   size_t count_ = 0;
 };
 
-// Returns a text that says who put a version away, the guard's reason, and the command that loads the version again. An
-// operator's reason is left out, because it may not be meant for callers.
+// Returns a text for a version that was rolled back or unloaded: the guard's reason or "by an operator", and the
+// command that loads the version again. An operator's reason is left out, because it may not be meant for callers.
 std::string PutAwayText(std::string_view model, const v1::PutAway& away) {
   return absl::StrCat("version ", away.version(), " was put away (", ReasonForCallers(away.reason()),
                       "); vitrine admin load ", std::string(model), "@", away.version(), " loads it again");

@@ -40,8 +40,8 @@ bool IsReadable(int file) {
   return poll(&waiting, 1, 0) != 0;
 }
 
-// Makes a context that trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA file. OpenSSL's default
-// folder, /usr/lib/ssl, does not exist in a container image.
+// Makes a context that trusts $SSL_CERT_FILE and $SSL_CERT_DIR or, if neither is set, the system's CA file. This file
+// is named explicitly, because OpenSSL's default folder, /usr/lib/ssl, does not exist in a container image.
 SSL_CTX* MakeTlsContext() {
   SSL_CTX* context = SSL_CTX_new(TLS_client_method());
   if (context == nullptr) return nullptr;
@@ -53,7 +53,7 @@ SSL_CTX* MakeTlsContext() {
   return context;
 }
 
-// Requires a certificate for the host. Also sends a host name as SNI.
+// Requires that the server's certificate is valid for the host. If the host is a name, also sends it as SNI.
 bool ExpectHost(SSL* tls, const std::string& host) {
   std::array<unsigned char, sizeof(in6_addr)> address;
   const bool is_address =

@@ -23,8 +23,8 @@ namespace vitrine {
 // wait. For use by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
-  // The constructor does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR, otherwise the system's CA
-  // certificates.
+  // The constructor does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR or, if neither is set, the
+  // system's CA certificates.
   explicit ClientConnection(HttpUrl url);
   ~ClientConnection();
 

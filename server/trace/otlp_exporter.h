@@ -79,7 +79,7 @@ class OtlpExporter {
   absl::Status SendPatiently(const OtlpRequest& request, OtlpResponse& response);
   // Returns the time that a call of Send may take now; zero or less if the time limit of Stop has passed.
   absl::Duration TimeLeft();
-  // Waits for `longest`. Returns false if the exporter stops.
+  // Waits for `longest`. If the exporter stops, ends the wait early and returns false.
   bool Pause(absl::Duration longest);
   void Say(const absl::Status& status, Outcome outcome);
 

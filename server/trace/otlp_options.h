@@ -31,8 +31,8 @@ absl::StatusOr<HttpUrl> CollectorUrl(const std::string& endpoint);
 
 using OtlpHeaders = HttpHeaders;
 
-// Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT names the line, never its value.
-// For other errors, see ReadGuardedFile.
+// Reads the file of OtlpOptions::headers; names become lower case. INVALID_ARGUMENT gives the number of the wrong line,
+// but never a header's value. For other errors, see ReadGuardedFile.
 absl::StatusOr<OtlpHeaders> ReadOtlpHeaders(const std::string& path);
 
 }  // namespace vitrine

@@ -16,8 +16,8 @@ namespace vitrine {
 using HttpCodeOf = int (*)(absl::StatusCode);
 
 // Appends the span of a request and one span per stage. Adding `wall` to a time in `trace` gives wall-clock time. Names
-// and attributes follow OpenTelemetry's conventions for RPC and HTTP servers; attributes of Vitrine alone have names
-// that begin with "vitrine.".
+// and attributes follow OpenTelemetry's conventions for RPC and HTTP servers; the names of Vitrine's own attributes
+// begin with "vitrine.".
 void AppendSpans(const RequestTrace& trace, absl::Duration wall, HttpCodeOf http_code,
                  opentelemetry::proto::trace::v1::ScopeSpans& spans);
 

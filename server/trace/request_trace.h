@@ -14,8 +14,8 @@
 
 namespace vitrine {
 
-// Recorded data of a sampled request, from which the exporter's thread later makes spans. Used by one thread at a time,
-// the owner of the request.
+// Recorded data of a sampled request, from which the exporter's thread later makes spans. At any time, only the thread
+// that owns the request uses this object.
 struct RequestTrace {
   // Begin and end of a span, as times of the monotonic Clock (server/process/clock.h), not wall-clock times.
   struct Interval {

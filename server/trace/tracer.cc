@@ -13,7 +13,8 @@ namespace {
 // Maximum length of a text from an error message or a client, in bytes.
 constexpr size_t kMostText = 256;
 
-// Cuts a text for a span. Clears the text if it is not UTF-8, since such a text would make the whole export unreadable.
+// Shortens a text for a span to at most kMostText bytes. Clears the text if it is not UTF-8, since such a text would
+// make the whole export unreadable.
 void CutText(std::string& text) {
   text.resize(FrontOf(text, kMostText).size());
   if (!IsUtf8(text)) text.clear();

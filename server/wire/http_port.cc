@@ -40,8 +40,8 @@ class CompressingReply final : public HttpReply {
   const std::shared_ptr<HttpReply> reply_;
 };
 
-// Compresses the responses of `next` if the request accepts compression. Leaves responses of HttpHandling::Answer
-// unchanged, since these are small, for example rejections.
+// Compresses the response that `next` will make, if the request accepts compression. Does not compress a response that
+// already exists (see HttpHandling::Answer), because it is small, for example a rejection.
 HttpHandling WithCompression(std::shared_ptr<const HttpRequest> request, HttpHandling next) {
   if (next.make) {
     next.make = [request = std::move(request), make = std::move(next.make)] {

@@ -17,9 +17,10 @@
 
 namespace vitrine {
 
-// Limits of one model over all its versions: on requests between admission and answer, and on one batch. Admission
-// reads them for every request and the scheduler for every batch; the registry sets them when the serving configuration
-// changes. A lower queue limit does not affect requests that are already admitted. Thread-safe.
+// Limits of one model, for all its versions together: a queue limit for the requests that are admitted and not yet
+// answered, and limits of one batch. Admission reads them for every request and the scheduler for every batch; the
+// registry sets them when the serving configuration changes. A lower queue limit does not affect requests that are
+// already admitted. Thread-safe.
 class QueueLimits {
  public:
   static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
@@ -49,8 +50,9 @@ v1::BatchLimits ToProto(const BatchLimits& limits);
 // does not reset or double the limits. Thread-safe.
 class ModelLimitsTable {
  public:
-  // `server`: batch limits of models without settings. `device`: limits of the device's batches; nullopt on a CPU. All
-  // models obey these limits, because the device cannot divide a larger batch if its images have attention or features.
+  // `server`: batch limits of models without settings. `device`: limits of the device's batches; nullopt on a CPU. The
+  // device's limits apply to all models, because the device cannot divide a larger batch if its images have attention
+  // or features.
   explicit ModelLimitsTable(const BatchLimits& server, const std::optional<DeviceBatch>& device = std::nullopt)
       : server_(server), device_(device) {}
 

@@ -27,8 +27,8 @@ absl::Status ValidatePolicy(const v1::VersionPolicy& policy);
 absl::Status CheckStableShare(const v1::ModelServing& serving);
 absl::Status ValidateLabel(std::string_view label);  // allows 1 to 32 characters of a-z 0-9 _ -, not all of them digits
 
-// Returns a model's row of the serving configuration with an operator's changes applied. Versions that the operator
-// excluded lose their labels and shares.
+// Returns a model's row of the serving configuration with `changed` applied. Versions that were excluded (see
+// ExcludeVersion) lose their labels and shares.
 v1::ModelServing MergeServing(const v1::ModelServing& file, const v1::ModelOverride& changed);
 
 // Returns true if the row changes nothing.

@@ -25,7 +25,7 @@ absl::StatusOr<v1::ServingConfig> ReadConfig(const std::filesystem::path& path) 
   return absl::InvalidArgumentError(absl::StrCat(path.string(), ": ", std::string(valid.message())));
 }
 
-// Validates a row of changes without the row of the file of --serving-config.
+// Validates an operator's changes for a model on their own, without the model's row in the file of --serving-config.
 absl::Status ValidateOverride(const v1::ModelOverride& row) {
   return ValidateServing(MergeServing(v1::ModelServing(), row));
 }
@@ -125,8 +125,8 @@ bool ServingSettings::Reload() {
   absl::StatusOr<v1::ServingConfig> config = ReadConfig(path);
   MutexLock lock(mutex_);
   // A file that could not be read is tried again even if its stamp is unchanged. An invalid file is tried again only if
-  // its stamp has changed. An empty stamp differs from the stamp of any file, so fault() also becomes OK if the old
-  // file returns unchanged.
+  // its stamp has changed. An empty stamp differs from the stamp of any file, so the file is read again and fault()
+  // becomes OK even if the file becomes readable without a change.
   stamp_ = config.ok() || absl::IsInvalidArgument(config.status()) ? stamp : "";
   if (!config.ok()) {
     if (config.status() != fault_) {

@@ -65,8 +65,7 @@ class ServingSettings {
   // and is logged once. Returns true if the settings were replaced. Also writes changes that could not be written when
   // they were made.
   bool Reload();
-  // Returns OK if the file of --serving-config is in use, otherwise the error of the last read, because of which the
-  // file is not used.
+  // Returns OK if the current file of --serving-config is in use; otherwise the error of the last attempt to read it.
   absl::Status fault() const;
 
   // Returns the settings of a model; if `edit` is set, the settings after that change.

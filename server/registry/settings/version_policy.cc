@@ -54,8 +54,8 @@ std::set<int64_t> OfPolicy(const Facts& usable, const ModelPlan& plan) {
         // Canaries, which Named() adds, and waiting versions must not displace the version that serves requests without
         // a version or label. The version with label `stable` cannot be displaced, because Named() also adds it.
         if (!stable_serves && IsCanary(serving, number)) continue;
-        // A version that was put away still counts towards `most`, so no version between it and `stable` is loaded in
-        // its place.
+        // A version that was rolled back or unloaded still counts towards `most`, so it is not replaced by an older
+        // version that is newer than `stable`.
         const bool replaces = stable_serves && number > stable && versions.size() + NewerPutAway(plan, number) >= most;
         if (replaces) continue;
         if (!version->second.is_waiting) {
@@ -95,8 +95,8 @@ VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan&
     wanted.merge(Named(plan));
   }
   VersionStep step;
-  // The version with label `stable` is loaded first, so that no other version answers in its place before an attempt to
-  // load it.
+  // The version with label `stable` is loaded first, so that no other version answers in its place before the server
+  // has tried to load it.
   const auto pinned = usable.find(LabelledVersion(plan.serving, kStableLabel));
   if (pinned != usable.end() && wanted.contains(pinned->first) && pinned->second.state != State::kReady) {
     step.load = pinned->first;

@@ -34,16 +34,16 @@ struct VersionStep {
 // Chooses which versions of a model are in memory. Pure: equal arguments give equal steps.
 //
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
-// Versions that an operator excluded are never wanted. The policy `latest` selects a given number of the newest
-// versions. Failed and waiting versions do not count towards this number. Canaries (IsCanary) count only if the version
-// with the label `stable` is READY or can be loaded. In this case versions that were put away also count, so no version
-// between such a version and `stable` is loaded in its place. Under this policy, the newest waiting version is also
-// wanted. READY versions that are gone from the disk count as present.
+// Versions that were put away (rolled back or unloaded) are never wanted. The policy `latest` selects a given number of
+// the newest versions. Failed and waiting versions do not count towards this number. Canaries (IsCanary) count only if
+// the version with the label `stable` is READY or can be loaded. In this case versions that were put away also count: a
+// version that was put away is not replaced by an older version that is newer than `stable`. Under this policy, the
+// newest waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the version labelled `stable`, then the other versions from the
 //     newest to the oldest, canaries last; no version retires before every wanted version is READY or has failed;
-//   - if any version is READY, one READY version stays, even if unwanted: the newest version that is not excluded,
+//   - if any version is READY, one READY version stays, even if unwanted: the newest version that was not put away,
 //     otherwise the newest version.
 VersionStep NextStep(const std::vector<VersionFacts>& versions, const ModelPlan& plan);
 

@@ -39,8 +39,8 @@ class ModelCost {
   // Records that making one answer (top-k, attention maps) took `spent`, with `overlay_pixels` drawn and compressed.
   void ObserveEncode(int64_t overlay_pixels, absl::Duration spent);
 
-  // Predicts the executor time of one request in batches of the recent size. The prediction is linear in tokens, source
-  // pixels and overlay pixels.
+  // Predicts the executor time of one request, if its batch is as large as recent batches. The prediction is linear in
+  // tokens, source pixels and overlay pixels.
   absl::Duration Predict(int64_t tokens, int64_t pixels, int64_t overlay_pixels = 0) const;
   // Predicts the forward pass of one batch: a fixed cost plus the cost of its tokens.
   absl::Duration PredictBatch(int64_t tokens) const;
@@ -56,8 +56,9 @@ class ModelCost {
   double seconds_per_token_ ABSL_GUARDED_BY(mutex_) = 0;
   // mean square of the relative excess of batches over their prediction
   double excess_squared_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Means over images, whose quotient is the decoding time per pixel. With a mean of quotients instead, the fixed cost
-  // of small images would be charged for every pixel of a large image.
+  // Means of the decoding time and of the pixels per image. Their quotient is the decoding time per pixel. A mean of
+  // the quotients of single images would be too high for large images, because small images have a high fixed cost per
+  // pixel.
   double decode_seconds_ ABSL_GUARDED_BY(mutex_) = 0;
   double decode_pixels_ ABSL_GUARDED_BY(mutex_) = 0;
   double seconds_per_answer_ ABSL_GUARDED_BY(mutex_) = 0;         // mean of answers without overlays

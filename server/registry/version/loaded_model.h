@@ -66,7 +66,8 @@ struct LoadedModel {
   const std::shared_ptr<PairedAnswers> paired = std::make_shared<PairedAnswers>();
   // Cost of an image, by size: see CostOf.
   const std::shared_ptr<VersionCosts> costs = std::make_shared<VersionCosts>();
-  // The manifest and the goldens, which are run again while the version serves; without the weights. Null in tests.
+  // The manifest and the goldens, without the weights. The goldens are run again while the version serves. Null in
+  // tests.
   std::shared_ptr<const StoredVersion> golden;
 };
 

@@ -30,7 +30,8 @@ int64_t MemoryOf(const std::vector<VersionStatus>& versions, std::string_view mo
 absl::Status CheckMemory(const VersionId& id, int64_t bytes, const std::vector<VersionStatus>& versions,
                          const std::map<VersionId, int64_t>& loading, const v1::ModelLimits& limits, int64_t total);
 
-// Memory claimed by versions that are loading in parallel, so that their sum stays under the limits. Thread-safe.
+// Memory claimed by versions that are loading in parallel. The claims keep the memory of all versions under the limits.
+// Thread-safe.
 class MemoryClaims {
  public:
   // `versions` returns the versions in memory; the claims are locked while it runs.

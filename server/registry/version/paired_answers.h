@@ -12,7 +12,7 @@ namespace vitrine {
 
 struct LoadedModel;
 
-// Counts from comparing the answers of a canary and of another version, `stable`, to the same images.
+// Comparison of the answers of a canary and of the other version, `stable`, to the same images.
 struct PairCounts {
   int64_t images = 0;     // number of images on which the other version was sure
   int64_t different = 0;  // number of these images on which the first classes differ
@@ -22,9 +22,9 @@ struct PairCounts {
   }
 };
 
-// Selects images that the stable version computes in addition to a canary, at intervals, and counts the images for
-// which the two answers differ. This detects two classes that were exchanged; counts of the answered classes cannot
-// detect such an error. Thread-safe.
+// Selects, at intervals, an image that was answered by a canary and that the stable version then computes too. Counts
+// the images for which the two answers differ. This detects two classes that were exchanged; counts of the answered
+// classes cannot detect such an error. Thread-safe.
 class PairedAnswers {
  public:
   // Minimum confidence of the other version for an image to count; below this confidence, even two good versions often
@@ -35,10 +35,10 @@ class PairedAnswers {
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
-  // Sets the version that computes images from now on (an expired pointer: no version). Its classes and preprocessing
-  // must equal the canary's.
+  // Sets the other version, which computes images of the canary from now on (an expired pointer: no version). Its
+  // classes and preprocessing must equal the canary's.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
-  // Returns the version that must compute an image now; null: none.
+  // Returns the other version if it should compute an image now; null otherwise.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);
   // Records an image that both versions have computed; the other version took `spent` until `now`.
   void Add(bool is_sure, bool is_same, absl::Duration spent, absl::Time now);

@@ -26,7 +26,8 @@ class VersionCosts {
   // Maximum number of cached sizes. At the maximum, each new size replaces another size.
   static constexpr size_t kMost = 1024;
 
-  // Returns the cost. INVALID_ARGUMENT: the size is smaller than a patch.
+  // Returns the cost of one image of size `size`. `config` is the config of the version, the same in every call.
+  // INVALID_ARGUMENT: the size is smaller than a patch.
   absl::StatusOr<v1::PictureCost> Of(const v1::ModelConfig& config, const v1::InputSize& size);
 
   size_t counted() const;  // number of sizes counted since the start

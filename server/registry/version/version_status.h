@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Version number for the model as a whole, if its folder cannot be read and its versions are unknown. Its state is
-// always FAILED.
+// Version number of the entry for a whole model, used if the folder of the model cannot be read and its versions are
+// unknown. The state of this entry is always FAILED.
 constexpr int64_t kWholeModel = 0;
 
 // State of a version. `model` is set while READY, and while RETIRING if a request still uses it.

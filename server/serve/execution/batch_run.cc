@@ -205,8 +205,8 @@ absl::Status BatchRun::Compute() {
   const absl::Time end = context_.clock.Now();
   compute_ = end - begin - collect_;
   NoteCompute(begin, end);
-  // Observes the cost only of batches without helpers, because the time that helpers wait for each other would distort
-  // the cost. Predictions matter only under load, and under load there are no helpers.
+  // Observes the cost only of batches without helpers, because helpers wait for each other, which would distort the
+  // cost. The predictions from these costs matter only under load, when no executor is idle and can help.
   if (members == 1 && context_.has_core) {
     model_->cost->ObserveCompute(tokens, compute_);
   } else if (members > 1 && all_stayed) {
@@ -235,7 +235,8 @@ std::optional<Helpers> BatchRun::SendToTeam(int64_t tokens) const {
     largest = std::max(largest, request.tokens);
     is_urgent |= request.request.priority() != v1::LOW;
   }
-  // A batch of LOW requests leaves the other cores free for new requests.
+  // A batch in which all requests have priority LOW uses no helpers, so that the other cores stay free for new
+  // requests.
   if (!is_urgent) return std::nullopt;
   const int64_t worth = HelpersWorth(model_->cost->PredictBatch(tokens), tokens, largest);
   return std::make_optional<Helpers>(context_.workspace, *context_.scheduler,

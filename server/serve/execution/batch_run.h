@@ -69,7 +69,7 @@ class BatchRun {
   // out of bounds.
   absl::Status CheckFits(const Item& item) const;
   // Computes the items in [first, last). Divides them into runs of the model; EndOfRun returns the end of each run.
-  // Requires that either all items have features or none has.
+  // Requires that all items have features, or that no item has features.
   absl::Status ComputePart(size_t first, size_t last);
   // Returns the end of the run that begins at item `first`. The attention matrices of a run have at most
   // max_matrix_bytes in total, except if the run has only one item.
@@ -78,12 +78,13 @@ class BatchRun {
   absl::Status ComputeRun(size_t first, size_t last);
   // Returns true if the server chose the version of the item's model.
   static bool IsRouted(const Item& item) { return item.request->is_routed; }
-  // At intervals, also computes an image of a canary with the stable version, after every request of the batch is
-  // answered.
+  // If this version is a canary: at intervals, computes the image of item `i` with the stable version too, and records
+  // the comparison. Called after every request of the batch is answered.
   void ComputePaired(size_t i) const;
-  // Computes all items and records the cost. An error leaves computing_since_ set.
+  // Computes all items and records the cost. After an error, computing_since_ stays set, so that FailRest counts
+  // the compute time.
   absl::Status Compute();
-  // If the gain is worth waking idle executors, lets them help to compute this batch.
+  // Lets idle executors help to compute this batch, if the gain is worth waking them.
   std::optional<Helpers> SendToTeam(int64_t tokens) const;
 
   // --- answers and errors

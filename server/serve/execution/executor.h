@@ -48,10 +48,10 @@ struct ExecutorOptions {
 };
 
 // The threads that decode and compute. Each thread takes a batch from the scheduler, decodes its images, runs the model
-// and answers every request. A damaged image or a logit that is not finite fails only its own request. If an exception
-// is thrown, the requests of its batch get INTERNAL, the details are only logged, and the thread continues. On a CPU,
-// separate threads of lower priority (kSlowNiceness) run slow requests (WaitingRequest::is_slow), so that quick
-// requests do not wait for slow requests.
+// and answers every request. A damaged image or a logit that is not finite fails only its own request. If a thread
+// throws an exception, the requests of its batch get INTERNAL, the details are only logged, and the thread continues.
+// On a CPU, separate threads of lower priority (kSlowNiceness) run slow requests (WaitingRequest::is_slow), so that
+// quick requests do not wait for slow requests.
 class ExecutorPool {
  public:
   // Called periodically with the run time of the longest running batch, or zero if every thread waits. The run time
@@ -66,7 +66,7 @@ class ExecutorPool {
 
   // Starts the threads. `scheduler` and `clock` must outlive the pool. `watchdog` is called every kWatchPeriod on a
   // separate thread until the executors have ended; may be null. The constructor throws std::system_error if a thread
-  // cannot be started; the scheduler is stopped then.
+  // cannot be started; in this case it has stopped the scheduler.
   ExecutorPool(const ExecutorOptions& options, Scheduler& scheduler, Responder responder, const Clock& clock,
                Watchdog watchdog = nullptr);
   // Joins the threads. The scheduler must be stopped first; otherwise the destructor waits forever.

@@ -91,7 +91,7 @@ ImageInput ImageToInput(const AnyImage& image, const v1::Preprocessing& preproce
 }
 
 // Returns true if the request has overlays. Only such requests keep their original image: a batch holds the inputs of
-// all its requests, and originals may be a thousand times larger.
+// all its requests, and an original may be a thousand times larger than an input.
 bool Draws(const v1::ClassifyRequest& request) {
   return std::any_of(request.attention().begin(), request.attention().end(),
                      [](const auto& requested) { return requested.encoding() == v1::OVERLAY_PNG; });

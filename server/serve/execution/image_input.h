@@ -18,7 +18,8 @@
 
 namespace vitrine {
 
-// A model's input, in CPU memory. Movable, not copyable: a copy would view the original's values.
+// A model's input, in CPU memory. Movable, but not copyable: the `pixels` of a copy would point to the values of the
+// original object.
 struct ImageInput {
   ImageInput() = default;
   ImageInput(ImageInput&&) = default;
@@ -32,13 +33,14 @@ struct ImageInput {
 // Converts the image or tensor of a validated request to the model's input. `geometry` was planned from the image's
 // header or the tensor's declared size; it is not used for a normalized tensor. INVALID_ARGUMENT: a damaged image,
 // float pixels outside [0, 1], or normalized values that are not finite or too large. Float pixels are resized without
-// rounding; only the image for overlays has 8 bits. `bytes` (the image or the tensor's data) must outlive the result.
+// rounding; only the image for overlays is rounded to 8 bits per channel. `bytes` (the image or the tensor's data) must
+// outlive the result.
 absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, std::string_view bytes,
                                           const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-// Makes the model's input for a request. `batch` is the number of its batch, for the log. Never throws: an internal
-// fault is INTERNAL, and its cause is logged. Decodes nothing for the null model: this model reads no pixels, and
-// serves to measure the service without decoding and computing.
+// Makes the model's input for a request. `batch` is the number of the request's batch, for the log. Never throws: after
+// an internal fault, logs the cause and returns INTERNAL. Decodes nothing for the null model, which reads no pixels and
+// is used to measure the service without decoding and compute.
 absl::StatusOr<ImageInput> ReadInput(const InferenceRequest& request, uint64_t batch);
 
 }  // namespace vitrine

@@ -35,7 +35,7 @@ void FillPredictions(const InferenceRequest& request, const std::vector<float>& 
   response.set_unsure(response.predictions(0).probability() < manifest.calibration().unsure_below());
 }
 
-// Returns the rectangle of the oriented original that the model's input shows.
+// Returns the part of the oriented original image that is visible in the model's input.
 v1::Rectangle Covers(const Geometry& geometry) {
   v1::Rectangle covers;
   covers.set_left(geometry.OriginalX(0));
@@ -63,7 +63,7 @@ void FillServedBy(const LoadedModel& model, v1::ServedBy& served_by) {
   served_by.set_device(model.device);
 }
 
-// A drawn overlay that is not compressed yet. Its PNG file becomes the values of `map`.
+// A drawn overlay that is not compressed yet. After compression, its PNG file is stored in `map`.
 struct Overlay {
   v1::AttentionMap* map = nullptr;
   Image image;
@@ -87,7 +87,7 @@ class Ground {
   std::optional<Image> shown_;
 };
 
-// Fills the attention maps of one entry of the request. These maps share a colour range so that they can be compared.
+// Fills the attention maps for one AttentionRequest. These maps share a colour range so that they can be compared.
 absl::Status FillMaps(const v1::AttentionRequest& asked, const std::vector<AttentionMap>& maps, Ground& ground,
                       v1::ClassifyResponse& response, std::vector<Overlay>& overlays) {
   const bool draws = asked.encoding() == v1::OVERLAY_PNG;
@@ -159,9 +159,10 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Checks that the overlays will fit before they are compressed, because compression takes most of the time of an
-// overlay. Estimates the total from the first overlay's size and from an eighth of the rows of each overlay: for
-// photographs the error of the estimate is at most a tenth.
+// Called when only the first overlay is compressed. Checks that all overlays will fit, because the compression of the
+// others would take much time. The estimated total size is the sum of EstimatePngBytes, which compresses an eighth of
+// the rows of each overlay, corrected by the real size of the first overlay. For photographs, its error is at most a
+// tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;
@@ -195,7 +196,8 @@ absl::Status CompressOverlays(std::vector<Overlay>& overlays, int64_t room, int6
   return absl::OkStatus();
 }
 
-// Checks only the size of overlays; the size of values was checked before admission.
+// Checks only the size of overlays; PlanRequest has already checked the size of features and of maps without an
+// overlay.
 absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
                                       v1::ClassifyResponse& response) {
   const int64_t allowed = AttentionBytesAllowed(request.request);

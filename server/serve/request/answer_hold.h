@@ -24,18 +24,18 @@ class AnswerResources {
   AnswerResources(const AnswerResources&) = delete;
   AnswerResources& operator=(const AnswerResources&) = delete;
 
-  // Returns an object whose destruction releases the resources of `hold`, even if `hold` has other owners: the
-  // resources must be free when a client has read its answer and sends the next request.
+  // Returns an object whose destruction releases the resources of `hold`, even if `hold` has other owners. So the
+  // resources are free when a client has read its answer and sends the next request.
   static std::shared_ptr<void> UntilSent(std::shared_ptr<AnswerResources> hold);
 
-  // Sets the size of the serialized answer or error. Call once, before it is sent.
+  // Sets the size of the serialized answer or error. Call once, before the answer is sent.
   void SetBytes(int64_t actual);
   // Returns the number of bytes that are reserved for the answer or, after SetBytes, the answer's actual size.
   int64_t bytes() const;
   // Returns the number of requests that were accepted with this object. Release counts each of them as answered.
   int requests() const { return requests_; }
 
-  // Counts an accepted request, with any result. Only ClassifyService calls it.
+  // Counts a request as accepted, even if it is rejected later. Only ClassifyService calls it.
   void Accept();
   // Keeps the resources of an admitted request. Only ClassifyService calls it.
   void Keep(std::shared_ptr<Admitted> admitted) { admitted_.push_back(std::move(admitted)); }

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Approximate bytes of an answer without predictions, attention and features: provenance and timings.
+// Approximate bytes of the provenance and timings in an answer.
 constexpr int64_t kPlainAnswerBytes = 1024;
 // Bytes of a v1::Prediction, not including its label.
 constexpr int64_t kPredictionBytes = 16;
@@ -31,7 +31,7 @@ absl::Time DeadlineOf(const v1::ClassifyRequest& request, const CallContext& cal
   return request.has_time_limit() ? std::min(call.deadline, now + absl::Seconds(request.time_limit())) : call.deadline;
 }
 
-// Fuzzing checks that the parsing code does not throw. If it still throws, only this request fails.
+// PlanRequest should not throw, which is checked by fuzzing. If it throws nevertheless, only this request fails.
 absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle model) {
   try {
     return PlanRequest(std::move(request), std::move(model));
@@ -115,7 +115,8 @@ absl::StatusOr<InferenceRequest> ClassifyService::Accept(absl::StatusOr<Received
 absl::Status ClassifyService::Admit(InferenceRequest& plan, const AnswerForm& form) {
   const int64_t predictions =
       form.prediction_bytes.value_or(plan.top_k * (kPredictionBytes + static_cast<int64_t>(plan.model->longest_label)));
-  // With overlays, the size is known only after they are drawn, so MakeResponse checks the size.
+  // The size of overlays is known only after they are drawn, so MakeResponse checks the size of an answer with
+  // overlays.
   plan.most_message_bytes = form.most_message_bytes;
   const int64_t message_bytes = kPlainAnswerBytes + form.images * (predictions + plan.answer_bytes);
   if (plan.overlay_pixels == 0) RETURN_IF_ERROR(CheckMessageBytes(message_bytes, form.most_message_bytes));

@@ -34,7 +34,7 @@ namespace vitrine {
 
 // Properties of the answer's encoding, from which the size of the answer is predicted.
 struct AnswerForm {
-  // Bytes of the predictions; unset: as in a v1::ClassifyResponse.
+  // Size of the predictions in bytes; unset: their size in a v1::ClassifyResponse.
   std::optional<int64_t> prediction_bytes = {};
   int scale = 1;  // encoded bytes per byte of predictions, attention and features: text takes several times their size
   // Number of images whose answers are sent in one message; each of these answers is assumed to be as large as the
@@ -44,7 +44,7 @@ struct AnswerForm {
   int64_t most_message_bytes = std::numeric_limits<int64_t>::max();
 };
 
-// A version that was chosen before Classify.
+// A version that was chosen before Classify was called.
 struct FoundVersion {
   ModelHandle model;       // never null
   bool is_routed = false;  // see InferenceRequest::is_routed
@@ -64,19 +64,22 @@ struct CallContext {
   Method method = Method::kClassify;
   absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;
-  // The client's trace context. For a part of a multi-image call, the call's span if the call is traced.
+  // The client's trace context or, for a part of a multi-image call that is traced, the trace context of the call's
+  // span.
   std::optional<TraceContext> trace = {};
   std::optional<FoundVersion> version = {};  // unset: Classify finds the version; always set for a part
   std::optional<CallPart> part = {};
   AnswerForm form = {};
-  // Called in Classify, before an admitted request is submitted, with the bytes reserved for its answer. May be null.
+  // Called in Classify, before an admitted request is submitted, with the number of bytes that are reserved for its
+  // answer. May be null.
   std::function<void(int64_t)> planned = {};
   // Object that counts the request and holds its resources once it is admitted (see AnswerResources). All images of one
   // call share one object. Null: Classify makes an object and releases it when Done has returned.
   std::shared_ptr<AnswerResources> held = nullptr;
 };
 
-// Returns true if the request names no version and no label. The shares of the traffic then choose the version.
+// Returns true if the request names no version and no label. Registry::Route then chooses the version by the traffic
+// shares of the model's versions.
 bool NamesNoVersion(const v1::ClassifyRequest& request);
 
 // Handles a request from its message to its answer, for unary calls and streams. Thread-safe. The constructor's
@@ -98,15 +101,15 @@ class ClassifyService {
 
   // Calls `done` exactly once: on this thread with a rejection, or later on any thread. The request counts as accepted
   // at the time of the call, and as answered when context.held is released. Also call Classify with the error of a
-  // message that could not be parsed, so that it is counted.
+  // message that could not be parsed, so that this request is also counted.
   void Classify(absl::StatusOr<ReceivedClassify> request, CallContext context, Done done);
 
   // Counts the result of Identity::Authorize for a call from `peer`. Also logs an error, except for the unary methods
   // Classify and ModelInfer, whose errors are passed to Classify and logged there.
   void CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer);
 
-  // Begins the span of a multi-image call, whose version must be set; each image then goes through Classify as a part
-  // of the call. Returns null if the call is not traced.
+  // Begins the span of a multi-image call; call.version must be set. Each image is then passed to Classify as a part of
+  // the call. Returns null if the call is not traced.
   std::unique_ptr<RequestTrace> BeginCall(const CallContext& call, absl::Time arrival, const std::string& request_id,
                                           int images);
   // Ends the span of a call now, with its status; `spans` may be null.

@@ -19,7 +19,7 @@ namespace {
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
 // Number of consecutive failures of one model before the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
-// Side of the grey probe image; a small image shows as well as a large image that the model computes.
+// Side of the grey probe image, in pixels. A small image is enough to find out whether a model computes.
 constexpr int kSide = 32;
 
 ReceivedClassify GreyImage(const std::string& model) {
@@ -62,8 +62,8 @@ std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
   return answer.value;
 }
 
-// Returns the result of `fatal`. Calls it on a separate thread, because `fatal` does not return if a GPU kernel never
-// ends.
+// Returns the result of `fatal`, or true if `fatal` does not return within the timeout. Calls it on a separate thread,
+// because `fatal` never returns if a GPU kernel never ends.
 bool ComputeProbe::IsLost() const {
   const auto answer = std::make_shared<Answer<bool>>();
   try {
@@ -125,7 +125,8 @@ absl::Status ComputeProbe::Try() {
   const size_t chosen = turn % others.size();
   const absl::Status other = TryModel(others[chosen]);
   first.Update(other);
-  // A timeout is not the model's fault, and all other models would also time out.
+  // After a timeout, the other models are not tried: the timeout is not this model's fault, so their probes would also
+  // time out.
   if (other.ok() || absl::IsDeadlineExceeded(other)) return first;
   for (size_t i = 0; i < others.size(); ++i) {
     if (i != chosen) (void)TryModel(others[i]);

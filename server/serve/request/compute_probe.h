@@ -42,7 +42,7 @@ struct ComputeFindings {
 class ComputeProbe {
  public:
   struct Parts {
-    // Returns the models to try; may be empty.
+    // Returns the models to try; the result may be empty.
     std::function<std::vector<ModelHandle>()> models;
     // Submits a request to the queue.
     std::function<void(InferenceRequest)> submit;
@@ -63,21 +63,22 @@ class ComputeProbe {
   void Succeeded() { last_success_.store(absl::ToUnixNanos(clock_.Now()), std::memory_order_relaxed); }
 
   // Tries models and waits for their answers. First tries one of the models that failed before, in rotation. If no
-  // model failed before, or if nothing succeeded during options.interval, then tries one of the other models, in
-  // rotation. If that model answers with an error, also tries all other models that did not fail before, to distinguish
-  // a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
+  // model failed before, or if no request was answered OK during options.interval, then tries one of the other models,
+  // in rotation. If that model answers with an error, also tries all other models that did not fail before, to
+  // distinguish a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one model computes and no
   // model hangs; otherwise the first failure.
   absl::Status TryAll();
 
-  // Starts a thread that tries models whenever there was no success for the interval or a model fails, until Stop.
+  // Starts a thread that calls Try periodically while a model fails or while no request has been answered OK for
+  // options.interval. Stop ends this thread.
   void Start();
   void Stop();
 
  protected:
-  // Runs one period of Start's thread.
+  // Does the work of one period of the thread that Start starts.
   void Tick();
 
  private:
@@ -90,7 +91,7 @@ class ComputeProbe {
   bool Silent() const;  // returns true if there was no success for the interval
   // Forgets the failures of models that are no longer loaded.
   void KeepOnly(const std::vector<ModelHandle>& models);
-  // Calls `report` and returns the findings that it passed.
+  // Passes the current findings to `report`, and returns them.
   ComputeFindings Report();
   absl::Status TryModel(const ModelHandle& model);
   template <class T>

@@ -41,15 +41,16 @@ class Drain {
 
   // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
   // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
-  // for a quarter of a second, but at most half a second. In this time, late clients get the error "draining" instead
-  // of a broken connection. Must not run twice at the same time.
+  // for a quarter of a second, but at most half a second. Clients that send a request during this half second get the
+  // error "draining" instead of a broken connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
   // Ends the lame_duck wait at once, and limits the rest of a running or later Run to about a second. Thread-safe.
   void Hurry();
 
  private:
-  // Waits until `done`, at most `longest`; after Hurry at most `hurried`.
+  // Waits until `done` returns true, but at most for `longest`. After Hurry, the wait is limited to `hurried` if this
+  // is shorter.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
   // Waits for the answers. Returns false if it gave up on some answers.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);

@@ -7,8 +7,8 @@
 
 namespace vitrine {
 
-// Counts accepted requests (read by a handler, with any result) and answered requests (the answer or error was given to
-// the transport). Each request of a stream is counted separately. Lock-free.
+// Counts accepted requests (a handler has read the request, and may still reject it) and answered requests (the answer
+// or error was given to the transport). Each request of a stream is counted separately. Lock-free.
 class Ledger {
  public:
   void Accept() { accepted_.fetch_add(1, std::memory_order_relaxed); }

@@ -25,7 +25,7 @@ constexpr int kDefaultTopK = 5;
 constexpr int kMaxTensorSide = ImageLimits().max_side;
 constexpr int kMaxAttentionRequests = 16;
 constexpr int kMaxFeatureRequests = v1::FeatureKind_ARRAYSIZE - 1;  // one for each kind
-// Each overlay is an image to draw and compress; the largest overlay takes an executor about 0.2 s.
+// Maximum overlays of a request. An executor needs about 0.2 s to draw and compress an overlay of the largest size.
 constexpr int64_t kMaxOverlays = 8;
 
 std::string ModelText(const LoadedModel& model) {
@@ -128,7 +128,7 @@ absl::StatusOr<Size> PlanTensor(const v1::RawTensor& tensor, std::string_view da
   return size;
 }
 
-// Returns the size of the oriented image or tensor.
+// Returns the size of the image after its orientation is applied, or the size of the tensor.
 absl::StatusOr<Size> InputSize(const v1::ClassifyRequest& request, std::string_view input,
                                const v1::Preprocessing& preprocessing) {
   switch (request.input_case()) {
@@ -210,8 +210,9 @@ absl::Status PlanFeatures(InferenceRequest& plan, int64_t& bytes) {
   return absl::OkStatus();
 }
 
-// Resolves the attention and features of plan.request into the plan, whose model, geometry and grid must be set. With
-// overlays, answer_bytes is the maximum allowed, since the size of overlays is known only after they are drawn.
+// Resolves the attention and features of plan.request, and stores them in the plan. The plan's model, geometry and grid
+// must be set. With overlays, answer_bytes is the maximum allowed, since the size of overlays is known only after they
+// are drawn.
 absl::Status PlanAttentionAndFeatures(InferenceRequest& plan) {
   int64_t bytes = 0;
   RETURN_IF_ERROR(PlanAttention(plan, bytes));

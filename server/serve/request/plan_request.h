@@ -17,8 +17,8 @@ inline constexpr size_t kMaxRequestIdBytes = 128;
 // possible before a pixel is decoded. Reads only the image's header, in place, so the cost does not depend on the
 // image's size. Does not set fields that depend on the RPC or HTTP call, such as arrival, deadline, cancelled and done;
 // the caller of this function sets them. RESOURCE_EXHAUSTED: attention and features exceed max_attention_bytes.
-// FAILED_PRECONDITION: predictions of a model without classes. Other faults are INVALID_ARGUMENT. Each message names
-// the fault and a remedy. Thread-safe.
+// FAILED_PRECONDITION: the request needs predictions, but the model has no classes. Other faults are INVALID_ARGUMENT.
+// Each error message names the fault and a remedy. Thread-safe.
 absl::StatusOr<InferenceRequest> PlanRequest(ReceivedClassify request, ModelHandle model);
 
 }  // namespace vitrine

@@ -29,10 +29,10 @@ struct InferenceRequest;
 class Admission;
 
 struct AdmissionOptions {
-  // Maximum number of admitted requests whose answers are not completely delivered yet. A higher limit lets more
-  // requests wait, but they then wait longer.
+  // Maximum number of admitted requests whose answers are not completely delivered yet. With a higher limit, more
+  // requests can wait, but each of them may wait longer.
   int64_t max_requests = 4096;
-  // Maximum bytes of the images and tensors of admitted requests, until their answers are delivered.
+  // Maximum total bytes of the images and tensors of admitted requests whose answers are not delivered yet.
   int64_t max_bytes = int64_t{256} << 20;
   // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
@@ -43,8 +43,8 @@ struct AdmissionOptions {
   int64_t max_answer_bytes = int64_t{512} << 20;
   // Number of executors that share the queue.
   int executors = 1;
-  // Maximum tokens in a batch of a model without its own limits; a request may have to wait until one such batch has
-  // ended.
+  // Maximum tokens in a batch of a model without its own limits. The prediction uses it, because a request may have to
+  // wait for a batch of this size.
   int64_t max_batch_tokens = 0;
   // True if batches of models with max_wait 0 are split as described at BatchOptions::executors.
   bool in_parts = false;
@@ -65,8 +65,8 @@ struct Admitted {
 
   HeldRoom room = {};    // room for the answer
   HeldQuota quota = {};  // place in the caller's quota
-  // Place in the queue. The last member, so that it is released first: when a client sends a request after an answer,
-  // the place must be free.
+  // Place in the queue. This is the last member, so that it is released first. When a client has its answer and sends
+  // the next request, the place must be free.
   HeldPlace place = {};
 };
 
@@ -89,9 +89,9 @@ class Admission {
   // the caller's share of such a limit is used up, or if the predicted answer time is too long for the deadline or for
   // max_predicted_wait. The prediction includes: the caller's waiting work of the same or higher priority; more urgent
   // work that the caller is expected to send before the answer, at its recent rate; the turns of other callers; and the
-  // rest of the running batches. An idle server admits the request without a prediction: otherwise a wrong prediction
-  // would never be corrected. RetryInfo is the time until the request would be admitted if no other request arrived.
-  // DEADLINE_EXCEEDED: the deadline has passed.
+  // rest of the running batches. An idle server admits the request without a prediction: otherwise a prediction that is
+  // too high could reject every request and never be corrected. RetryInfo is the time until the request would be
+  // admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor
@@ -104,7 +104,7 @@ class Admission {
 
   const AdmissionOptions& options() const { return options_; }
 
-  // Return the resources in addition to the place in the queue: the callers' quotas and the room for answers.
+  // Return the callers' quotas and the room for answers, which Admit does not reserve.
   CallerQuotas& quotas() { return quotas_; }
   AnswerBudget& answers() { return answers_; }
 

@@ -31,9 +31,9 @@ class AnswerBudget {
   AnswerBudget(const AnswerBudget&) = delete;
   AnswerBudget& operator=(const AnswerBudget&) = delete;
 
-  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if that would exceed the limit. The error's
-  // retry delay is the time until enough room is free, if clients read answers at the mean rate so far. If nothing is
-  // reserved, any size is admitted.
+  // Reserves `bytes`. Returns RESOURCE_EXHAUSTED (ShedReason::kAnswers) if the reserved bytes would then exceed the
+  // limit. The error's retry delay is the time until enough room is free, if clients read answers at the mean rate so
+  // far. If nothing is reserved, any size is admitted.
   absl::StatusOr<HeldRoom> Reserve(int64_t bytes);
 
   // Corrects the reservation to the answer's actual size. Does nothing if `room` is empty.

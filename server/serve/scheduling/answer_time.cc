@@ -48,9 +48,9 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
     const absl::Duration overtaking = urgent * request.patience;
     ahead = std::min(ahead, WorkAhead(request.mine + overtaking, request.cost, others, request.batch, executors));
   }
-  // The running batches count with their whole time, including the part that has passed, but at most as much as the
-  // work ahead. The prediction is high on purpose: a low prediction wastes executor time, while a high prediction only
-  // rejects a request.
+  // For a running batch, the prediction includes its whole time, also the part that has passed. But the running batches
+  // together count for at most as much time as the work ahead. The prediction is high on purpose: a low prediction
+  // wastes executor time, while a high prediction only rejects a request.
   const absl::Duration whole = (ahead + std::min(ahead, request.running)) / executors;
   return std::max(TimeUntilDone(ahead, request.left, executors), whole) + request.cost;
 }

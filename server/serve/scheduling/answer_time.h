@@ -25,8 +25,8 @@ struct NewRequest {
   absl::Duration running;                 // executor time of the running batches, including the part that has passed
 };
 
-// Returns the predicted time to the answer with the load of `others`, if more urgent requests of the caller keep
-// arriving at the rate `urgent`. Pure function; O(n log n) in the number of others.
+// Returns the predicted time to the answer. Assumes the load of `others`, and that more urgent requests of the caller
+// keep arriving at the rate `urgent`. Pure function; O(n log n) in the number of others.
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent);
 
 // Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. RetryInfo is the

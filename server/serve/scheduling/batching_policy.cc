@@ -50,9 +50,9 @@ struct Forming {
   }
 };
 
-// Reorders `live` by turns. The requests of each caller must be in order. Sorting by turns is the same as repeatedly
-// choosing the caller whose turn has the least start, because the turn starts of one caller's requests for one model
-// never decrease.
+// Reorders `live` by turns. Before, the requests of each caller must be in the order in which they will run. Sorting by
+// the start of the turn gives the same order as repeatedly choosing the caller whose turn has the least start, because
+// the turn starts of one caller's requests for one model never decrease.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
@@ -68,13 +68,14 @@ void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& li
   std::sort(live.begin(), live.end());
 }
 
-// Adds cancelled and expired requests to `decision`. Returns the other requests in the order of the policy.
+// Adds cancelled and expired requests to `decision`. Returns the other requests in the order that the comment on Decide
+// defines.
 std::vector<Ranked> RankLive(absl::Span<const WaitingRequest> waiting, absl::Time now, const BatchOptions& options,
                              BatchDecision& decision) {
   std::vector<Ranked> live;
   live.reserve(waiting.size());
-  // If all requests are predicted to be late, they are computed anyway: otherwise a wrong prediction would never be
-  // corrected.
+  // If all requests are predicted to be late, they are computed anyway, because only a computed request can correct a
+  // wrong prediction.
   const bool is_busy = std::any_of(waiting.begin(), waiting.end(), [&](const WaitingRequest& request) {
     return !request.cancelled && request.deadline > now + request.least;
   });

@@ -41,8 +41,8 @@ struct BatchOptions {
   int64_t executors = 0;
   // True: each executor has a second thread, and only these second threads take slow requests.
   bool slow_apart = false;
-  // Patience of each class: a request that has waited for this time precedes all requests, of any class, that have not
-  // yet waited for the time of their class. So no class waits forever.
+  // Patience of each class. A request that has waited for the patience of its class precedes all requests of the same
+  // caller and model whose patience has not passed, even requests of a more urgent class. So no class waits forever.
   std::array<absl::Duration, kPriorityClasses> patience = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(10)};
 
   BatchLimits Limits() const { return {max_batch_tokens, max_batch_images, max_batch_pixels, max_wait}; }
@@ -79,7 +79,7 @@ struct WaitingRequest {
 struct BatchDecision {
   std::vector<size_t> batch;      // in the order of the policy; empty: run nothing now
   std::vector<size_t> cancelled;  // to be answered CANCELLED without compute
-  // to be answered DEADLINE_EXCEEDED without compute, because they are or will be too late
+  // to be answered DEADLINE_EXCEEDED without compute: the deadline has passed or would pass before the answer
   std::vector<size_t> expired;
   // Time at which to decide again if `batch` is empty and no request arrives before.
   absl::Time wake = absl::InfiniteFuture();
@@ -96,13 +96,13 @@ struct BatchDecision {
 // is live if it is not cancelled and not expired. A slow request is left out and becomes its own batch, so that no
 // other request waits for its decoding and drawing. The chosen model is the model of the first request whose batch may
 // run. A batch may run when it has reached a limit, when another request of its model does not fit, when its oldest
-// request has waited max_wait, or when a deadline in it is nearer than max_wait.
+// request has waited max_wait, or when the deadline of one of its requests is nearer than max_wait.
 //
 // Guarantees: A batch exceeds max_batch_tokens or max_batch_pixels only if it is a single image. All its requests are
-// for one model. It contains no cancelled request and no request whose deadline is at or before `now`. If other
-// requests can meet their deadlines, it contains no request that would be late. The decision lists these requests
-// separately. Every live request is chosen after a time that depends only on the number of callers and the requests
-// before it, not on later requests.
+// for one model. It contains no cancelled request and no request whose deadline is at or before `now`. If at least one
+// waiting request can meet its deadline, the batch contains no request that would be late. The members `cancelled` and
+// `expired` of the decision list the requests that are left out for these reasons. Every live request is chosen after a
+// time that depends only on the number of callers and the requests before it, not on later requests.
 //
 // For each (model, caller, class), the policy needs only the first requests by Due: as many as fit the limits, and one
 // more. So a scheduler with long queues may pass only these requests and gets the same batch. The limits of a model are

@@ -28,7 +28,7 @@ struct QuotaUse {
   bool took_token = false;  // true if the quota has a rate
 };
 // A QuotaUse that is held while its request is in flight. If the server is busy and rejects the request, the use is
-// cancelled; the quota is then as before.
+// cancelled, so that the rejected request uses no quota.
 using HeldQuota = Held<CallerQuotas, QuotaUse>;
 
 // Counts the use of each caller's quota: a token bucket for the rate, and a counter for requests in flight. Each call

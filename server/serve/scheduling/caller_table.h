@@ -48,7 +48,8 @@ class CallerTable {
 
   // Visits the next two entries in rotation and erases the entries for which `is_idle(id, data)` is true, so that no
   // call under a lock has to visit all entries. If Prune is called for each added caller, it visits every entry before
-  // the table doubles. A small table is not pruned: idle data may still be useful. References to other data stay valid.
+  // the table doubles. A small table is not pruned: idle data may still be useful. References to the data of entries
+  // that are not erased stay valid.
   template <typename IsIdle>
   void Prune(IsIdle is_idle) {
     if (size() <= kFew) return;

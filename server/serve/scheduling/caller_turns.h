@@ -12,8 +12,8 @@
 namespace vitrine {
 
 // Executor time of a caller, divided into turns. A turn ends after a millisecond of executor time, or when none of the
-// caller's requests waits. So tiny requests that arrived together on a connection are also answered together, which
-// costs the transport less than separate answers.
+// caller's requests waits. So tiny requests that arrived together on a connection usually run in one turn and are
+// answered together, which costs the transport less than separate answers.
 struct TurnTime {
   absl::Duration given;  // executor time given so far
   absl::Duration start;  // `given` when the current turn began; the caller with the least `start` goes first
@@ -27,9 +27,9 @@ struct TurnTime {
 
 // Executor time by caller, for start-time fair queueing (Goyal, Vin and Cheng 1996) of turns. The caller whose turn has
 // the least start is served next. A caller that had no waiting requests restarts at the turn start of the caller served
-// last, or at its own given time if that is higher. So a pause gives a caller no additional executor time. The executor
-// times of two callers that always have waiting requests grow equally, with a difference below the time of one batch
-// and one turn. Not thread-safe: the scheduler calls it under its lock.
+// last, or at its own given time if that is higher. So a pause gives a caller no additional executor time. While two
+// callers both have waiting requests, they are given the same executor time, with a difference below the time of one
+// batch and one turn. Not thread-safe: the scheduler calls it under its lock.
 class CallerTurns {
  public:
   using Id = CallerId;
@@ -40,7 +40,7 @@ class CallerTurns {
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 
-  // Returns the executor time of the caller. Only differences are meaningful.
+  // Returns the executor time of the caller. Only the difference between the times of two callers is meaningful.
   const TurnTime& time(Id id) const { return accounts_[id].time; }
   size_t callers() const { return accounts_.size(); }  // returns the number of accounts
 

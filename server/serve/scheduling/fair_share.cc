@@ -10,9 +10,9 @@ namespace {
 // Maximum of (requests or bytes of a caller) / (free requests or bytes); see ShareVerdict.
 constexpr int64_t kFree = 8;
 
-// Returns the time in seconds after which the work of `other` exceeds the time of its turns; infinite if this never
-// happens. The work grows by `other.rate` per second. Each caller that `other` combines has a turn of the length
-// `turn`, which grows by `turn_grows` per second.
+// Returns the time in seconds after which the work of `other` exceeds the total length of its callers' turns; infinite
+// if this never happens. The work grows by `other.rate` per second. Each of the callers in `other` has one turn, whose
+// length is `turn` and grows by `turn_grows` per second.
 double CappedAt(const OtherCaller& other, double turn, double turn_grows) {
   const double room = other.callers * turn - absl::ToDoubleSeconds(other.work);
   if (room <= 0) return 0;

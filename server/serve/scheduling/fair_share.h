@@ -29,7 +29,7 @@ struct OtherCaller {
 // recent, more urgent requests, which overtake the request, in executor seconds per second.
 //
 // Each other caller counts with the smaller of two times:
-// - its turn: `mine` + `cost` + the work that overtakes;
+// - its turn: `mine` + `cost` + the work that overtakes the request;
 // - its waiting work + the work that it sends before the answer. The work that a caller sends before the answer depends
 //   on the result, so the function solves a piecewise linear equation.
 // A running or forming batch is not interrupted, so the other callers' work beyond their turns also counts, up to
@@ -43,8 +43,8 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
 // caller.
 enum class ShareVerdict { kFits, kFull, kOverShare };
 // Returns the verdict for a caller that has `own` of the `held` requests or bytes and takes `amount` more. If `shared`
-// is false, the caller is the only one and may take everything. A caller that has nothing may take any free amount.
-// Pure function.
+// is false, no other caller is active, and the caller may take everything. A caller that has nothing may take any free
+// amount. Pure function.
 ShareVerdict CheckShare(int64_t held, int64_t own, int64_t amount, int64_t limit, bool shared);
 
 }  // namespace vitrine

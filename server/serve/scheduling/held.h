@@ -6,8 +6,9 @@
 
 namespace vitrine {
 
-// A share of a resource that `Owner` divides. It is given back exactly once: at destruction or earlier. The owner must
-// outlive this object and has two functions, which must not throw:
+// A share of a resource. An object of the class `Owner` gives out the shares. Each share is given back exactly once: at
+// the destruction of its Held object or earlier. The owner must outlive this object. `Owner` must have two functions,
+// which must not throw:
 //   void Release(const Share&);  // the share was used
 //   void Cancel(const Share&);   // as if the share had never been given
 // Movable; thread-compatible.
@@ -35,8 +36,8 @@ class Held {
   }
 
   const Share* operator->() const { return &share_; }
-  // The next two functions are for the owner of the resource, which may change the share. owner() is null if the object
-  // is empty.
+  // The next two functions allow the owner of the resource to change the share. owner() returns null if this object is
+  // empty.
   Owner* owner() const { return owner_; }
   Share& share() { return share_; }
 

@@ -73,14 +73,14 @@ struct InferenceRequest {
   bool IsCancelled() const {
     return IsAbandoned() || (cancelled != nullptr && cancelled->load(std::memory_order_acquire));
   }
-  // Returns the bytes of the image or tensor as sent.
+  // Returns the size in bytes of the image or tensor that the client sent.
   int64_t InputBytes() const { return static_cast<int64_t>(input.size()); }
-  // Returns the pixels of the decoded image or of the tensor, according to its header or shape.
+  // Returns the number of pixels of the decoded image or of the tensor, according to its header or shape.
   int64_t InputPixels() const { return int64_t{geometry.original.height} * geometry.original.width; }
   // Ends the request; this is the only way to end it. Removes its cost from the predicted work, counts it if it expired
   // or was cancelled, then calls `done`. Its resources are given back before `done`, except if AnswerResources shares
-  // them. An abandoned request that was dropped ends with AbandonedError. If such a request was not computed, its quota
-  // is given back, because its caller must send it again.
+  // them. An abandoned request that was dropped ends with AbandonedError; if it was not computed, its quota is given
+  // back, because its caller must send it again.
   void Finish(absl::StatusOr<v1::ClassifyResponse> answer);
   // Ends a request that no executor has begun. Counts its waiting time until `now`.
   void EndWaiting(absl::Status why, absl::Time now);

@@ -25,9 +25,9 @@ std::string PlaceOf(std::string_view peer);
 // Assigns the account names under which fair shares and quotas are counted. The account of a caller with a credential
 // is its name. A caller without a credential gets an account by its network place (PlaceOf). A place gets one of kMost
 // accounts at its first call, and gives it back after kIdle without a call. While all accounts are in use, further
-// places share one additional account. So any number of addresses has at most kMost + 1 account names, which limits all
-// data stored by name. A place that gets the former account of another place also gets the counts of this account,
-// which are then at least a minute old. Thread-safe; takes only short locks.
+// places share one additional account. So there are at most kMost + 1 account names for any number of addresses, which
+// limits the data that is stored for each account. A place that gets the former account of another place also gets the
+// counts of this account, which are then at least a minute old. Thread-safe; takes only short locks.
 class PeerAccounts {
  public:
   static constexpr size_t kMost = 1024;

@@ -37,7 +37,7 @@ struct Holding {
     bytes -= place.bytes;
   }
 };
-// Requests and bytes that count against one limit: of all callers, and of one caller.
+// Requests and bytes that count against one limit: the totals of all callers, and those of one caller.
 struct Holdings {
   Holding all = {};
   Holding own = {};
@@ -52,7 +52,8 @@ class PlaceLedger {
   // Returns true if another caller has requests in flight or sent a request in the last minute. `held` must be the
   // result of OfServer for `caller`.
   bool Shares(const std::string& caller, const Holdings& held, absl::Time now) const;
-  // Returns the caller's index for the other functions; kNoCaller if the caller has no requests and is not recent.
+  // Returns the caller's index for the other functions; kNoCaller if the caller has no account. An account exists while
+  // the caller has admitted requests, and for some time afterwards.
   CallerId Find(const std::string& caller) const { return accounts_.Find(caller); }
 
   // Adds an admitted request. If place.caller is kNoCaller, sets it to the index of the new account of `caller`.
@@ -69,9 +70,9 @@ class PlaceLedger {
   Holdings OfModel(const Place& place) const;          // returns the requests of the model and the caller of `place`
   absl::Duration waiting() const { return work_; }     // returns the predicted executor time of waiting requests
   int64_t computing() const { return computing_; }     // returns the number of requests that wait or compute
-  size_t callers() const { return accounts_.size(); }  // returns the number of callers that are recent or have requests
+  size_t callers() const { return accounts_.size(); }  // returns the number of callers that have an account
 
-  // Work of one caller at the arrival of its request of `priority_class`.
+  // Work of one caller when its new request of the class `priority_class` arrives.
   struct OwnWork {
     absl::Duration before;  // executor time of its waiting requests of this and more urgent classes
     double urgent = 0;      // rate of its recent requests of more urgent classes, in executor seconds per second

@@ -12,10 +12,11 @@ namespace {
 // by some percent.
 constexpr double kSure = 0.8;
 
-// Minimum predicted time for decoding and drawing an image that becomes its own batch.
+// Minimum time that is predicted for decoding and drawing a slow request, which runs as its own batch (see
+// WaitingRequest::is_slow).
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
-// Minimum pixels of an image that becomes its own batch. If the predicted time of a smaller image is long, this is
-// because a thread lost its core for a moment during the measurement.
+// Minimum pixels of a slow request. If a long time is predicted for fewer pixels, the prediction is wrong: a thread
+// lost its core for a moment during the measurement.
 constexpr int64_t kSlowPixels = int64_t{1} << 18;
 
 // Statuses of requests that end without compute.
@@ -37,7 +38,7 @@ const Ends& End() {
   return ends;
 }
 
-// Begins the batch at the Admission object that admitted the requests. Returns an empty object if none of them was
+// Calls Begin of the Admission object that admitted the requests. Returns an empty object if none of the requests was
 // admitted.
 HeldBatch Occupy(std::span<const std::unique_ptr<InferenceRequest>> requests) {
   for (const auto& request : requests) {
@@ -255,7 +256,8 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, BatchKind work) {
   return front;
 }
 
-// Reserves one idle executor for each other waiting request; the remaining idle executors share this batch.
+// Reserves one idle executor for each waiting request that is not in `batch`; this executor and the remaining idle
+// executors share the batch.
 void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   const int64_t others = std::max<int64_t>(0, ForExecutors() - static_cast<int64_t>(batch.size()));
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);

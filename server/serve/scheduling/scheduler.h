@@ -30,7 +30,7 @@ struct Batch {
   std::shared_ptr<engine::Team> team = nullptr;  // team to join; set only if there are no requests
   bool is_slow = false;                          // a single slow request (see WaitingRequest::is_slow)
   // The executor counts as busy until this object is destroyed. Empty for a slow request that a second thread runs, and
-  // for requests that were not admitted.
+  // for requests that were not admitted, such as probes.
   HeldBatch running = {};
 };
 
@@ -53,13 +53,13 @@ class Scheduler {
   // Adds the request to the queue. Never blocks. After Stop, answers the request at once with UNAVAILABLE.
   void Submit(InferenceRequest request);
 
-  // Blocks until there is a batch of `work`, or a team to join (never for kSlow). Returns nullopt after Stop once the
-  // queue is empty; the thread must then end.
+  // Blocks until there is a batch of the kind `work` or a team to join; a thread that passes kSlow never joins a team.
+  // Returns nullopt after Stop once the queue is empty; the thread must then end.
   std::optional<Batch> NextBatch(BatchKind work = BatchKind::kAll);
 
   // Sends up to `most` idle executors to join `team`, and returns their number. Sends none while requests wait for
-  // executors. For each running slow request, sends one executor less: the second thread that runs the request uses the
-  // core of an executor.
+  // executors. For each running slow request, sends one executor less, because the second thread that runs this request
+  // uses the core of an executor.
   int64_t SendToTeam(const std::shared_ptr<engine::Team>& team, int64_t most);
   // Returns the number of executors to recall from teams, for waiting requests that no idle executor will take.
   std::atomic<int64_t>& recalls() { return recalls_; }
@@ -89,10 +89,10 @@ class Scheduler {
   bool Enqueue(Entry& entry);                                          // takes the entry; returns false after Stop
   int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);          // returns idle(); the lock must be held
   int64_t ForExecutors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // counts the waiting requests for executors
-  // Removes the decided batch, and the requests that end without compute, from the queues.
+  // Decides on the next batch. Removes its requests, and the requests that end without compute, from the queues.
   void TakeDecided(BatchKind work, Batch& batch, std::vector<Dropped>& dropped, absl::Duration& wait)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Blocks until there may be a batch of `work`, for at most `wait`.
+  // Blocks until there may be a batch of the kind `work`, but at most for `wait`.
   void Await(BatchKind work, absl::Duration wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns the value of WaitingRequest::own for requests of this model.
   std::optional<BatchLimits> OwnLimits(const LoadedModel& model) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -101,7 +101,7 @@ class Scheduler {
   // Removes from `batch` the part that other idle executors can run at the same time.
   void SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Removes from `batch` the requests that the next batch should compute: see PartOf.
+  // Removes from `batch` the requests that are left to later batches: see PartOf.
   void LimitToPart(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void EraseIfEmpty(const LoadedModel* model) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

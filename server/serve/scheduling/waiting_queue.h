@@ -62,16 +62,16 @@ class WaitingQueue {
 
   bool empty() const { return callers_.empty(); }
 
-  // Inserts an entry whose caller has entered `turns`; `order` is its key.
+  // Inserts an entry with the key `order`. CallerTurns::Enter must have been called for the entry's caller.
   void Insert(const Order& order, Entry entry, const CallerTurns& turns);
-  // Removes and returns an entry, which must exist; `order` is its key.
+  // Removes and returns the entry of `waiting`, which must exist and have the key `order`.
   Entry Take(const WaitingRequest& waiting, const Order& order);
 
-  // Appends the requests that Decide needs to choose the next batch of this model, by their callers' turns and then in
-  // each caller's order. Stops when the batch is full. Takes O((b + d) log n): b is the number of requests in the
-  // batch; d is the number of requests that run alone or not at all and come before the batch's last request; n is the
-  // number of waiting requests. Among callers whose turns have equal starts, the caller with the earliest due request
-  // goes first.
+  // Appends the requests that Decide needs to choose the next batch of this model. Their order is by the turns of their
+  // callers, then by the order of Decide. Stops when the batch is full. Takes O((b + d) log n): b is the number of
+  // requests in the batch; d is the number of requests that run alone or not at all and come before the batch's last
+  // request; n is the number of waiting requests. Among callers whose turns have equal starts, the caller with the
+  // earliest due request goes first.
   void AppendFront(const FrontOptions& options, const CallerTurns& turns, std::vector<WaitingRequest>& front);
 
   // Returns all entries, in no particular order.
@@ -87,7 +87,7 @@ class WaitingQueue {
   };
   class Cursor;
 
-  // Returns the index in `queues`.
+  // Returns the index of the request's queue in CallerQueues::queues.
   static size_t QueueOf(const WaitingRequest& waiting) {
     return static_cast<size_t>(waiting.priority) + (waiting.is_slow ? kPriorityClasses : 0);
   }

@@ -13,7 +13,8 @@
 
 namespace vitrine {
 
-// Indices of layers or heads, or `all` of them. Without indices and `all`, the default of the gRPC API applies.
+// Indices of layers or heads, or `all` of them. If `numbers` is empty and `all` is false, the default of the gRPC API
+// applies.
 struct AttentionNumbers {
   std::vector<int32_t> numbers = {};
   bool all = false;
@@ -31,10 +32,10 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Returns the request for this attention from a model with `ability`. If `encoding` is not set, maps that fit on the
-// image are encoded as overlays, and other maps as numbers. INVALID_ARGUMENT: the model lacks the kind (the message
-// lists its kinds), or an overlay is requested for a kind whose maps do not fit on the image. Layers and heads are
-// checked by PlanRequest.
+// Converts the parameter to a request to a model with `ability`. If `encoding` is not set, maps that fit on the image
+// are encoded as overlays, and other maps as numbers. INVALID_ARGUMENT: the model lacks the kind (the message lists its
+// kinds), or an overlay is requested for a kind whose maps do not fit on the image. Layers and heads are checked by
+// PlanRequest.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

@@ -82,8 +82,8 @@ absl::StatusOr<std::string> CheckedBody(absl::StatusOr<std::string> body, const 
       absl::StrCat(std::string(body.status().message()), "; an image is sent like this: ", curl_line));
 }
 
-// Rejects features that the model lacks. The error has the features' names in URLs; the later check in ClassifyService
-// would use gRPC's names.
+// Rejects features that the model lacks. The error has the names that features have in URLs; the later check in
+// ClassifyService would use gRPC's names.
 absl::Status CheckFeatures(const v1::ClassifyRequest& wanted, const FeatureAbility& ability) {
   const std::vector<v1::FeatureKind>& kinds = ability.kinds;
   for (const v1::FeatureRequest& feature : wanted.features()) {

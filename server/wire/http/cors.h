@@ -17,11 +17,11 @@ class CrossOrigin {
  public:
   explicit CrossOrigin(std::vector<std::string> origins) : origins_(std::move(origins)) {}
 
-  // Checks the origins. INVALID_ARGUMENT names an origin that no browser sends: an origin is SCHEME://HOST[:PORT] in
-  // lower case.
+  // Checks the origins. INVALID_ARGUMENT names an entry that does not have the form that browsers send:
+  // SCHEME://HOST[:PORT] in lower case.
   static absl::Status Validate(const std::vector<std::string>& origins);
 
-  // Adds the CORS headers for the request's origin to its answer headers. Returns the answer if the request is a
+  // Adds the CORS headers for the request's origin to request.answer_headers. Returns the answer if the request is a
   // preflight (OPTIONS, without credentials) from an allowed origin.
   std::optional<HttpResponse> Apply(HttpRequest& request) const;
 

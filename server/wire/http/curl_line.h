@@ -12,7 +12,8 @@ namespace vitrine {
 
 // Returns the command that classifies an image with `model`, for an error message:
 //   curl --data-binary @IMAGE http://HOST/v1/models/NAME[/versions/VERSION]:classify
-// HOST is the header Host. A part that is not safe to paste into a shell is replaced by a placeholder such as NAME.
+// HOST is the value of the request's header Host. A part that is not safe to paste into a shell is replaced by a
+// placeholder such as NAME.
 std::string CurlLine(const HttpRequest& request, const std::string& model, const std::string& version);
 
 // Returns true if a body begins like a JPEG, PNG or WebP, even if it is damaged.

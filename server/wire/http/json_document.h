@@ -16,7 +16,8 @@ class JsonDocument {
   // deeper than kMaxDepth. If several members have the same name, the last of these members is used.
   static constexpr size_t kMaxDepth = 64;
   bool Parse(std::string_view text);
-  // After Parse returned false: returns the position of the wrong byte, counted from 1; 0 if nested too deeply.
+  // After Parse returned false: returns the position of the wrong byte, counted from 1; 0 if the text is nested too
+  // deeply.
   size_t wrong_byte() const { return wrong_byte_; }
   // After Parse returned false: returns true if the reason is a number that exceeds the range of double.
   bool is_out_of_range() const { return is_out_of_range_; }

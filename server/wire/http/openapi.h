@@ -4,7 +4,8 @@
 
 namespace vitrine {
 
-// The OpenAPI document of the HTTP port: this folder's openapi.json with the schema of an answer.
+// The OpenAPI document of the HTTP port: the file openapi.json in this folder, into which the build inserts the schema
+// of an answer.
 extern const char kOpenApiJson[];
 
 }  // namespace vitrine

@@ -55,7 +55,7 @@ std::string ErrorBody(const absl::Status& status) {
 }
 
 std::string TypedErrorBody(const absl::Status& status) {
-  // The member with the sentence for people comes first.
+  // The member "error" comes first, because people read it.
   return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"code\":\"",
                       absl::StatusCodeToString(status.code()), "\"}\n");
 }

@@ -10,12 +10,12 @@
 
 namespace vitrine {
 
-// Returns the HTTP status code of a rejection: 413 for TooLargeError, otherwise the mapping of the canonical code.
+// Returns the HTTP status code of a rejection: 413 for TooLargeError, otherwise the HTTP code for the canonical code.
 int HttpCode(const absl::Status& status);
 int HttpCode(absl::StatusCode code);
 
-// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The text of INTERNAL and similar codes is not sent;
-// the same holds for gRPC (see IsWithheld).
+// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The message of INTERNAL and of similar codes is not
+// sent, neither here nor over gRPC (see IsWithheld).
 std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);

@@ -18,10 +18,11 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on bytes other than images and values, because small fields become objects that take up to a hundred times
-// their size in memory.
+// Limit on the bytes of a message that are neither images nor values, because small fields become objects that take up
+// to a hundred times their size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
-// Limit on length-delimited fields (BYTES elements and runs of packed values) in the typed contents of the inputs.
+// Limit on the number of length-delimited fields (BYTES elements and runs of packed values) in the typed contents of
+// the inputs.
 constexpr size_t kMostPieces = 4096;
 
 // The fields of a message that protobuf parses: a view of the received bytes if the fields are contiguous, otherwise a

@@ -26,7 +26,7 @@ struct WireField {
 // field. Does not parse values. Thread-compatible.
 class MessageWalker {
  public:
-  // Maximum nesting of groups and of nested walks, as in protobuf.
+  // Maximum nesting of groups and messages, as in protobuf.
   static constexpr int kMaxDepth = 100;
 
   // `depth`: maximum nesting of groups. For a nested message, pass a lower value.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kPlatform[] = "vitrine";
 
-// Returns the name that other servers of the protocol use for the state.
+// Returns the name that other servers of the Open Inference Protocol use for this state.
 std::string StateName(v1::ModelState state) {
   switch (state) {
     case v1::READY:

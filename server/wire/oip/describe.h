@@ -24,8 +24,8 @@ inference::RepositoryIndexResponse RepositoryIndex(const Registry& registry, con
 
 // Returns the statistics of every model with a ready version that `caller` may use, or only of the named model. The
 // statistics count all versions of a model together; their field `version` is the named version, otherwise the newest
-// ready version. A tensor view (tensor_view.h) has the statistics of its model. NOT_FOUND: no named version is ready.
-// INVALID_ARGUMENT: the version is not a number.
+// ready version. A tensor view (tensor_view.h) has the statistics of its model. NOT_FOUND: the named model has no ready
+// version, or the named version is not ready. INVALID_ARGUMENT: the version is not a number.
 absl::StatusOr<inference::ModelStatisticsResponse> Statistics(const Registry& registry, const Caller& caller,
                                                               const inference::ModelStatisticsRequest& request);
 

@@ -25,8 +25,8 @@ struct EmbeddingsRequest {
 //   encoding_format  "float" (default) or "base64"
 //   user             ignored
 // and this server's own members: `version` (number or label), `feature` ("projection", "class" or "mean"; default: the
-// first of these that the model has) and `normalize` (default true, as OpenAI's vectors are). INVALID_ARGUMENT names
-// any other member, including `dimensions`. A null member counts as absent.
+// first of these that the model has) and `normalize` (default true, because OpenAI's vectors are normalized).
+// INVALID_ARGUMENT names any other member, including `dimensions`. A null member counts as absent.
 absl::StatusOr<EmbeddingsRequest> ReadEmbeddings(std::string_view body);
 
 // Returns the body of the answer: {"object": "list", "data": [{"object": "embedding", "index", "embedding", "model",

@@ -21,7 +21,7 @@ namespace vitrine {
 // Serves the Open Inference Protocol's REST form. A bearer token is in the header Authorization; each path needs the
 // right to call the RPC on its line below. Thread-safe. The arguments must outlive the object.
 //   GET  /v2                                   ServerMetadata
-//   GET  /v2/health/live, /v2/health/ready     ServerLive, ServerReady: 200, or 400 if not
+//   GET  /v2/health/live, /v2/health/ready     ServerLive: 200; ServerReady: 200, or 400 if not ready
 //   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
 //                                              ModelStatistics
 //   POST /v2/models/NAME[/versions/V]/infer    ModelInfer

@@ -51,7 +51,7 @@ class Gathering {
   const Part& part(size_t i) const { return parts_[i]; }
   int images() const { return static_cast<int>(parts_.size()); }
   // Returns the flag that is set when an image is rejected, so that the other images are dropped. If the client has
-  // left, only `cancelled` is set.
+  // left, this flag is not set, only CallContext::cancelled.
   const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {

@@ -86,7 +86,7 @@ absl::Status ReadParameters(const json& object, InferParameters& parameters) {
   return absl::OkStatus();
 }
 
-// Removes and returns a parameter that exists only in the REST form.
+// Removes a boolean parameter, which exists only in the REST form, and returns its value.
 absl::StatusOr<std::optional<bool>> TakeTruth(InferParameters& parameters, const char* name) {
   ASSIGN_OR_RETURN(const std::optional<bool> value, Truth(parameters, name));
   parameters.erase(name);
@@ -233,7 +233,7 @@ absl::StatusOr<HttpInferRequest> ReadDocument(const json& document, std::string_
   return request;
 }
 
-// Writes the elements of a BYTES tensor. The tensor comes from this server, and must be valid.
+// Writes the elements of a BYTES tensor. The tensor must be valid; it was made by this server.
 void PutTexts(std::string_view raw, json& data) {
   while (raw.size() >= kElementLengthBytes) {
     const uint32_t length = ElementLength(raw);

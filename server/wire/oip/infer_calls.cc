@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls ModelInfer and ModelStreamInfer.
+// The gRPC calls ModelInfer and ModelStreamInfer.
 #include <memory>
 #include <string>
 #include <utility>
@@ -45,8 +45,8 @@ class StreamInferCall final : public StreamCall {
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
     read->held = std::make_shared<AnswerResources>(parts_.service.ledger());
     if (message.ok()) read->id = InferIdOf((*message)->bytes);
-    // A request with a longer id is rejected. The id is cleared because it would stay in memory until the client reads
-    // the answer.
+    // A request whose id is longer than kMaxRequestIdBytes is rejected. The id is cleared, because it would otherwise
+    // stay in memory until the client reads the answer.
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
     CallContext call;
     absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);
@@ -63,7 +63,7 @@ class StreamInferCall final : public StreamCall {
     return ReadInfer(*std::move(message));
   }
 
-  // `marks_final`: sets the parameter that marks the last answer of a request; each request has one answer.
+  // `marks_final`: true to set the parameter that marks the last answer to a request. Each request has only one answer.
   static inference::ModelStreamInferResponse MessageOf(const InFlight& read,
                                                        absl::StatusOr<inference::ModelInferResponse> answer,
                                                        bool marks_final) {

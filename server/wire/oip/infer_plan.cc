@@ -42,7 +42,8 @@ absl::Status SetPriority(const ModelInferRequest& from, v1::ClassifyRequest& req
   return absl::OkStatus();
 }
 
-// Rejects requests of a sequence. Accepts a zero or empty sequence_id, which clients send with every request.
+// Rejects a request that belongs to a sequence. Accepts a zero or empty sequence_id, which clients send with every
+// request.
 absl::Status CheckSequence(const ModelInferRequest& request) {
   const auto found = request.parameters().find("sequence_id");
   if (found == request.parameters().end()) return absl::OkStatus();
@@ -74,8 +75,8 @@ std::optional<v1::AttentionKind> KindOf(const std::string& name) {
   return kind;
 }
 
-// Returns the kind of attention for requests that name no kind: the model's first kind on the token grid, as for
-// `vitrine classify`.
+// Returns the kind of attention for requests that name no kind: the model's first kind on the token grid other than
+// QUERY_ROW.
 std::optional<v1::AttentionKind> DefaultKind(const AttentionAbility* ability) {
   if (ability == nullptr) return std::nullopt;
   for (const AttentionAbility::Offer& offer : ability->offers) {
@@ -257,8 +258,8 @@ absl::StatusOr<InferPlan> PlanInfer(ReceivedInfer request, const PlannedModel& m
 }
 
 int64_t OutputBytes(const std::vector<RequestedOutput>& outputs, int classes, size_t longest_label) {
-  // Bytes of a text "value:index:label" without its label: four bytes for the length, "-123.456789", two ":" and the
-  // index.
+  // Bytes of a text "value:index:label" without its label: four bytes for the length, a value such as "-123.456789",
+  // two ":" and the index.
   constexpr int64_t kTextBytes = 24;
   int64_t bytes = 0;
   for (const RequestedOutput& output : outputs) {

@@ -19,8 +19,8 @@ constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every leve
 // Memory demand of a JSON text, found in one scan.
 struct JsonDemand {
   size_t depth = 0;  // nesting of arrays and objects
-  // Bytes that take many times their size in memory after parsing: bytes outside strings, and at most kShort per
-  // string.
+  // Number of bytes that take many times their size in memory after parsing: all bytes outside strings, and at most
+  // kShort bytes of each string.
   size_t dense = 0;
 };
 

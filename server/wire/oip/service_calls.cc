@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the Open Inference Protocol without images.
+// The calls of the Open Inference Protocol whose requests have no image.
 #include "common/status_macros.h"
 #include "server/wire/oip/describe.h"
 #include "server/wire/oip/oip_calls.h"
@@ -8,7 +8,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the error of the calls that load and unload models. Models can be loaded and unloaded only on the admin
+// Returns the error for the calls that load and unload models. Models can be loaded and unloaded only on the admin
 // listener, which has its own service.
 absl::Status NotHere() {
   return absl::PermissionDeniedError("models are loaded and unloaded on the admin listener");
@@ -26,7 +26,7 @@ absl::StatusOr<inference::ModelReadyResponse> ModelReady(const CallParts& parts,
 
 }  // namespace
 
-// Adds the method METHOD. The last argument is its handler's code, which may use `caller` and `request`.
+// Adds the method METHOD. RESPONSE is the code of the method's handler, which may use `caller` and `request`.
 #define VITRINE_OIP_METHOD(METHOD, WHERE, RESPONSE)                                                               \
   AddPlainCall<inference::METHOD##Request, inference::METHOD##Response>(                                          \
       server, parts, "/inference.GRPCInferenceService/" #METHOD, CallPlace::WHERE,                                \

@@ -44,7 +44,7 @@ absl::StatusOr<int64_t> BatchOf(const InputTensor& input) {
                                   kMaxBatch, " in a request"));
 }
 
-// Splits raw contents into elements; each element follows its length.
+// Splits raw contents into elements. In raw contents, each element is preceded by its length.
 absl::StatusOr<std::vector<std::string_view>> CutElements(std::string_view raw, int64_t batch) {
   std::vector<std::string_view> elements;
   for (int64_t i = 0; i < batch; ++i) {
@@ -91,8 +91,8 @@ absl::StatusOr<std::vector<ReceivedClassify>> SplitElements(ReceivedInfer& reque
   return parts;
 }
 
-// Replaces base64 by the decoded file. If base64 is not declared, keeps an element that is an image file, or that does
-// not decode to a file of a known type. Rejects texts that MistakenForBase64 recognizes.
+// Replaces base64 by the decoded file. If base64 is not declared, leaves an element unchanged in two cases: the element
+// is an image file, or it does not decode to a file of a known type. Rejects texts that MistakenForBase64 recognizes.
 absl::Status DecodeElement(bool is_base64, size_t element, ReceivedClassify& part) {
   if (!is_base64 && LooksLikeImage(part.input)) return absl::OkStatus();
   absl::StatusOr<std::string> decoded = ReadBase64(part.input);
@@ -148,7 +148,7 @@ absl::StatusOr<v1::RawTensor::Layout> LayoutOf(const InputTensor& input) {
                         : "but neither [n, H, W, C] nor [n, C, H, W] with 1 or 3 channels"));
 }
 
-// Returns the tensor description of one image, without data.
+// Returns a RawTensor that describes one image. Its data is not set.
 absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView* view) {
   const bool is_float = input.datatype() == "FP32";
   if (input.shape_size() != 4) {
@@ -173,7 +173,7 @@ absl::StatusOr<v1::RawTensor> FormOf(const InputTensor& input, const TensorView*
   return form;
 }
 
-// Returns typed values in the form of raw_input_contents.
+// Converts typed values to bytes in the format of raw_input_contents.
 absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   const InferTensorContents& contents = input.contents();
   std::string packed;
@@ -191,7 +191,7 @@ absl::StatusOr<std::string> PackContents(const InputTensor& input) {
   return packed;
 }
 
-// Replaces the view's pixels by the model's normalized input.
+// Replaces the pixels in `parts`, which are in the view's scale, by the model's normalized input.
 absl::Status NormalizeParts(const InputTensor& input, const TensorView& view, std::vector<ReceivedClassify>& parts) {
   const int channels = view.preprocessing.channels();
   if (parts.front().message.tensor().channels() != channels) {

@@ -32,17 +32,18 @@ inline constexpr size_t kElementLengthBytes = 4;
 uint32_t ElementLength(std::string_view raw);
 std::string ElementLengthOf(std::string_view element);  // returns the length of `element` as raw bytes
 
-// Splits the input of `request` into one request per image, in which only the image or tensor is set. Raw contents are
-// not copied; typed bytes are moved out of `request`, and typed numbers are copied.
-// - BYTES [n] or [n, 1]: JPEG, PNG or WebP files, or their base64 (see ReadBase64); the parameter content_type "base64"
-//   may declare base64.
+// Splits the input of `request` into one request per image, in which only the image or tensor is set. Values in
+// raw_input_contents are not copied. In typed contents, elements of bytes_contents are moved out of `request`, and
+// numbers are copied.
+// - BYTES [n] or [n, 1]: JPEG, PNG or WebP files, or such files as base64 (see ReadBase64). A client may set the
+//   parameter content_type to "base64".
 // - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.
-// - FP32 of the same shapes: pixels from 0 to 1; with the parameter normalized, the model's normalized input.
-// C is 1 or 3 and determines the layout; if two sides could be C, the parameter layout (NHWC or NCHW) is required. The
-// parameter binary_data_size is ignored. For a tensor view (`view` is not null), the input is FP32 [n, C, H, W] without
+// - FP32 of the same shapes: pixels from 0 to 1, or the model's normalized input if the parameter `normalized` is true.
+// The layout is the shape in which C is 1 or 3. If this is true of both shapes, the parameter `layout` (NHWC or NCHW)
+// is required. The parameter binary_data_size is ignored. If `view` is not null, the input is FP32 [n, C, H, W] without
 // parameters; ToModelInput describes its pixels.
-// INVALID_ARGUMENT names the fault. Image files are not parsed here; the range of floats is checked only for a view.
-// UNIMPLEMENTED: shared memory.
+// INVALID_ARGUMENT: the message names the fault. UNIMPLEMENTED: the input is in shared memory. Image files are not
+// parsed here; the range of floats is checked only for a view.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request, const TensorView* view = nullptr);
 
 }  // namespace vitrine

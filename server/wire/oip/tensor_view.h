@@ -24,7 +24,7 @@ enum class PixelScale {
   kVgg,        // NAME:tensor-vgg        v - 123, 117 and 104 (RGB) or v - 128 (gray)
 };
 
-// A model name of the protocol after splitting: a model, or a view of it.
+// The parts of a model name in the protocol: the model and, if the name has a suffix, the view.
 struct ModelName {
   std::string model = {};
   std::optional<PixelScale> view = {};
@@ -38,7 +38,8 @@ struct FoundModel {
   std::optional<PixelScale> view = {};
 };
 
-// Returns the version for a name. For errors, see ReadModelName and FindAddressed.
+// Returns the model version that serves requests for `name` and `version`, and the view in `name`. For errors, see
+// ReadModelName and FindAddressed.
 absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Caller& caller, const std::string& name,
                                      const std::string& version);
 
@@ -46,12 +47,12 @@ absl::StatusOr<FoundModel> FindNamed(const ClassifyService& service, const Calle
 std::string NameOf(const std::string& model, std::optional<PixelScale> view);
 
 // Returns the input size in the metadata of a view. If the model has native resolution, the size is a square whose
-// number of tokens is about the geometric mean of the minimum and the maximum.
+// number of tokens is about the geometric mean of the model's minimum and maximum number of tokens.
 absl::StatusOr<Size> ViewSize(const v1::Preprocessing& preprocessing);
 
 // Converts the values of one image, [C, H, W] float32 in the view's scale, to the model's normalized input. C is the
-// model's number of channels. INVALID_ARGUMENT: the values cannot be pixels in that scale; the message begins with a
-// verb and lists the views. Thread-safe.
+// model's number of channels. INVALID_ARGUMENT: the values cannot be pixels in that scale; the message lists the views
+// and has no subject ("has the value 300, ..."). Thread-safe.
 absl::StatusOr<std::string> ToModelInput(PixelScale scale, const v1::Preprocessing& preprocessing,
                                          std::string_view values);
 

@@ -28,12 +28,13 @@ namespace {
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
 constexpr int kMaxConcurrentCalls = 32;
-// Number of worker threads. More than one, because while one call waits for a model, another call must be able to undo
-// the change of the first call.
+// Number of worker threads. There are several, so that while one call waits for a model, another call can undo the
+// change that the first call made.
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes the models that the caller may not use. Such models occur in the answer to a request that names no model.
+// Removes the models that the caller may not use from an answer. The answer to a request that names no model has all
+// models.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();
   for (int i = models->size() - 1; i >= 0; --i) {
@@ -63,8 +64,8 @@ const Request& ToAdminRequest(const Request& request) {
   return request;
 }
 
-// Translate load and unload of the Open Inference Protocol. unload_dependents, which the protocol's clients always
-// send, is ignored, because no model depends on another model.
+// Translate the Open Inference Protocol's requests to load and unload a model. The clients of this protocol always send
+// the parameter unload_dependents. It is ignored, because no model depends on another model.
 v1::LoadModelRequest ToAdminRequest(const inference::RepositoryModelLoadRequest& request) {
   v1::LoadModelRequest asked;
   asked.set_model(request.model_name());
@@ -86,8 +87,8 @@ absl::Status Check(const inference::RepositoryModelLoadRequest& request) {
       "models are loaded from the repository as they are; a load accepts no configuration and no files");
 }
 
-// One call: passes the request (see ToAdminRequest) to `Act`. Every call that reaches a worker is checked for
-// permission and written to the audit log, even if its client has left.
+// A call that passes its request (see ToAdminRequest) to `Act`. Every call that reaches a worker is checked for
+// permission and written to the audit log, even if the client has disconnected.
 template <typename Request, typename Response, auto Act>
 class AdminCall final : public SingleCall {
  public:
@@ -124,7 +125,8 @@ class AdminCall final : public SingleCall {
                           .peer = request().peer->address,
                           .method = std::string(rpc_.method()),
                           .arguments = asked};
-    // A change is also written before it begins, so that it is recorded even if the process ends during the change.
+    // A change is also written to the audit log before it begins, so that the log has it even if the process ends
+    // during the change.
     if (caller.ok() && parsed.ok() && std::is_same_v<Answer, v1::ServingChange>) parts_.audit->Write(record);
     Response response;
     const absl::Status status = !caller.ok()   ? caller.status()
@@ -217,7 +219,7 @@ class AdminServer : public AdminFront {
 
  private:
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request, bool is_unix) {
-    // The mode of the socket's file excludes other users, but somebody may have changed the mode.
+    // The file mode of the socket excludes other users, but this check also works if somebody has changed the mode.
     if (is_unix && !IsTrusted(*request->peer)) {
       return HttpHandling::Answer(
           {.code = 403, .type = kPlainText, .body = "only this server's user and root may call\n"});

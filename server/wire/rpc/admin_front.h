@@ -21,8 +21,8 @@ struct AdminOptions {
   std::string audit_log = {};
 };
 
-// The listener of the Admin service. It is a separate server, so that no access policy can allow its methods on the
-// clients' listener. Calls that reach a worker are checked for permission and audited, even if they are rejected.
+// The listener of the Admin service. It is a separate server, so an access policy can never allow admin methods on the
+// listener for clients. Calls that reach a worker are checked for permission and audited, even if they are rejected.
 // Thread-compatible.
 class AdminFront {
  public:
@@ -35,8 +35,8 @@ class AdminFront {
   // Returns the bound address.
   virtual const std::string& address() const = 0;
 
-  // Stops listening, waits up to `grace` for calls and cancels the remaining calls. Call Registry::Stop first, which
-  // ends calls that wait for a model. Idempotent.
+  // Stops listening, waits up to `grace` for calls and cancels the remaining calls. Call Registry::Stop before
+  // Shutdown, so that calls that wait for a model end. Idempotent.
   virtual void Shutdown(absl::Duration grace) = 0;
 };
 

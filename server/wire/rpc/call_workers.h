@@ -15,9 +15,9 @@
 
 namespace vitrine {
 
-// Worker threads for calls that are too slow for a connection's thread and are not limited by request quotas. Callers,
-// named by `account`, take turns, so that a caller with much work does not delay the other callers. Each account has
-// its own queue limit. Thread-safe except Start.
+// Worker threads for calls that are too slow for a connection's thread and to which no request quota applies. Work is
+// queued for an account, for example a caller's name. The threads serve the accounts in turn, so that an account with
+// much work does not delay the others. Each account has its own queue limit. Thread-safe except Start.
 class CallWorkers {
  public:
   struct Options {

@@ -53,12 +53,13 @@ absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const Http
 
 namespace {
 
-// Default message limit of gRPC clients. gRPC itself does not send a client's actual limit.
+// Default message limit of gRPC clients. It is assumed for clients that do not send their own limit, because gRPC has
+// no header for it.
 constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
 
-// Returns the largest message that the client accepts, from its metadata; the gRPC default if the value is absent or
-// not a number. Unlimited for a negative value and for this project's clients, which derive their own limit from the
-// request.
+// Returns the size of the largest message that the client accepts. The client may send this size as metadata; if it is
+// absent or not a number, the gRPC default applies. A negative value means no limit. The clients of this project have
+// no limit here either, because they derive their own limit from the request.
 int64_t MostMessageBytes(const HttpRequest& request) {
   const std::string agent = request.Header("user-agent").value_or("");
   if (absl::StartsWith(agent, "vitrine-")) return INT64_MAX;

@@ -76,7 +76,7 @@ absl::Status ParseMessage(const ReceivedBytes& received, google::protobuf::Messa
 inline constexpr int64_t kMaxPlainMessageBytes = int64_t{64} << 10;
 
 // Longest name that a health check or a watch accepts; no model or service name is longer. CheckNameLength returns
-// INVALID_ARGUMENT if `name` is longer; its message calls the name `what`.
+// INVALID_ARGUMENT if `name` is longer. `what` is the word for the name in the message, for example "model".
 inline constexpr size_t kMaxNameBytes = 128;
 absl::Status CheckNameLength(const std::string& what, const std::string& name);
 

@@ -40,7 +40,7 @@ struct GrpcOpening {
 class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<GrpcCall> {
  public:
   // Rejects messages larger than `max_message_bytes` or the server's limit. If `is_single`, the client must send one
-  // message, at the server's minimum rate or faster; otherwise it may be silent between messages.
+  // message, at the server's minimum rate or faster. Otherwise the client may pause between messages.
   GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_single);
   ~GrpcCall() override;
   GrpcCall(const GrpcCall&) = delete;
@@ -55,7 +55,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void OnClosed(bool is_answered) final;
 
  protected:
-  // Runs before anything is read, and before OnDeadline.
+  // Runs at the beginning of the call, before any bytes are read and before OnDeadline can run.
   virtual void Start() {}
   // Derived classes override the functions below. OnMessage and OnHalfClosed run one at a time, on the connection's
   // thread or a worker. OnMessage handles a message, or the error of a message that could not be decompressed.
@@ -96,11 +96,11 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const std::shared_ptr<std::atomic<bool>>& cancelled() const { return opening_.request->hung_up; }
   absl::Time deadline() const { return opening_.deadline; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
-  // Returns the name of the client's network (see PlaceOf). It serves as account in CallWorkers, which then serve the
-  // networks in turn.
+  // Returns the name of the client's network (see PlaceOf). The name is used as an account in CallWorkers, which serve
+  // their accounts in turn.
   const std::string& place() const { return place_; }
 
-  // Metadata that is sent in addition to the metadata that every call sends. Set before anything is sent.
+  // Additional metadata of this call. Derived classes must set it before anything is sent.
   HttpHeaders initial_metadata_ = {};
   HttpHeaders trailing_metadata_ = {};
 
@@ -122,7 +122,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   void Read(absl::string_view bytes);
   // Takes the next bytes to read. If there are none, clears is_reading_ and returns false.
   bool NextBytes(absl::string_view& bytes);
-  // Stores in taken_ the bytes that were not read. Returns false if the budget is used up.
+  // Stores `rest`, the bytes that were not read, in taken_. Returns false if the budget is used up.
   bool Keep(absl::string_view rest);
   // If reading is paused, keeps the bytes; if reading has ended, drops them. In both cases clears is_reading_ and
   // returns true. Otherwise returns false.

@@ -35,7 +35,8 @@ struct GrpcServerOptions {
 };
 
 // gRPC over HTTP/2 for one listener: finds the method of a request and begins the call. Thread-safe except Add and
-// Start. The destructor waits for the calls, so each call must be answered and its stream closed.
+// Start. The destructor waits until all calls are destroyed, so every call must end: it must be answered, and its
+// stream must be closed.
 class GrpcServer {
  public:
   // Creates the object of a new call, on the connection's thread.
@@ -64,7 +65,8 @@ class GrpcServer {
   std::vector<std::string> services() const;
   const GrpcServerOptions& options() const { return options_; }
   const Clock& clock() const { return clock_; }
-  // Returns the threads that decompress and compress messages, and read bytes that could not be read on arrival.
+  // Returns the threads that decompress and compress messages. They also read the bytes that arrived while reading was
+  // paused or a message was being decompressed.
   CallWorkers& body_workers() { return body_workers_; }
 
  private:

@@ -18,22 +18,23 @@ struct GrpcStatus {
   std::string details = {};  // serialized google.rpc.Status, or empty
 };
 
-// Converts the status of a call for its client. Codes are unchanged. Messages are kept, except for INTERNAL, UNKNOWN
-// and DATA_LOSS. Messages of these three codes may come from a library and contain paths, addresses or another client's
-// data, so a fixed message replaces them; log the original first. RetryAfter of the status becomes a
-// google.rpc.RetryInfo in `details`.
+// Converts the status of a call to the status that its client receives. Codes are unchanged. Messages are kept, except
+// for INTERNAL (unless made by GrpcProtocolError), UNKNOWN and DATA_LOSS. Messages of these three codes may come from a
+// library and contain paths, addresses or another client's data, so a fixed message replaces them; log the original
+// first. The retry delay (see RetryAfter) becomes a google.rpc.RetryInfo in `details`.
 GrpcStatus ToGrpcStatus(const absl::Status& status);
 
-// Converts the status of one request on a stream in the same way. The status must not be OK.
+// Converts the status of one request on a stream with the rules of ToGrpcStatus. The status must not be OK.
 v1::StreamError ToStreamError(const absl::Status& status);
 
-// Returns INTERNAL for a violation of the gRPC protocol by the client, to whom `sentence` is sent.
+// Returns INTERNAL, the error for a client that violates the gRPC protocol. Its message is `sentence`, which is sent to
+// the client.
 absl::Status GrpcProtocolError(std::string_view sentence);
 
 // Returns the trailer grpc-status and, if they are not empty, grpc-message and grpc-status-details-bin.
 HttpHeaders GrpcTrailers(const absl::Status& status);
 
-// Returns true if messages of statuses with this code are not sent to clients.
+// Returns true if the messages of errors with this code are not sent to clients (except for GrpcProtocolError).
 bool IsWithheld(absl::StatusCode code);
 
 }  // namespace vitrine

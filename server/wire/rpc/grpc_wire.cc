@@ -21,7 +21,7 @@ absl::string_view Absl(std::string_view text) {
   return {text.data(), text.size()};
 }
 
-// Writes the prefix at the beginning of `frame`, for the message after it.
+// Writes the prefix of a message to the first bytes of `frame`. The message must already follow these bytes.
 void SetPrefix(std::string& frame, bool is_compressed) {
   const auto length = static_cast<uint32_t>(frame.size() - kGrpcPrefixBytes);
   frame[0] = is_compressed ? 1 : 0;

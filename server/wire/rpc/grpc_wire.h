@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Encodings of gRPC over HTTP/2: grpc/grpc, doc/PROTOCOL-HTTP2.md. Thread-safe.
+// Encodings of gRPC over HTTP/2, as specified in doc/PROTOCOL-HTTP2.md of grpc/grpc. Thread-safe.
 
 // Returns true for every gRPC content type: "application/grpc...".
 bool IsGrpcType(std::string_view content_type);
@@ -33,12 +33,12 @@ std::string PercentEncoded(std::string_view message);
 // gRPC's own servers. Returns nullopt if the value is malformed.
 std::optional<absl::Duration> ParseGrpcTimeout(std::string_view value);
 
-// Returns the values of a metadata name, in the order received.
+// Returns the values of the metadata `name`, in the order received.
 std::vector<std::string> MetadataOf(const HttpHead& head, std::string_view name);
-// Returns the decoded values of a name that ends in "-bin": base64, with or without padding; commas may join several
-// values. INVALID_ARGUMENT: a value is not base64.
+// Returns the decoded values of the metadata `name`, which must end in "-bin". The values are base64, with or without
+// padding. A header may have several values, separated by commas. INVALID_ARGUMENT: a value is not base64.
 absl::StatusOr<std::vector<std::string>> BinaryMetadataOf(const HttpHead& head, std::string_view name);
-// Returns the value to send under a name that ends in "-bin".
+// Returns `bytes` in the encoding for metadata whose name ends in "-bin": base64 without padding.
 std::string BinaryValue(std::string_view bytes);
 
 // Returns true if `list`, as in grpc-accept-encoding, contains `encoding`.

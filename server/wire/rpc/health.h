@@ -32,9 +32,8 @@ class Health {
   Health& operator=(const Health&) = delete;
 
   // Returns the reason why requests are not served, in one sentence; empty if they are served. Requests are not served
-  // before SetServing and after SetNotServing. They are also not served while a reason of SetHung or SetBroken is set,
-  // or while there is no version that is ready and can compute. (With `allow_empty`, a server without any version
-  // serves.)
+  // before SetServing and after SetNotServing. They are also not served while SetHung or SetBroken has set a reason, or
+  // while there is no version that is ready and can compute. (With `allow_empty`, a server without any version serves.)
   std::string WhyNotServing() const;
   // Returns true if the version is ready and can compute, and the server is not draining.
   bool Serves(const VersionId& version) const;

@@ -19,7 +19,8 @@ namespace {
 // prefix of a message therefore occupies little memory.
 constexpr size_t kFirstRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
-// Limits of decompression, which runs before admission control. Real messages have a lower compression ratio.
+// Limits of decompression, which runs before admission control. The compression ratio of real messages is lower than
+// kMostRatio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
 constexpr int64_t kMostRatio = 64;
 constexpr absl::Duration kNoRoomRetry = absl::Seconds(1);
@@ -45,7 +46,7 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   const size_t room = whole.size() + taken;
   // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
   // are not written use no memory. A write may make a whole huge page resident, so once more than kFirstRoom bytes have
-  // arrived, a message counts as at least a huge page, or as its full length if that is less.
+  // arrived, the message counts at least the size of a huge page, or its full length if the message is smaller.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);

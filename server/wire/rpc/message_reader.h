@@ -26,8 +26,8 @@ class MessageReader {
     bool is_compressed = false;
   };
 
-  // Rejects messages of more than `max_bytes` before decompression. `takes_gzip`: the request declared gzip, so its
-  // messages may be compressed. `budget` may be null.
+  // Rejects messages whose size before decompression exceeds `max_bytes`.
+  // `takes_gzip`: the request declared gzip, so its messages may be compressed. `budget` may be null.
   MessageReader(int64_t max_bytes, bool takes_gzip, std::shared_ptr<ByteBudget> budget)
       : max_bytes_(max_bytes), takes_gzip_(takes_gzip), budget_(std::move(budget)) {}
 

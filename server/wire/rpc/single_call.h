@@ -113,7 +113,7 @@ void AddPlainCall(GrpcServer& server, CallParts& parts, RpcName rpc, CallPlace w
   });
 }
 
-// A unary call that ClassifyService accepts and an executor answers. Kind has
+// A unary call that ClassifyService accepts and an executor answers. `Kind` must have these members:
 //   kMethod
 //   Received, Response
 //   Read(MessageBytes, HttpRequest)             returns a StatusOr of Received
@@ -174,7 +174,7 @@ class ServedCall final : public CheckedCall {
 // Maximum number of events of one call that wait to be sent. If it is exceeded, the call ends.
 inline constexpr int kMaxWaitingEvents = 4096;
 
-// A call that sends events until the client leaves. Kind has
+// A call that sends events until the client disconnects. `Kind` must have these members:
 //   Request, Event
 //   kPlace                                              thread that calls Subscribe
 //   Check(request)                                      returns an error if the request is invalid

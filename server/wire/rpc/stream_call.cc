@@ -71,7 +71,7 @@ absl::Status StreamCall::Describe(InFlight& read, Method method, CallContext& co
     read.bytes += bytes;
     answer_bytes_ += bytes;
   };
-  // Here the result is used only for a metric. An error is also passed to Classify, which logs it.
+  // The result is counted here but not logged. The caller passes an error to Classify, which logs it.
   const absl::StatusOr<Caller> caller = parts_.identity.Authorize(*rpc_, CredentialsOf(request()));
   parts_.service.metrics().server().CountAuthorization(caller.status().code());
   context.caller = CallerOf(caller);

@@ -20,8 +20,8 @@ namespace vitrine {
 // Limit on requests of one stream whose answers the client has not read. At the limit, the server stops reading the
 // stream, so that a client that reads no answers uses limited memory.
 inline constexpr int kMaxInFlight = 64;
-// Limit on the answer bytes of one stream: bytes that the client has not read, and the planned bytes of requests in
-// flight. At the limit, the server stops reading. The request read last may bring the sum above the limit.
+// Limit on the answer bytes of one stream: bytes that the client has not read, and the planned answer bytes of requests
+// in flight. At the limit, the server stops reading. The request read last may bring the sum above the limit.
 inline constexpr int64_t kMaxAnswerBytes = int64_t{8} << 20;
 
 // A bidirectional call: each message is a request that gets one answer. The call ends once nothing is in flight and one
@@ -56,8 +56,8 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   // Handles the request and ensures that Answer is called once for it. Runs on the reading thread.
   virtual void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) = 0;
 
-  // Fills the context of `read`, whose `held` must be set. Authorizes every request, so that a token revoked during the
-  // stream fails at the next request. For errors, see Authorize.
+  // Fills `context` for the request `read`. `read.held` must be set before. Authorizes every request, so that a token
+  // revoked during the stream fails at the next request. For errors, see Authorize.
   absl::Status Describe(InFlight& read, Method method, CallContext& context);
   // Returns true if another unanswered request has the same id.
   bool IsIdTaken(const InFlight& read);

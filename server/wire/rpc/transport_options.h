@@ -41,7 +41,7 @@ struct TransportOptions {
   absl::Duration handshake_timeout = absl::Seconds(20);
 };
 
-// Converts the limits to HttpServerOptions, without addresses.
+// Converts the limits to HttpServerOptions. The caller sets the addresses.
 inline HttpServerOptions ToHttpServerOptions(const TransportOptions& transport) {
   HttpServerOptions options;
   options.request_timeout = transport.handshake_timeout;
