@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Deadline of a call if --deadline is not given. Loading a version may take minutes: the server reads and verifies it,
-// and computes its golden outputs.
+// Deadline of a call if --deadline is not given. Loading a version may take minutes, because the server reads and
+// verifies it and computes its golden outputs.
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
 constexpr char kNoVersion[] = "must be a model without a version";
@@ -127,7 +127,7 @@ AdminChange LabelChange(const Words& words) {
   return request;
 }
 
-// Returns the change of the given subcommand; nullopt for `serving`.
+// Returns the change that the given subcommand requests; nullopt for `serving`, which changes nothing.
 std::optional<AdminChange> ChangeOf(const Words& words) {
   if (words.load->parsed()) return WithVersion<v1::LoadModelRequest>(words);
   if (words.unload->parsed()) return WithVersion<v1::UnloadModelRequest>(words);

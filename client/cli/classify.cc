@@ -42,7 +42,7 @@ constexpr char kClassifyExamples[] = R"(Examples:
 
 Exit code: 0 if every image was classified, 1 if any was not (stderr names it), 2 for a wrong command line.)";
 
-// Returns a check for kinds of attention, with a hint for users who give a folder instead.
+// Returns a check that accepts only kinds of attention. Its error has a hint for users who give a folder instead.
 CLI::Validator IsAttentionKind() {
   const CLI::Validator check = OneOf(AttentionKindNames());
   const auto explained = [check](std::string& text) {
@@ -115,7 +115,8 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
       ->type_name("NAME[@VERSION],...");
 }
 
-// Resolves --out: a folder for the drawings of one model, or a file that compares several models.
+// Sets the output of `command` to `out`. With one model, it is a folder for the drawings; with --models, it is a file
+// that compares the models. Rejects options that do not apply to this output.
 void ResolveOut(const CLI::App& app, const std::string& out, ClassifyCommand& command) {
   if (command.models.empty()) {
     if (command.attention.sheet && out.empty()) throw CLI::RequiresError("--sheet", "--out");

@@ -17,7 +17,7 @@ struct ClientCommand {
   std::function<int()> run = {};
 };
 
-// Add the commands. The comment on a function names the file that defines it.
+// Each function adds a command. The comment after it names the file that defines it.
 ClientCommand AddClassify(CLI::App& app);  // classify.cc
 ClientCommand AddEmbed(CLI::App& app);     // embed.cc
 ClientCommand AddModels(CLI::App& app);    // models.cc

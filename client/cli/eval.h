@@ -20,7 +20,7 @@ namespace vitrine {
 
 // Adds --mistakes N and --attention-distance N. `flags` must outlive the parsing.
 void AddReportFlags(CLI::App& eval, ReportOptions& flags);
-// Inputs of a report besides the evaluation.
+// Inputs of a report other than the evaluation.
 struct ReportTask {
   std::string folder;
   const EvalCommand* command = nullptr;  // command that made the evaluation; null if it was merged from others
@@ -28,9 +28,9 @@ struct ReportTask {
   ProgressDisplay* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;
 };
-// Writes report.html into the folder, and attention_distance.json if requested. The page lists the parts that are
-// missing because the server or the data set no longer has them. Returns false, with the reason on stderr, if the page
-// could not be written or `*task.stop` became true during the call.
+// Writes report.html into the folder, and attention_distance.json if requested. If the server or the data set cannot
+// supply the content of a part, the page lists this part as missing. Returns false, with the reason on stderr, if the
+// page could not be written or `*task.stop` became true during the call.
 bool Report(const Evaluation& evaluation, const ReportOptions& flags, const ReportTask& task);
 
 // Flags for fitting a calibration to the evaluation.

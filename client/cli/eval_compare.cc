@@ -49,8 +49,8 @@ OutputFormat FormatOf(const std::string& word) {
   return word == "json" ? OutputFormat::kJson : word == "csv" ? OutputFormat::kCsv : OutputFormat::kTable;
 }
 
-// Reads an --out folder. If `given` is the name of a model, the error says how to evaluate the model first. A text with
-// a slash is no model name.
+// Reads the evaluation in the --out folder `given`. If there is no such folder and `given` may be the name of a model
+// (it has no slash), the error says how to evaluate the model first.
 absl::StatusOr<Evaluation> ReadGiven(const std::string& given) {
   absl::StatusOr<Evaluation> evaluation = ReadEvaluation(given);
   if (!absl::IsNotFound(evaluation.status()) || std::filesystem::exists(given) || absl::StrContains(given, '/') ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of `vitrine eval --models A,B --resolutions 160,224`, and the run of such a study.
+// Flags of `vitrine eval --models A,B --resolutions 160,224`, and the function that runs this study.
 #include <iostream>
 #include <memory>
 #include <set>
@@ -20,7 +20,7 @@ namespace {
 
 StudyPlan PlanOf(const EvalCommand& command, const StudyFlags& flags) {
   StudyPlan plan{.command = command};
-  // The parsing of these texts cannot fail: the flags' checks accepted them.
+  // The parsing of these texts cannot fail, because the checks of the flags accepted them.
   for (const std::string& model : flags.models) plan.models.push_back(*ParseModelChoice(model));
   for (const std::string& size : flags.resolutions) plan.resolutions.emplace_back(*ParseResolution(size));
   if (plan.models.empty()) plan.models = {command.model};

@@ -47,8 +47,8 @@ void AddRequestOptions(CLI::App& app, ClientOptions& options, std::optional<v1::
 
 // Parses a positive duration with its unit: 500ms, 30s, 2m.
 absl::StatusOr<absl::Duration> ParsePositiveDuration(const std::string& text);
-// Adds an option for a positive duration. `duration` holds the default and the parsed value. `name` is in CLI11's form:
-// "--deadline".
+// Adds an option for a positive duration. `duration` holds the default and the parsed value. `name` is in CLI11's
+// syntax, for example "--deadline".
 CLI::Option* AddDurationOption(CLI::App& app, const std::string& name, absl::Duration& duration,
                                const std::string& help);
 

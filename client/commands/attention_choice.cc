@@ -151,8 +151,8 @@ absl::StatusOr<std::vector<v1::AttentionRequest>> ChooseAttention(const Attentio
   for (const v1::AttentionKind kind : kinds) {
     v1::AttentionRequest& request = requests.emplace_back();
     request.set_kind(kind);
-    // Requests values and not overlays. Values have a thousandth of an overlay's size, and the client can draw them
-    // over the full original image.
+    // Requests values and not overlays, because values need a thousandth of the bytes and the client can draw them over
+    // the full original image.
     request.set_encoding(kind == v1::DISTANCE ? v1::FLOAT32 : v1::FLOAT16);
     if (kind == v1::ROLLOUT) continue;  // a rollout has no layers and heads
     const v1::AttentionOffer* offer = OfferOf(model, kind);

@@ -41,8 +41,8 @@ struct AttentionOptions {
   std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
   bool keep_class_mass = false;               // keep_class_mass of DISTANCE; selects that kind if `kinds` is empty
   bool sheet = false;                         // one drawing per kind with every layer and head
-  // One drawing with the image and every kind of attention. Empty `kinds` then means all kinds whose maps have the
-  // image's grid.
+  // True: one drawing shows the image and every kind in `kinds`. If `kinds` is empty, it shows all kinds whose maps
+  // have the image's grid.
   bool side_by_side = false;
 };
 
@@ -59,8 +59,8 @@ const v1::AttentionOffer* OfferOf(const v1::ModelVersion& model, v1::AttentionKi
 // Returns true if the model's attention has positive and negative values: X-ViT whose mixer is neither SOFTMAX nor XCA.
 bool HasSignedAttention(const v1::ModelConfig& config);
 
-// If query.cell is set, sets the query of each QUERY_ROW entry of `request` to that patch's index in the grid of this
-// image. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
+// If query.cell is set, sets the query of each QUERY_ROW entry of `request` to the index of this patch in the grid of
+// the image `encoded`. INVALID_ARGUMENT: the cell is outside the grid, or the grid or the image's size is not known.
 absl::Status PlaceQuery(const QueryToken& query, const v1::ModelConfig& config, std::string_view encoded,
                         v1::ClassifyRequest& request);
 

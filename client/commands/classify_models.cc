@@ -37,8 +37,8 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares the request to one model. For a sheet, the request includes an attention map of the last layer: the model's
-// first kind of map on the image's grid, if the model has such a kind.
+// Prepares the request to one model. For a sheet, the request includes an attention map of the last layer. Its kind is
+// the model's first kind whose maps have the image's grid. A model without such a kind gets no request for a map.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;
@@ -64,7 +64,7 @@ absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoi
   return asked_model;
 }
 
-// Returns the image as it is sent, reduced to kKeptSide pixels on its longer side.
+// Decodes the image as it is sent to the server, and then reduces it to kKeptSide pixels on its longer side.
 absl::StatusOr<Image> KeptImage(const std::string& path) {
   ASSIGN_OR_RETURN(std::string bytes, ReadImage(path, kLargestImage));
   ASSIGN_OR_RETURN(std::optional<FittedImage> fitted, FitImage(bytes, FitLimits()));

@@ -23,8 +23,8 @@ struct EmbedCommand {
   v1::Priority priority = v1::NORMAL;
   std::optional<v1::ResolutionWish> resolution;
   // Path of the output. "x.npy": one array with a row per image; x.txt lists the images' paths, and x.model.json names
-  // the version. Any other name: a folder with a file per image and model.json; the folder must not have files of an
-  // earlier run. Empty: no files; the JSON lines have the numbers.
+  // the version. Any other name: a folder with one file per image, and the file model.json. The folder must not have
+  // files of an earlier run. Empty: no files; the JSON lines have the numbers.
   std::string output;
   Format format = Format::kTable;
 };

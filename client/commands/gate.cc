@@ -42,7 +42,7 @@ bool ParseBound(absl::string_view digits, const char* exponent, double& bound) {
          std::isfinite(bound) && bound >= 0;
 }
 
-// Parses the bound of a measure. Returns the error as the end of a sentence; empty: no error.
+// Parses the bound of a measure. Returns the error as the end of a sentence, or "" if there is no error.
 std::string ReadBound(absl::string_view text, Gate& gate) {
   switch (gate.unit) {
     case GateUnit::kShare: {

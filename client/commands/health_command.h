@@ -12,8 +12,8 @@ namespace vitrine {
 
 // Calls grpc.health.v1.Health for a service: "" is the server, "model/NAME" a model. Prints the state as one word.
 // Makes one call without retry, for a container's health check. OK: the service serves. UNAVAILABLE: no connection
-// within connect_timeout. DEADLINE_EXCEEDED: no answer within the same time after that. FAILED_PRECONDITION: the
-// service does not serve. NOT_FOUND: the server has no such service.
+// within connect_timeout. DEADLINE_EXCEEDED: the connected server does not answer within another connect_timeout.
+// FAILED_PRECONDITION: the service does not serve. NOT_FOUND: the server has no such service.
 absl::Status RunHealth(const ClientOptions& options, const std::string& service, std::ostream& out);
 
 }  // namespace vitrine

@@ -56,8 +56,8 @@ class ImageCount {
   absl::Time printed_ = absl::Now();
 };
 
-// Sends images to a server. Reads each image, adds it to the common request, and delivers the answers in the order of
-// the paths. One image is sent as a unary call, several over one stream.
+// Sends images to a server. Reads each image, sends it in a copy of one request, and delivers the answers in the order
+// of the paths. One image is sent as a unary call, several over one stream.
 class ImageRun {
  public:
   // An answered image: index of its path, the request without the image, the image file, the answer.

@@ -10,7 +10,7 @@
 
 namespace vitrine {
 
-// Sources of image paths besides the command line.
+// Sources of image paths other than the command line.
 struct ImageSearch {
   bool recursive = false;       // search folders recursively
   std::string files_from = {};  // file with a list of paths, "-" for standard input; empty: none

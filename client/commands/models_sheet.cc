@@ -47,7 +47,8 @@ absl::StatusOr<SharedRanges> RangesOf(const ModelsSheet& sheet) {
   return ranges;
 }
 
-// Returns the largest number of predictions in any answer, so that all tiles have equal size.
+// Returns the largest number of predictions in an answer. Each tile has space for this number of bars, so all tiles
+// have equal size.
 size_t BarsOf(const ModelsSheet& sheet) {
   int bars = 0;
   for (const ModelsSheet::Row& row : sheet.rows) {

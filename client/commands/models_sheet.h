@@ -30,9 +30,9 @@ struct ModelsSheet {
   std::vector<Row> rows = {};
 };
 
-// Maximum images of DrawModelsSheet. ModelsSheetPage has no limit.
+// Maximum number of images that DrawModelsSheet can show. ModelsSheetPage has no limit.
 inline constexpr size_t kMostSheetRows = 40;
-// Returns INVALID_ARGUMENT if DrawModelsSheet cannot show so many images.
+// Returns INVALID_ARGUMENT if `images` is more than kMostSheetRows.
 absl::Status CheckSheetRows(size_t images);
 
 // Returns a PNG file with a row per image and a column per model. Each cell shows the attention over the image, with

@@ -144,7 +144,7 @@ bool LocalModel::IsForked() const {
 
 std::vector<absl::StatusOr<v1::ClassifyResponse>> LocalModel::Run(std::vector<LocalImage> images) {
   Answers answers(images.size());
-  // Plans all images before it submits the first one. PlanRequest may throw, and this function must not end while a
+  // Plans all images before the first image is submitted. PlanRequest may throw, and this function must not end while a
   // submitted image has no answer.
   std::vector<absl::StatusOr<InferenceRequest>> plans;
   plans.reserve(images.size());

@@ -23,8 +23,8 @@ struct ProbabilityScores {
   double ece = 0;    // expected calibration error, 0 to 1
 };
 
-// Temperature and threshold fitted to an evaluation, rounded to five decimals. The other values are computed from the
-// rounded temperature and threshold.
+// Temperature and threshold fitted to an evaluation, rounded to five decimals. `sure`, `sure_correct` and `calibrated`
+// are computed from the rounded temperature and threshold.
 struct FittedCalibration {
   double temperature = 1;
   double sure_accuracy = 0;                 // required accuracy of the sure answers

@@ -28,13 +28,13 @@ struct AttentionDistances {
   int64_t failed = 0;                  // number of requested images without an answer
   std::string fault = {};              // error of the first failed image
   bool magnitudes = false;             // true: attention has signs, so its magnitude is the weight
-  // Distance of uniform attention over the grid, and over the 3x3 cells around the query; nullopt if the images' grids
-  // differ.
+  // Attention distances in pixels, for comparison, of a head that attends equally to all cells of the grid (`uniform`)
+  // or to the 3x3 cells around the query (`window`); nullopt if the images' grids differ.
   std::optional<double> uniform = {};
   std::optional<double> window = {};
 };
 
-// Measures the attention distances of up to `most` images of `indices`, which EvenlySpread chooses. INVALID_ARGUMENT:
+// Measures the attention distances on up to `most` of the images `indices`, chosen by EvenlySpread. INVALID_ARGUMENT:
 // the model has no distances. UNAVAILABLE: no image was answered, or the server was lost. CANCELLED: `source.stop`
 // became true.
 absl::StatusOr<AttentionDistances> MeasureDistances(const ImageSource& source, const std::vector<int64_t>& indices,

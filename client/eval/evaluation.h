@@ -25,7 +25,7 @@ struct EvaluationSettings {
   Shard shard = {};              // shard of the chosen images that this run evaluates
   std::string resolution = {};   // "224x224"; empty: the model's policy
   int top_k = 5;                 // number of predictions kept per image; all classes if there are fewer
-  // Maps a class of the data to a class of the model; -1: the model does not have it.
+  // The class of the model for each class of the data; -1: the model has no such class.
   std::vector<int32_t> label_map = {};
 };
 
@@ -44,7 +44,7 @@ struct Evaluation {
   std::vector<std::string> data_labels = {};
   EvaluationSettings settings = {};
   std::vector<EvaluationSession> sessions = {};  // in the order of the journal
-  // by ascending index, each index once; a missing index is an image without a result
+  // results by ascending index, at most one per index; an image without a result has no entry
   std::vector<Prediction> predictions = {};
   int64_t expected = 0;  // number of images to evaluate in this run, with or without a result
 };

@@ -63,10 +63,10 @@ class Journal {
  public:
   // Opens or creates `folder` and its journal, and truncates an incomplete end. `evaluation` (without sessions and
   // predictions) must match the journal, and gets the journal's sessions and predictions. `restart` empties an existing
-  // journal and deletes its summary, predictions and report. `name` is the journal's file name. A merge gives another
-  // name than kJournalFile, so that readers do not find the journal before it is complete. FAILED_PRECONDITION: another
-  // run has locked the journal, or it is the journal of another evaluation. DATA_LOSS: a line is damaged. The message
-  // states the remedy.
+  // journal and, if `name` is kJournalFile, deletes its summary, predictions and report. `name` is the journal's file
+  // name. A merge uses the name StagedPath(kJournalFile), so that readers do not find an incomplete journal.
+  // FAILED_PRECONDITION: another run has locked the journal, or the journal is of another evaluation. DATA_LOSS: a line
+  // is damaged. The messages of both codes say what the user can do.
   static absl::StatusOr<Journal> Open(const std::string& folder, bool restart, Evaluation& evaluation,
                                       const std::string& name = kJournalFile);
 

@@ -33,7 +33,7 @@ std::string Line(const Json& json) {
   return absl::StrCat(Checksum(text), " ", text, "\n");
 }
 
-// Returns the double that has at most nine digits and converts back to the same float.
+// Returns `value` as a double whose shortest text has at most nine digits. The double converts back to `value`.
 double Short(float value) {
   double result = value;
   (void)absl::SimpleAtod(absl::StrFormat("%.9g", value), &result);

@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// Maximum number of classes for which every probability is requested. The journal does not store all probabilities: it
-// has the best guesses, and a Likelihood as a summary of all. An answer with 1,000 classes has about 30 KB, and the
+// Maximum number of classes for which every probability is requested. For each image, the journal stores the
+// best guesses, and a Likelihood instead of all probabilities. An answer with 1,000 classes has about 30 KB, and the
 // server needs 0.2 ms to make it.
 inline constexpr int kMostClassesRequested = 1000;
 

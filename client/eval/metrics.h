@@ -49,7 +49,7 @@ struct EvaluationMetrics {
   // Scores that use the probabilities of all classes; nullopt if there is no answer, or if an answer lacks some
   // probabilities.
   std::optional<MeanScore> nll = {}, brier = {};
-  // Means over the classes with images.
+  // Means over the classes that at least one answered image has as its label; each class has the same weight.
   double macro_precision = 0, macro_recall = 0, macro_f1 = 0;
   std::vector<ClassMetrics> classes = {};  // one for each class of the model
   Confusion confusion = Confusion(0);

@@ -128,9 +128,10 @@ class Client {
   // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change.
   // Returns OK once `changed` returns false, or the status of the call when the call ends. Has no deadline.
   absl::Status WatchModels(const std::string& model, const std::function<bool(const v1::ModelEvent& event)>& changed);
-  // Returns one version with its labels. nullopt: `stable`, or the newest known version if there is none.
+  // Returns one version with its labels. nullopt: the version `stable` or, if no version is `stable`, the newest known
+  // version.
   absl::StatusOr<v1::ModelVersion> GetModel(const std::string& model, std::optional<int64_t> version = std::nullopt);
-  // Returns one version. The request may set all fields, such as cost_of.
+  // Returns the version that `request` selects. `request` may set any field, for example cost_of.
   absl::StatusOr<v1::ModelVersion> GetModel(const v1::GetModelRequest& request);
 
  private:

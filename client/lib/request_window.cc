@@ -11,8 +11,8 @@
 namespace vitrine {
 namespace {
 
-// Limits at which no more requests are taken: requests in the window per max_in_flight, and bytes of the unfinished
-// requests. A finished request stays in the window until all earlier requests are delivered.
+// Limits at which no more requests are taken: the number of requests in the window, divided by max_in_flight; and the
+// bytes of the unfinished requests. A finished request stays in the window until all earlier requests are delivered.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 // A server counts as lost after this many consecutive streams without an answer in time. A single such stream may be
@@ -194,7 +194,8 @@ bool RequestWindow::Expire(absl::Time now) {
   return true;
 }
 
-// Counts a silent stream. Gives up after kMostSilentStreams, unless there is nothing left to send.
+// Counts a silent stream. Gives up after kMostSilentStreams in a row, unless the source has ended and every request is
+// finished.
 void RequestWindow::Silent() {
   const bool over = source_ended_ && std::all_of(entries_.begin(), entries_.end(),
                                                  [](const Entry& entry) { return entry.state == State::kFinished; });
@@ -204,7 +205,7 @@ void RequestWindow::Silent() {
                                                        absl::FormatDuration(options_.deadline))));
 }
 
-// Requests that are due at `now` need no timer: they were sent, or wait until an answer arrives.
+// A request that may be sent at `now` needs no timer: Due has sent it, or it waits for an answer to another request.
 absl::Time RequestWindow::NextTimer(absl::Time now) const {
   absl::Time next = absl::InfiniteFuture();
   if (reopen_ > now) next = reopen_;

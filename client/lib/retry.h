@@ -25,8 +25,8 @@ struct RetryOptions {
 // is the result of the last attempt. Pure.
 //
 // UNAVAILABLE is retried. RESOURCE_EXHAUSTED is retried only if the server gave a delay; without a delay, it means that
-// the request is too large. The wait is at least the server's delay, plus a random part of up to a fifth. There is no
-// retry if the wait would reach `remaining`. `uniform` is a random number in [0, 1).
+// the request is too large. The wait is at least the server's delay, plus a random part of up to a fifth of this delay.
+// There is no retry if the wait would reach `remaining`. `uniform` is a random number in [0, 1).
 std::optional<absl::Duration> RetryDelay(const absl::Status& status, int attempts, absl::Duration remaining,
                                          double uniform, const RetryOptions& options);
 

@@ -36,8 +36,9 @@ bool IsOfOtherListener(absl::string_view message) {
 absl::Status FromGrpc(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
   absl::Status result(CodeOf(status.error_code()), status.error_message());
-  // gRPC writes this message if the answer has an HTTP status and no gRPC status. The `passing` codes keep their
-  // message, because they may come from a proxy that cannot reach its server or requires authentication.
+  // gRPC's message contains "Received http2 header with status" if the answer has an HTTP status and no gRPC status. An
+  // error with a `passing` code keeps its message, because it may come from a proxy that cannot reach its server or
+  // requires authentication.
   const bool passing =
       absl::IsUnavailable(result) || absl::IsUnauthenticated(result) || absl::IsPermissionDenied(result);
   if (absl::StrContains(status.error_message(), "Received http2 header with status") && !passing) {

@@ -31,7 +31,8 @@ constexpr absl::Duration kGrace = absl::Seconds(2);
 constexpr absl::Duration kShortestTrace = absl::Seconds(1);
 constexpr double kPlainSeconds = 15;  // progress interval without a terminal, longer than a default run
 
-// Returns true if every request would fail with the error of the probe. An overloaded server can still be measured.
+// Returns true if every request would fail with the error of the probe. Returns false for an error caused by overload,
+// because an overloaded server can be measured.
 bool IsFatal(const absl::Status& status) {
   if (status.ok() || absl::IsDeadlineExceeded(status)) return false;
   return !absl::IsResourceExhausted(status) || !ServerRetryDelay(status).has_value();
@@ -122,7 +123,7 @@ class Bench {
     return absl::OkStatus();
   }
 
-  // Sends one request of each request class, but of at most kMostProbes classes. A wrong model or image then gives one
+  // Sends one request of each request class, up to kMostProbes requests, so that a wrong model or image causes one
   // error instead of a million failures.
   absl::Status Probe(Client& client) const {
     std::set<std::string> asked;
@@ -287,7 +288,7 @@ class Bench {
     report_.best.reset();
   }
 
-  // Describes how the load generator, instead of the server, may have caused the missed goal; empty: it cannot have.
+  // Describes how the load generator may have caused the missed goal; empty: InvalidReason finds no cause.
   static std::string DoubtAbout(const LoadPoint& point) {
     const std::string reason = InvalidReason(point);
     if (reason.empty()) return "";

@@ -177,8 +177,8 @@ void Lane::CloseStreams() {
 }
 
 void Lane::OnEnd(Slot& slot, int64_t now) {
-  // Makes all writes of Start visible to this thread, including those to a new slot, without relying on gRPC's
-  // synchronisation.
+  // Makes all writes of Start visible to this thread, also the construction of a new slot. Does not rely on gRPC to
+  // synchronise the two threads.
   (void)outstanding_.load(std::memory_order_acquire);
   slot.under_way.store(false, std::memory_order_relaxed);
   const uint32_t request_class = plan_.workload.requests[slot.request].request_class;

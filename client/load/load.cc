@@ -16,7 +16,8 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kLongestSleep = 100'000'000;
-// Limits of the send delay at the quantile of a latency bound. A point is invalid if the delay exceeds both limits.
+// Limits of the send delay. A point is invalid if the send delay exceeds both limits at the quantile of a latency
+// bound, for example at p99 for the bound "p99=50ms".
 constexpr int64_t kLatest = 1'000'000;  // nanoseconds, for every bound
 constexpr double kOwnShare = 0.1;       // relative to the bound
 // Minimum number of late requests that make a point invalid. A single late request could determine the p99 of 100

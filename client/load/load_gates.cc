@@ -16,7 +16,7 @@ double ShareOfDue(uint64_t part, const LoadRecord& record) {
   return static_cast<double>(part) / static_cast<double>(record.due());
 }
 
-// Returns the value of a measure. nullopt: the percentile is a request without an answer. Requires a due request.
+// Returns the value of a measure. nullopt: the percentile falls on a request without an answer. Requires a due request.
 std::optional<double> Measured(const std::string& measure, const LoadRecord& record) {
   if (measure == "rate") return record.AnsweredPerSecond();
   if (measure == "goodput") return record.GoodPerSecond();

@@ -117,7 +117,7 @@ class LoadRecord {
 
   const LatencyHistogram& latency() const { return latency_; }  // latency of answers, from the scheduled start
   // Returns a quantile of `latency` among all due requests. A request without an answer counts as longer than all
-  // answered requests. nullopt: the quantile is a request without an answer.
+  // answered requests. nullopt: the quantile falls on a request without an answer.
   std::optional<int64_t> QuantileOfDue(double quantile) const { return latency_.QuantileAmong(quantile, due_); }
   LatencyHistogram FailureLatency() const;                // latency of failed calls, over all codes
   const LatencyHistogram& slip() const { return slip_; }  // delay between due time and send

@@ -50,7 +50,7 @@ struct RateSamples {
   // Describes the samples: "measured 3 times there: 3 meet the goal, p99 38.1 to 44.0 ms, goodput 118.2 to 119.9/s".
   std::string InWords() const;
 };
-// Returns the samples of the points at that rate, except interrupted points.
+// Returns the samples of the points measured at `rate`, without interrupted points.
 RateSamples SamplesOf(const std::vector<LoadPoint>& points, double rate);
 
 struct LoadReport {

@@ -19,7 +19,8 @@ constexpr char kStreamMethod[] = "/vitrine.v1.Classifier/ClassifyStream";
 // Smallest time_limit in nanoseconds, because the server rejects 0.
 constexpr int64_t kShortestLimit = 1000;
 
-// Appends to the request the fields that differ between attempts. Protobuf parses both parts as one message.
+// Appends the fields that differ between attempts (id and time limit) to the serialised request. Protobuf parses both
+// parts as one message.
 grpc::ByteBuffer Numbered(const grpc::ByteBuffer& request, uint64_t id, std::optional<int64_t> left) {
   v1::ClassifyRequest own;
   own.set_request_id(absl::StrCat(id));

@@ -64,8 +64,8 @@ class GeneratedHook(BuildHookInterface):  # type: ignore[type-arg]
 
 
 def find(root: Path, name: str, carried: str = "") -> Path:
-    """Returns a file of the server's tree, from a source distribution (where its name is `carried` if given) or from
-    the checkout."""
+    """Returns a file of the server's tree, from a source distribution or from the checkout. `carried` is the file's
+    name in a source distribution, by default `name`."""
     for path in (root / (carried or name), root.parent.parent / name):
         if path.is_file():
             return path
@@ -81,7 +81,8 @@ def generate_sync(root: Path, out: Path) -> None:
 
 
 def generate_contract(includes: "list[Path]", protos: "list[str]", out: Path) -> None:
-    """Writes vitrine/v1/: the descriptors of all files and, for each, a module and its type stub."""
+    """Writes vitrine/v1/: one file with the descriptors of all .proto files, and for each file of `protos` a module and
+    its type stub."""
     package = out / "vitrine/v1"
     package.mkdir(parents=True, exist_ok=True)
     protoc = [sys.executable, "-m", "grpc_tools.protoc"] + ["-I%s" % folder for folder in includes]

@@ -18,7 +18,8 @@ namespace vitrine {
 // the files. Not thread-safe.
 class ChunkWriter {
  public:
-  // Creates the writer of the chunk of images [first, first + images) of the source. `settings` must outlive it.
+  // Creates the writer of a chunk, which has the images [first, first + images) of the source. `settings` must outlive
+  // it.
   ChunkWriter(const ScoreSettings& settings, int64_t first, int64_t images)
       : settings_(settings), first_(first), rows_(static_cast<size_t>(images)) {}
 
@@ -27,7 +28,7 @@ class ChunkWriter {
   // Adds the row of an image without an answer.
   void AddFailure(int64_t index, const std::string& name, Outcome outcome, const absl::Status& why);
 
-  // Returns the chunk of the images before the first image without a row.
+  // Returns the chunk with the images from the start up to the first image that has no row.
   ScoreChunk chunk() const;
   // Writes the files of chunk(), which must have an image. Each file is replaced atomically. Returns the chunk with the
   // sizes of its files. Returns the errors of FileError.

@@ -144,7 +144,8 @@ std::unique_ptr<LocalScorer::Batch> LocalScorer::Read(ReadAhead& reader, const s
   return batch;
 }
 
-// Schedules another read of an image that is missing or cannot be read now, because the file system may be busy.
+// Takes the error of a read. Unless this was the last read, an image that is missing or cannot be read now is read
+// again later, because the file system may be busy.
 void LocalScorer::TakeReadError(int64_t index, const absl::Status& why) {
   // The source has changed since it was opened, so the error says nothing about the image.
   if (absl::IsFailedPrecondition(why)) return Stop(why);

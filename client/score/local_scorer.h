@@ -23,7 +23,7 @@
 
 namespace vitrine {
 
-// A model that this process loads from a repository, instead of a server.
+// Choice of a model that this process loads from a repository and computes itself, without a server.
 struct LocalChoice {
   std::string repository = {};  // folder; empty: servers compute
   int threads = 0;              // 0: one per core that this process may use

@@ -33,8 +33,8 @@ absl::StatusOr<std::vector<Part>> ReadParts(const std::vector<std::string>& fold
     }
     RETURN_IF_ERROR(index.status());
     if (!parts.empty()) {
-      // Compares with a part that has a precision, if one exists. A part without answers has no precision, and matches
-      // every precision.
+      // Compares the new part with an earlier part that has a precision, or else with the first part. A part without
+      // answers has no precision, and matches every precision.
       const auto known =
           std::ranges::find_if(parts, [](const Part& part) { return !part.index.settings.precision.empty(); });
       const Part& first = known == parts.end() ? parts.front() : *known;

@@ -95,7 +95,7 @@ class ScoreRun final : public RoundsClient {
     if (command_.restart)
       RETURN_IF_ERROR(DiscardScores(command_.out));  // here, so that a failed start keeps the scores
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
-    // Writes the index before the first chunk, so that a run that continues requests the same version.
+    // Writes the index before the first chunk, so that a later run in this folder uses the same version.
     RETURN_IF_ERROR(ListChunks());
     const absl::Status stopped = WriteChunks();
     return ScoreResult{.index = std::move(index_), .stopped = stopped};
@@ -187,7 +187,8 @@ class ScoreRun final : public RoundsClient {
     return absl::OkStatus();
   }
 
-  // Opens the version of the folder's earlier rows, or, without earlier rows, the chosen version.
+  // Opens the version with which an earlier run began the folder. If there was no earlier run, opens the version that
+  // the command chooses.
   absl::Status ChooseVersion() {
     ScoreSettings& settings = index_.settings;
     const bool begun = settings.version > 0;

@@ -14,13 +14,14 @@ namespace vitrine {
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // Sets an image that can be read. If it can no longer be read, the whole source counts as missing.
+  // Sets an image that can be read. If another image is missing later and this image cannot be read either, the whole
+  // source counts as missing.
   virtual void KnowReadable(int64_t index) = 0;
   // Passes the result of each image to the RoundsClient. Returns OK if each image has a result, else the reason.
   virtual absl::Status Score(std::vector<int64_t> images) = 0;
-  // Ends the run with this error. Called by the RoundsClient during Score.
+  // Ends the run with this error. The RoundsClient calls it during Score.
   virtual void Stop(const absl::Status& why) = 0;
-  // Returns the current limit of requests in flight; 0: there are no requests.
+  // Returns the current limit of requests in flight; 0: this Scorer sends no requests.
   virtual int in_flight() const = 0;
 };
 

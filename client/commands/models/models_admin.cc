@@ -63,7 +63,8 @@ std::string WhyNot(const v1::ModelServingStatus& serving, int64_t version) {
   return "absent";
 }
 
-// Returns a line for each label, traffic share and version of the policy whose version is not READY.
+// Returns a line for each label, each traffic share and each entry of the version policy that refers to a version that
+// is not READY.
 std::string NotInForce(const v1::ModelServingStatus& serving) {
   std::string text;
   const auto add = [&](absl::string_view name, int64_t version, const std::string& what, const std::string& instead) {

@@ -14,12 +14,12 @@
 namespace vitrine {
 
 // Runs one of `vitrine admin load`, `unload`, `rollback`, `policy`, `traffic`, `label`, `reset`. Makes the change and
-// writes the resulting serving state, as text or as a ServingChange message on a JSON line. In the text form, notes of
-// the server go to `errors`.
+// writes the resulting serving state, as text or as a ServingChange message on a JSON line. In the text form, notes
+// from the server go to `errors`.
 absl::Status RunAdminChange(const ClientOptions& options, const AdminChange& change, Format format, std::ostream& out,
                             std::ostream& errors);
 
-// Runs `vitrine admin serving`. Writes how `model` is served and why (empty: every model), as text or as a
+// Runs `vitrine admin serving`. Writes how `model` (empty: every model) is served and why, as text or as a
 // ServingStatus message on a JSON line.
 absl::Status RunServing(const ClientOptions& options, const std::string& model, Format format, std::ostream& out);
 

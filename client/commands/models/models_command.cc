@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kAttention = 9;   // index of the flowing column (see Table)
 constexpr int kLicenceWidth = 20;  // maximum terminal columns of a licence
 
-// Returns the first top-1 accuracy of the provenance, with its split.
+// Returns the first top-1 accuracy in the provenance and the split on which it was measured.
 std::string Accuracy(const v1::Provenance& provenance) {
   for (const v1::Metric& metric : provenance.metrics()) {
     if (metric.name() == "top1") return absl::StrFormat("%.1f %% %s", 100 * metric.value(), Printable(metric.split()));

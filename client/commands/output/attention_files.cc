@@ -129,7 +129,7 @@ class Drawings {
     return absl::StrJoin(guesses, ", ");
   }
 
-  // Returns the request of a kind; each kind is requested once.
+  // Returns the request for a kind. A kind is requested only once.
   v1::AttentionRequest RequestOf(v1::AttentionKind kind) const {
     for (const v1::AttentionRequest& request : asked_.attention()) {
       if (request.kind() == kind) return request;

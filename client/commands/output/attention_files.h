@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of an attention map over all layers has no "layer<N>", and
-// the name of a mean over heads has no "head<M>". For QUERY_ROW, <kind> is "query<N>", with the index of the patch. The
-// name of a distance plot ends in ".svg". `asked` is the map's request.
+// Returns "<stem>.<kind>.layer<N>.head<M>.png". The name of an attention map over all layers has no "layer<N>", and the
+// name of a mean over heads has no "head<M>". For QUERY_ROW, <kind> is "query<N>", with the index of the patch. The
+// name of a distance plot is "<stem>.<kind>.svg". `asked` is the part of the caller's request that asked for `map`.
 std::string AttentionFileName(const std::string& stem, const v1::AttentionMap& map, const v1::AttentionRequest& asked);
 
 // Returns "<stem>.<kind>.sheet.png", with the <kind> of AttentionFileName.

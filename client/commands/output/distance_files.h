@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Returns an SVG plot of one image's attention distances. Two lines show the distances of uniform attention over the
-// whole grid and over a window of 3x3 cells. `note` names the image. `magnitudes`: the title says that signed attention
-// is weighted by magnitude.
+// whole grid and over a window of 3x3 cells. `note` names the image. If `magnitudes` is true, the title says that
+// signed attention is weighted by magnitude.
 absl::StatusOr<std::string> DrawDistance(const v1::AttentionMap& map, const v1::AttentionRequest& asked,
                                          const v1::ClassifyResponse& answer, const std::string& note, bool magnitudes);
 

@@ -124,7 +124,7 @@ void AddModel(const v1::ModelVersion& version, Json& json) {
   json["data"] = version.provenance().data();
   json["recipe"] = version.provenance().recipe();
   json["licence"] = LicenceOf(version.provenance());
-  // A ModelEvent does not report labels and traffic.
+  // The version in a ModelEvent has no labels and no traffic share.
   if (!version.version_labels().empty() || version.traffic_percent() > 0) {
     json["version_labels"] = std::vector<std::string>(version.version_labels().begin(), version.version_labels().end());
     json["traffic_percent"] = version.traffic_percent();

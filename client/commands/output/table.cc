@@ -30,7 +30,7 @@ int WidthOf(const std::vector<Item>& line) {
   return width;
 }
 
-// Wraps items into lines of at most `width` columns; a wider single item is cut.
+// Wraps items into lines of at most `width` columns. Cuts an item that is wider than a line.
 std::vector<std::vector<Item>> Fold(const std::vector<Item>& items, int width) {
   std::vector<std::vector<Item>> lines(1);
   for (const Item& item : items) {
@@ -91,7 +91,7 @@ std::string Table::Stacked(const Row& row) const {
     if (i == flow_) {
       add(std::exchange(others, {}));
       std::vector<Item> flow = row.flow;
-      // A flowing column directly after the first cell needs no header.
+      // The header is left out if the flowing column comes directly after the first cell.
       if (i > 1 && !flow.empty()) flow.front().text = absl::StrCat(columns_[i].header, " ", flow.front().text);
       add(flow);
     } else if (!row.cells[i].text.empty()) {

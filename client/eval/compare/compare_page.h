@@ -10,8 +10,9 @@
 
 namespace vitrine {
 
-// Returns the comparison as one self-contained HTML file. The page shows the images whose result changed, from `data`,
-// the data set of the first evaluation. If `data` is null, the page shows only the names of these images, and a remark.
+// Returns the comparison as one self-contained HTML file. The page shows the images whose result changed. They are read
+// from `data`, the data set of the first evaluation. If `data` is null, the page shows only the names of these images,
+// and a remark.
 std::string DrawComparison(const Comparison& comparison, const Dataset* data);
 
 // Returns several comparisons with one evaluation as one HTML file. The file has the result and the measures of each

@@ -23,7 +23,8 @@ std::string ResolutionText(const std::optional<v1::ResolutionWish>& requested, b
   return absl::StrCat(requested->height(), "x", requested->width());
 }
 
-// Returns the sizes of the model's input, with the number of sampled images for each.
+// Returns the input sizes that the model uses for images of `data`, and the number of sampled images for each size.
+// If `resolution` or the model fixes the size, returns only this size, with the number 1.
 absl::StatusOr<std::map<std::pair<int, int>, int>> InputSizes(const v1::Preprocessing& preprocessing,
                                                               const std::optional<v1::ResolutionWish>& resolution,
                                                               const Dataset& data) {

@@ -73,7 +73,7 @@ struct MeanCost {
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
                                 const std::optional<v1::ResolutionWish>& resolution, const Dataset& data);
 
-// Returns the name of a cell's folder: "eit-32", "eit@2-160x224" or "eit@canary-own".
+// Returns the name of a cell's folder, such as "eit-32", "eit@2-160x224" or "eit@canary-own".
 std::string CellFolder(const ModelChoice& model, const std::optional<v1::ResolutionWish>& resolution);
 
 // Returns a row per cell. `frontier` marks the comparable cells on the Pareto frontier of accuracy and multiply-adds.

@@ -61,7 +61,8 @@ std::string PointLabel(const StudyCell& cell) {
 
 using Place = std::optional<double> (*)(const StudyCell& cell);
 
-// Draws the accuracy as a function of the measure `place`. Each model version is a series, sorted by the measure.
+// Draws the accuracy as a function of the measure that `place` returns, for example the median latency. Each model
+// version is a series, sorted by the measure.
 std::string DrawAccuracy(const Study& study, const std::string& title, const std::string& x_axis, Place place) {
   ScatterFigure figure{.title = title, .x_axis = x_axis, .y_axis = "top-1 accuracy in %", .logarithmic = true};
   std::map<std::string, size_t> series_of;

@@ -57,7 +57,7 @@ bool Shows(const Dataset& data, const Prediction& prediction) {
   return data.name(prediction.index) == prediction.name || prediction.name.find("\xEF\xBF\xBD") != std::string::npos;
 }
 
-// Collects faults. Keeps only the first, because later faults are mostly equal to it.
+// Stores the first fault in Looks::fault. Ignores later faults, because most of them are equal to the first.
 class Faults {
  public:
   explicit Faults(Looks& looks) : looks_(looks) {}
@@ -69,7 +69,8 @@ class Faults {
   Looks& looks_;
 };
 
-// Reads each image again, because the images of all mistakes may not fit into memory.
+// Adds the attention maps of the images `indices` to `looks`. Each image was read before, but is read again here,
+// because the images of all mistakes may not fit into memory.
 void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices, Looks& looks) {
   Faults faults(looks);
   const std::optional<v1::AttentionKind> kind = BestKind(*source.model);

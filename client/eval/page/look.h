@@ -25,7 +25,7 @@ struct ImageSource {
   std::string resolution = {};  // as in EvaluationSettings
   // Once true, no more requests are sent.
   const std::atomic<bool>* stop = nullptr;
-  // Called after each answer with the name of the work, the number of answers so far, and the total.
+  // Called after each answer with a description of the work, the number of answers so far, and the total.
   std::function<void(const std::string& what, int64_t done, int64_t all)> progress = {};
 
   bool Stopping() const { return stop != nullptr && *stop; }
@@ -48,7 +48,7 @@ struct Looks {
 
 // Reads the images, and requests their attention in the last layer from the version source.model. Uses the first of
 // these kinds that the model has: class attention, class token, mean over queries, rollout. If source.model is null,
-// only reads the images. Failures are not errors; `fault` describes the first failure.
+// only reads the images. If something fails, returns the rest, and Looks::fault describes the first failure.
 Looks LookAt(const ImageSource& source, const std::vector<const Prediction*>& predictions);
 
 // Returns up to `most` elements of `of`, evenly spread.

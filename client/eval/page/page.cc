@@ -55,8 +55,8 @@ void AddRun(const EvalCommand& command, Command& text) {
   text.AddUnless("", "--token-file", client.token_file);
 }
 
-// Returns true if matching labels by name and number would give another mapping of classes than the evaluation's, so
-// that the command needs a label map.
+// Returns true if the command needs a label map, because MatchLabels without a label map would not give the
+// evaluation's mapping of classes.
 bool NeedsLabelMap(const Evaluation& evaluation) {
   const auto& labels = evaluation.model.labels();
   const auto match = MatchLabels(evaluation.data_labels, {labels.begin(), labels.end()});

@@ -72,7 +72,7 @@ std::string DrawLatencies(const Evaluation& evaluation) {
   return DrawHistogram(figure);
 }
 
-// Rows of name and value; rows without a value are left out.
+// A table in which each row has a name and a value. Add ignores an empty value.
 class Facts {
  public:
   void Add(const char* name, const std::string& value) {
@@ -92,7 +92,8 @@ std::string ServedBy(const EvaluationMetrics& metrics) {
   return absl::StrJoin(parts, ", ");
 }
 
-// Describes the mapping of data classes to the model's classes, if the names differ.
+// Returns a line "LABEL -> CLASS" for each label of the data set whose class of the model has another name. The line of
+// a label without a class is "LABEL -> (none)".
 std::string LabelMapInWords(const Evaluation& evaluation) {
   std::string text;
   const std::vector<int32_t>& map = evaluation.settings.label_map;

@@ -48,8 +48,8 @@ absl::StatusOr<std::map<int64_t, Part>> ReadParts(const std::vector<std::string>
   return parts;
 }
 
-// Checks that every part has only results of images that its shard evaluates. FAILED_PRECONDITION names the first other
-// image.
+// Checks that every part has only results of images that its shard evaluates. FAILED_PRECONDITION: a part has a result
+// of another image; the message names the first such image.
 absl::Status CheckImages(const std::map<int64_t, Part>& parts) {
   for (const auto& [number, part] : parts) {
     const Evaluation& e = part.evaluation;

@@ -19,7 +19,7 @@ struct MergeOptions {
 };
 
 // Returns the evaluation that one run over the whole data set would have made. Writes its journal to `out` atomically.
-// If images are missing, a run may continue that journal.
+// If images are missing, a later run on `out` can evaluate them.
 //
 // FAILED_PRECONDITION: shards of different runs (the message names the difference); a repeated shard; missing or
 // unfinished shards without allow_missing; an image in two shards or in a wrong shard; a gate on a measure that this

@@ -59,8 +59,8 @@ absl::StatusOr<PreparedRun> PrepareRun(const EvalCommand& command, ProgressDispl
     ASSIGN_OR_RETURN(rows, ReadLabelMap(command.label_map));
   }
   for (LabelRow& row : rows) {
-    // Escapes the data labels of the label map, unless they are already escaped. The data set's labels are also
-    // escaped.
+    // The data set's labels are escaped (see OpenEvaluationData), so the labels of the label map must also be escaped.
+    // A label that contains "\x" is already escaped.
     if (row.data.find("\\x") == std::string::npos) row.data = EscapedBytes(row.data);
   }
   ASSIGN_OR_RETURN(std::tie(run.client, run.evaluation.model),

@@ -17,7 +17,7 @@
 
 namespace vitrine {
 
-// Prefetches the encoded images of an ImageSet on worker threads. One thread calls Next.
+// Prefetches the encoded images of an ImageSet on worker threads. Only one thread may call Next.
 class ReadAhead {
  public:
   struct Options {

@@ -42,7 +42,8 @@ absl::StatusOr<v1::ModelVersion> ReadyModel(Client& client, const ModelChoice& c
   return absl::FailedPreconditionError(absl::StrCat(name, " is not ready; see vitrine models"));
 }
 
-// Adds the labels for a client that may classify but not look up models.
+// Adds the labels to `model`. Used if the client may not look up models; ProbeLabels then finds the labels by
+// classifying.
 absl::Status AddLabels(Client& client, v1::ModelVersion& model) {
   ASSIGN_OR_RETURN(const std::vector<std::string> known,
                    ProbeLabels(client, {.name = model.model(), .version = model.version()}));

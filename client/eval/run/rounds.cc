@@ -33,8 +33,8 @@ void ImageRounds::Ask(std::vector<int64_t> images) {
     if (!away_.ok()) {
       AwaitServer();
     } else if (!silent_.ok()) {
-      // If the server still answers another image, the silence is due to the images without an answer, and the run
-      // continues.
+      // If the server still answers an image that it has answered before, the silence is due to the unanswered images,
+      // and the run continues.
       if (answered_ < 0 || !AskAnswered().ok()) Stop(silent_);
       silent_ = absl::OkStatus();
     } else if (!pending_.empty() && missing_ == before) {
@@ -63,7 +63,7 @@ void ImageRounds::AskRound() {
   SortOutLost(cautious, {order.begin() + static_cast<ptrdiff_t>(round_.position), order.end()});
 }
 
-// Distributes the round's images without a result to the next rounds.
+// Assigns the images that got no result in this round to the next rounds.
 void ImageRounds::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {

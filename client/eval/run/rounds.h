@@ -24,7 +24,7 @@
 
 namespace vitrine {
 
-// An image that was sent, or that should have been sent.
+// An image of a run. An image that cannot be read is never sent.
 struct SentImage {
   int64_t index = 0;
   int attempts = 0;             // number of times it was sent
@@ -147,7 +147,8 @@ class ImageRounds {
   bool proven_ = false;  // true if the server has answered since its last loss
   Patience patience_;
 
-  // State of the data. The first two are indices of images that can be sent or read again; -1: none yet.
+  // State of the data. `answered_` is sent again to test the server, and `readable_` is read again to test the data.
+  // Both are indices of images; -1: none yet.
   int64_t answered_ = -1;  // an image with an answer
   int64_t readable_ = -1;  // an image that this session has read
   int unread_ = 0;         // consecutive images that could not be read

@@ -18,8 +18,8 @@ import transformers
 
 
 def read_labels(path):
-    """Returns the labels as the import reads them. Rejects numbers, quotes and brackets, because they would become
-    parts of the labels."""
+    """Returns the labels as the import reads them. Rejects a list with numbers, quotes or brackets, because
+    this function would take them as parts of the labels."""
     labels = [line.strip() for line in path.read_text(encoding="utf-8-sig").strip().split("\n")]
     is_list = re.match(r"[\[{]", labels[0]) or all(re.match(r"""\d+\s*[\s,:]|["']""", label) for label in labels)
     if is_list or not all(labels):

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Size of the path in a sockaddr_un, without the final zero byte.
+// Maximum length of the path of a unix socket: a sockaddr_un has 108 bytes for the path and its final zero byte.
 constexpr size_t kLongestSocketPath = 107;
 
 struct Endpoint {

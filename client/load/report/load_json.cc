@@ -20,7 +20,7 @@ ordered_json Percentiles(const LatencyHistogram& histogram) {
   return json;
 }
 
-// Returns percentiles of all due requests; null: too many have no answer.
+// Returns percentiles of all due requests. A percentile that falls on a request without an answer is null.
 ordered_json PercentilesOfDue(const LoadRecord& record) {
   ordered_json json = {{"count", record.due()}};
   for (const NamedQuantile& one : kReportedQuantiles) {

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Returns ReportJson as text with a final new line. If `indent` is -1, all is on one line.
+// Returns ReportJson as text with a final new line. If `indent` is -1, the text has one line.
 std::string LoadJson(const LoadReport& report, int indent);
 
 // Writes load.json, load.html, and, for each point, the percentiles and the counts per second, to the folder. A missing

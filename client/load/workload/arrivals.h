@@ -20,7 +20,7 @@ struct Arrival {
 class Arrivals {
  public:
   virtual ~Arrivals() = default;
-  // Returns the next request; nullopt at the end of the schedule. A schedule with a rate has no end.
+  // Returns the next request; nullopt at the end of the schedule. A schedule of ArrivalsAtRate has no end.
   virtual std::optional<Arrival> Next() = 0;
 };
 

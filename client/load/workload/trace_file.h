@@ -21,7 +21,8 @@ namespace vitrine {
 // time and image). INVALID_ARGUMENT: the text is invalid; the message names the line.
 absl::StatusOr<Trace> ParseTrace(absl::string_view text, const std::string& folder, const RequestClass& defaults);
 
-// Reads the trace in a regular file of at most 2 GiB. Paths in it start at its folder. Errors name the file.
+// Reads a trace from a regular file of at most 2 GiB. Relative image paths start at the folder of this file. Errors
+// name the file.
 absl::StatusOr<Trace> ReadTrace(const std::string& path, const RequestClass& defaults);
 
 }  // namespace vitrine

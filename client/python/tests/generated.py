@@ -37,7 +37,8 @@ def chunk(kind: bytes, content: bytes) -> bytes:
 
 
 def packed(samples: npt.NDArray[np.uint16], depth: int) -> bytes:
-    """Returns rows of [height, width, samples per pixel], each with PNG's filter type "none"."""
+    """Returns the image data of a PNG before compression: the rows of `samples`, [height, width, samples per pixel],
+    each with filter type "none"."""
     rows = samples.reshape(samples.shape[0], -1)
     if depth == 16:
         lines = [row.astype(">u2").tobytes() for row in rows]
@@ -50,7 +51,8 @@ def packed(samples: npt.NDArray[np.uint16], depth: int) -> bytes:
 def png(
     samples: npt.NDArray[np.uint16], depth: int, colour: int, interlaced: bool, before: bytes, after: bytes
 ) -> bytes:
-    """Returns a PNG of [height, width, samples per pixel], with chunks before and after its pixels."""
+    """Returns a PNG of `samples`, [height, width, samples per pixel]. `before` and `after` are chunks before and after
+    the pixels."""
     height, width = samples.shape[:2]
     data = packed(samples, depth) if not interlaced else b""
     for top, down, left, right in ADAM7 if interlaced else ():
@@ -117,7 +119,7 @@ def turned(pixels: Pixels, orientation: int) -> Pixels:
 
 
 def turned_pngs(random: np.random.Generator) -> Iterator[File]:
-    """Returns PNGs with an orientation in every place where Pillow reads it."""
+    """Yields PNGs for each orientation and for each place where Pillow reads the orientation."""
     pixels = random.integers(0, 256, (20, 36, 3), dtype=np.uint8)
     for orientation in range(1, 9):
         block = exif(orientation)
@@ -161,7 +163,8 @@ def smooth(random: np.random.Generator, size: Tuple[int, int], mode: str) -> Ima
 
 
 def with_ids(content: bytes, ids: bytes) -> bytes:
-    """Returns a baseline JPEG whose three components have other ids, without the JFIF segment that defines them."""
+    """Returns the baseline JPEG `content`, with `ids` as the ids of its three components. Removes the JFIF segment,
+    which would define the colour space regardless of the ids."""
     content = content[:2] + content[2 + 2 + struct.unpack(">H", content[4:6])[0] :]
     frame, scan = content.index(b"\xff\xc0"), content.index(b"\xff\xda")
     data = bytearray(content)

@@ -174,7 +174,8 @@ def test_leaving_closes_a_waiting_source() -> None:
 
 
 def test_close_ends_a_run_at_once() -> None:
-    """Closing makes gRPC cancel the run's reader, so that the reader gets no error of the call."""
+    """When the client closes, gRPC cancels the task that reads the answers, so that this task gets no error of the
+    call."""
     script, begun, over = Script(), threading.Event(), threading.Event()
 
     def stream(requests: Iterator[Any], context: Any) -> Iterator[Any]:
@@ -203,7 +204,7 @@ def test_close_ends_a_run_at_once() -> None:
 
 
 def test_close_ends_a_call_at_once() -> None:
-    """gRPC raises CancelledError in a call that close ends, as if the caller's task were cancelled."""
+    """If `close` ends a call, gRPC raises CancelledError in it, as if the caller's task were cancelled."""
     script, begun, over = Script(), threading.Semaphore(0), threading.Event()
 
     def wait(request: Any, context: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the errors of arguments before anything is sent, and arguments of more than one form."""
+"""Tests that wrong arguments raise errors before anything is sent, and arguments that may have several forms."""
 
 import asyncio
 import datetime

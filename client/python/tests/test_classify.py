@@ -119,7 +119,7 @@ def test_threads_can_share_a_client(client: vitrine.Client, cats: List[Path]) ->
 
 
 class Forgetful(Dict[Any, Any]):
-    """A cache that another thread clears after each write of this thread."""
+    """A cache that keeps no value, as if another thread cleared it after each write."""
 
     def __setitem__(self, key: Any, value: Any) -> None:
         pass

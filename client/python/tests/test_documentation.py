@@ -21,7 +21,8 @@ def blocks(path: Path) -> List[Block]:
 @pytest.mark.parametrize("document", ["docs/how-to/python.md", "docs/how-to/in-process.md", "client/python/README.md"])
 @pytest.mark.usefixtures("engine")
 def test_documented_examples_print_their_output(document: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A block of `text` after a block of `python` is its expected output, in which "..." matches anything."""
+    """A `text` block contains the expected output of the `python` block before it. In the expected output, "..."
+    matches anything."""
     for folder in ("samples", "models/bundled"):
         (tmp_path / folder).parent.mkdir(exist_ok=True)
         (tmp_path / folder).symlink_to(ROOT / folder)

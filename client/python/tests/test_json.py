@@ -27,7 +27,7 @@ MEASURED = ("request_id", "timings_ms", "batch")  # these members differ between
 
 
 def closed(schema: Any) -> Any:
-    """Returns the schema, changed so that it permits no other members."""
+    """Returns the schema, changed so that objects may only have the members that it lists."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -61,7 +61,8 @@ def by_program(server: Server, command: str, *arguments: str) -> List[Dict[str, 
 
 
 def common(answer: Dict[str, Any], *without: str) -> Dict[str, Any]:
-    """Returns the members that do not differ between two requests for one image, except `without`."""
+    """Returns the answer without measured members, which differ between two requests for one image, and without the
+    members `without`."""
     kept = copy.deepcopy(answer)
     for name in (*MEASURED, *without):
         kept.pop(name, None)

@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read_for_training(folder: Path) -> Iterator[Tuple[str, Any]]:
-    """Returns name, and pixels or error message, of each file."""
+    """Yields for each file its name, and its pixels or the error message."""
     tool = program("../tests/dump_images")
     out = subprocess.run([tool, "imagefolder:%s" % folder], capture_output=True, check=True).stdout
     stream = io.BytesIO(out)

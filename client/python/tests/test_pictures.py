@@ -160,7 +160,7 @@ def test_exif_orientation_is_applied_to_reduced_images(kind: str, mode: str) -> 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_every_orientation_of_reduced_images_is_correct(orientation: int) -> None:
-    """The corners of the reduced image are where Pillow puts the corners of a small image that is not reduced."""
+    """A reduced image has the same corners as a small image with the same orientation, which is not reduced."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     corners = np.array([[0, 80], [160, 255]], np.uint8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converts results to NumPy arrays and pandas tables."""
+"""Tests the conversion of results to NumPy arrays and pandas tables."""
 
 import subprocess
 import sys

@@ -20,7 +20,8 @@ BLACK = 7  # a palette's entry that is black and opaque; the transparent entry i
 
 
 def photograph() -> Image.Image:
-    """Returns pixels of all values. They include each key below, so that a wrong use of a key is detected."""
+    """Returns random pixels with the values 0, 85, 170 and 255. They include the transparent colours of the files
+    below, so that a wrong use of these colours is detected."""
     values = np.random.default_rng(1).integers(0, 4, (24, 32, 3), dtype=np.uint8) * 85
     return Image.fromarray(values)
 

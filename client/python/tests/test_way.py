@@ -26,8 +26,8 @@ DIGIT = ROOT / "samples/digits/digit-7.png"
 
 class Names:
     """Replaces socket.getaddrinfo: a name in `places` has the address that is stored there, or cannot be resolved if
-    that address is empty. The system resolves all other names. Clients may also resolve names again at any time,
-    without waiting a second between two attempts."""
+    that address is empty. The system resolves all other names. Also lets a client resolve names again at any time,
+    which it otherwise does at most once per second."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.places: Dict[str, str] = {}
@@ -49,8 +49,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Names:
 
 @contextlib.contextmanager
 def moving(names: Names, script: Script) -> Iterator[Any]:
-    """Yields an address of two names without a server, and a function that moves one name to the server. After the
-    move, the other name cannot be resolved."""
+    """Yields an address list with two names, and a function. At first neither name leads to a server. The function
+    moves one name to the server's address; then the other name cannot be resolved."""
     with serve(script) as address:
         port = address.rpartition(":")[2]
         names.places = {"a.test": "127.0.0.2", "b.test": "127.0.0.3"}
@@ -86,7 +86,7 @@ def test_names_are_resolved_again_within_one_call(names: Names, call: str, serve
 
 
 def test_running_calls_survive_an_address_change(names: Names) -> None:
-    """One server of the list answers slowly while another name gets a new address. The slow answer still arrives."""
+    """The name of a server gets a new address while a call waits for another server. The call still gets its answer."""
     script, begun, go_on = Script(), threading.Event(), threading.Event()
 
     def classify(request: Any, context: Any) -> Any:

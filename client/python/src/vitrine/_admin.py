@@ -165,7 +165,7 @@ def error_of(error: errors.VitrineError, method: str, setting: Settings, time: T
 
 
 def version_request(kind: Any, model: str, version: Optional[int]) -> Any:
-    """Returns a request of this kind for a version, which may be in `model` as NAME@VERSION."""
+    """Returns a request of the class `kind` for one version. `model` may contain the version, as NAME@VERSION."""
     name, number, label = _arguments.model_version(model, version)
     _arguments.text("model", name, optional=False)
     if label is not None:
@@ -174,7 +174,7 @@ def version_request(kind: Any, model: str, version: Optional[int]) -> Any:
 
 
 def model_request(kind: Any, model: str, **fields: Any) -> Any:
-    """Returns a request of this kind for a model."""
+    """Returns a request of the class `kind` for a model."""
     _arguments.name_only(model, optional=False)
     return kind(model=model, **fields)
 

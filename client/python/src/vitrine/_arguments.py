@@ -10,9 +10,9 @@ from typing import Any, Optional, Tuple
 from vitrine.errors import InvalidArgument
 
 # Longest deadline in seconds, about 31 years. If a deadline is more than about 200 years, gRPC fails the call
-# immediately. Longer deadlines, such as float("inf"), are no limit in practice and are shortened to this value.
+# immediately. A deadline that is longer than this value, such as float("inf"), is shortened to it.
 LONGEST_DEADLINE = 1e9
-# Ranges of the message fields in which numbers are sent.
+# Ranges of the values of protobuf's int32 and int64 fields.
 INT32, INT64 = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
 
 
@@ -79,7 +79,7 @@ def version(value: Any, form: str = "an integer", optional: bool = True) -> None
 
 
 def name_only(model: Any, optional: bool = True) -> None:
-    """Checks the name of a model where no version can be given. InvalidArgument: it has a version."""
+    """Checks the name of a model for a call that takes no version. InvalidArgument: the name has a version."""
     text("model", model, optional)
     if model is not None and "@" in model:
         raise InvalidArgument("model is %r, but this call takes the name without a version" % model)

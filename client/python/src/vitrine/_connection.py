@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connection settings, and code that all calls of both clients share."""
+"""Connection settings, and code that all calls of the blocking and the asyncio client share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Metadata = Tuple[Tuple[str, str], ...]
 
 # A ClassifyResponse may have 16 MiB of attention and features; a GetModel response may have 100,000 labels.
 _MAX_REQUEST_BYTES, _MAX_RESPONSE_BYTES = 32 << 20, 80 << 20
-# Limits of `keepalive` in seconds. gRPC replaces smaller values by the shortest.
+# Limits of `keepalive` in seconds. gRPC raises smaller values to the shortest.
 _SHORTEST_KEEPALIVE, _LONGEST_KEEPALIVE = 10, 86400
 # gRPC's configuration for several servers: round robin over the servers whose health service reports SERVING. So a
 # replica that is loading its models or shutting down gets no request. A server without the health service counts as
@@ -60,11 +60,12 @@ class Settings:
         return authorization if traceparent is None else (*authorization, ("traceparent", traceparent))
 
     def error(self, rpc: grpc.RpcError) -> errors.VitrineError:
-        """Converts the error of a call."""
+        """Converts gRPC's error of a call to a VitrineError."""
         return errors.of_rpc(rpc, self.address, self.proxy, self.tls)
 
     def renewed(self, code: str, metadata: Metadata) -> bool:
-        """Returns True if the token of a call that ended with `code` was rejected, and has been replaced since."""
+        """Returns True if `code` means that the server rejected the call's token, and the token has been replaced
+        since."""
         if code != "UNAUTHENTICATED" or self.token is None:
             return False
         return self.token.renewed(dict(metadata)["authorization"][len("Bearer ") :])
@@ -173,7 +174,8 @@ def _channel_options(
     if keepalive:
         options.append(("grpc.keepalive_time_ms", int(1000 * keepalive)))
         options.append(("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
-        # Timeout of gRPC's own pings, by default a minute; until such a ping ends, gRPC sends no keepalive ping.
+        # gRPC also sends pings of its own, by default with a timeout of a minute. While one of these pings is
+        # unanswered, gRPC sends no keepalive ping.
         options.append(("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS))
         options.append(("grpc.http2.max_pings_without_data", 0))
     return tuple(options)
@@ -245,7 +247,7 @@ class Attempts:
         self._made += 1
         if isinstance(error, errors.DeadlineExceeded) and str(error) == "Deadline Exceeded":
             way = " through the proxy %s" % self._setting.proxy if self._setting.proxy else ""
-            # gRPC made this error itself, not the server.
+            # This error comes from the local gRPC library, not from the server.
             error = errors.DeadlineExceeded("no answer within %g s%s" % (self._time.seconds, way))
         delay = self._setting.retries.delay(error, self._made, self.remaining, random.random())
         if delay is None:

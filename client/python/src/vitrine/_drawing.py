@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention in colour, equal to the server's own drawings (docs/how-to/attention.md)."""
+"""Draws attention in colour, in the same way as the server (docs/how-to/attention.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MAP_WEIGHT = 0.55  # weight of the map; the grey image has 1 - MAP_WEIGHT
 UNCOVERED = 0.35  # brightness outside the grid
 _STEPS = 255  # odd, so that 0 has its own colour
 
-# Ten of inferno's colours, evenly spaced: from dark to bright yellow, perceptually uniform.
+# Ten evenly spaced colours of matplotlib's colour map inferno, which is perceptually uniform: from dark to bright
+# yellow.
 _INFERNO = (
     (0, 0, 4),
     (27, 12, 66),
@@ -62,11 +63,11 @@ _SEQUENTIAL, _DIVERGING = _sequential(), _diverging()
 
 
 def value_range(values: Values, diverging: bool, keys: int = 0) -> Tuple[float, float]:
-    """Returns the values at the two ends of the colour scale. The range starts at 0; if a value is negative or
-    `diverging` is set, it is symmetric around 0.
+    """Returns the values at the two ends of the colour scale. If a value is negative or `diverging` is set, the range
+    is symmetric around 0; otherwise it starts at 0.
 
     For attention weights over `keys` keys, the range extends at least to 2 / keys, so that uniform attention (1 / keys)
-    has the colour in the middle of the range.
+    gets the middle colour of the scale.
     """
     high = float(np.abs(values).max(initial=0))
     if diverging or bool((values < 0).any()):
@@ -92,11 +93,12 @@ def overlay(
     min_side: int = 256,
     max_side: int = 1024,
 ) -> Image.Image:
-    """Draws the map over the image.
+    """Draws an attention map over the image.
 
-    The image under the map is grey, so that only attention is coloured. The part outside the grid keeps its colours,
-    dimmed. A white line marks the border. `covers` is left, top, right, bottom as shares (0 to 1) of the image. The
-    values, [rows, columns], are interpolated between the centres of the cells.
+    The image under the map is grey, so that only attention is coloured. The part of the image outside the map keeps its
+    colours, dimmed. A white line marks the border of the map. `covers` gives this border: left, top, right and bottom,
+    as shares (0 to 1) of the image's size. The map's values, [rows, columns], are interpolated between the centres of
+    the cells.
     """
     longer = max(picture.size)
     scale = min(max(longer, min_side), max_side) / longer

@@ -19,7 +19,8 @@ sleep = time.sleep
 
 
 def generator(start: T) -> T:
-    """Returns the function `start` unchanged. A call of the function runs it at once and returns its generator."""
+    """Returns the function `start` unchanged. `start` is a plain function that returns a generator, so its code runs
+    when it is called."""
     return start
 
 
@@ -53,7 +54,7 @@ def close_later(channel: Any) -> None:
 
 
 class Reader:
-    """Runs `read` in a thread, then `ended`."""
+    """Runs `read` in a new thread, and then `ended` in the same thread."""
 
     def __init__(self, read: Callable[[], None], ended: Callable[[], None]) -> None:
         def run() -> None:
@@ -73,7 +74,7 @@ class Reader:
 
 
 class Taker:
-    """Runs `take`, which takes one image from the source, in the thread of the caller."""
+    """Runs `take` in the thread of the caller. `take` takes one image from the source."""
 
     def __init__(self, take: Callable[[], None]) -> None:
         take()

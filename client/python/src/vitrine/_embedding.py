@@ -67,7 +67,8 @@ Embedded = Union[Embedding, Refused]
 
 
 def first_vector(model: Model) -> str:
-    """Returns the default feature, as `vitrine embed` does: the first one that is a vector."""
+    """Returns the default feature: the model's first feature that is a vector. The command `vitrine embed` has the same
+    default."""
     for name in model.features:
         if name not in ("patches", "registers"):
             return name

@@ -65,7 +65,7 @@ def _error(library: Any, code: int) -> VitrineError:
 
 
 class Engine:
-    """A loaded version. Threads may share it, but close does not wait for their calls."""
+    """A loaded model version. Threads may share it, but close does not wait for their calls."""
 
     def __init__(self, model: str, repository: Optional[str], threads: int, precision: Optional[str]) -> None:
         self._library = _library()

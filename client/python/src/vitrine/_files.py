@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the files and streams of images. An error for a path that is no file names the remedy."""
+"""Reads the files and streams of images. If a path is not the path of a file, the error message tells the user what to
+do."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def is_url(path: str) -> bool:
 
 
 def unexpanded(path: str) -> str:
-    """Returns the remedy if `path` starts with a home folder that only a shell expands; "" for other paths."""
+    """Returns the end of the error message for a missing file whose path starts with ~ or ~USER, which only a shell
+    expands; "" for other paths."""
     if os.path.expanduser(path) == path:
         return ""
     return "; ~ is not expanded, write os.path.expanduser(%r)" % path

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readiness of a server or a model, by the standard health service, for both clients."""
+"""Finds out whether a server or a model is ready, with gRPC's standard health service. The blocking and the asyncio
+client share this code."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ Request: Any = _descriptors.message("vitrine.details.HealthRequest")
 Response: Any = _descriptors.message("vitrine.details.HealthResponse")
 
 _SERVING = 1
-# Pauses between requests in seconds. The first pause doubles until it reaches the last one. A server answers thousands
-# of such requests per second, so short pauses cost it little.
+# Pauses between requests in seconds. The first pause doubles until it reaches the last one. A server can answer
+# thousands of health requests per second, so short pauses cost it little.
 _FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.5
 # Errors that may disappear while the server starts. All other errors have their cause in the client, or in a server
 # that is not Vitrine.
@@ -23,7 +24,8 @@ _PASSING = (errors.Unavailable, errors.DeadlineExceeded, errors.NotFound, errors
 
 
 class Readiness:
-    """One wait for readiness. The client sends the requests, passes in their results, and sleeps for `pause`."""
+    """State of one call of is_ready or wait_until_ready. The client sends the requests and passes in their results.
+    Between two requests it sleeps for the seconds that `pause` returns."""
 
     def __init__(self, setting: Settings, model: Optional[str], deadline: Optional[float]) -> None:
         _arguments.name_only(model)
@@ -36,7 +38,7 @@ class Readiness:
 
     @property
     def remaining(self) -> float:
-        """Seconds left; the timeout of the next request."""
+        """Seconds until the deadline. This is the timeout of the next request."""
         return self._time.remaining
 
     def answered(self, response: Any) -> bool:

@@ -29,7 +29,7 @@ FEATURES: Dict[str, int] = {
 
 
 def name_of(names: Mapping[str, int], number: int) -> str:
-    """Returns the name of a kind, or "kind-NUMBER" for a kind of a newer server."""
+    """Returns the name of a kind, or "kind-NUMBER" for a kind that only newer servers have."""
     return next((name for name, value in names.items() if value == number), "kind-%d" % number)
 
 

@@ -38,7 +38,8 @@ def load(
             means the newest version.
         repository: a folder of models.
         threads: number of worker threads; 0: one per core that this process may use.
-        precision: "fp32" (default), "bf16" or "int8"; for bf16 and int8, the version's manifest must have a plan.
+        precision: "fp32" (default), "bf16" or "int8"; for bf16 and int8, the version's manifest must have a
+            PrecisionPlan.
     Raises:
         NotFound, FailedPrecondition, InvalidArgument: there is no such version, it is damaged, or an argument is wrong.
         ImportError: the engine is not installed.
@@ -91,8 +92,8 @@ class LocalModel:
         **options: Any,
     ) -> Iterator[Outcome]:
         """Yields one Result or Refused for each image, in order. `images` is an iterable, which may be endless, or a
-        folder. At most 16 images are read ahead; images of any size share batches. An exception of `images` is raised
-        after the results of all images before it."""
+        folder. At most 16 images are read ahead; images of any size share batches. If the iteration of `images` raises
+        an exception, it is raised after the results of all earlier images."""
         return self._outcomes(iter(pictures(images)), self._template(model, version, options))
 
     def embed(
@@ -189,7 +190,7 @@ class LocalModel:
 
 
 def _read(image: ImageSource) -> Tuple[Union[Picture, Exception], str]:
-    """Returns the image, or the error of reading it, and its name."""
+    """Returns two values: first the image, or the exception from reading it; then the image's name."""
     try:
         picture = load_picture(image)
         return picture, picture.name

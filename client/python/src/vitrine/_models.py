@@ -35,7 +35,8 @@ class Model:
     Attributes:
         state: "loading", "ready", "retiring" or "failed".
         reason: why the version failed or retires. For a ready version: why it answers only requests that name it, why
-            its changed files were not loaded, or, if it is `stable`, which versions were rolled back. May be empty.
+            its changed files were not loaded, or that its folder is gone. For the version with the label `stable`, it
+            may also be a list of the versions that were rolled back or unloaded. May be empty.
         input: description of the model's input.
         labels: class labels by index; empty unless returned by Client.model.
         attention: kinds that a request may name.

@@ -19,7 +19,7 @@ def escaped(name: str) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Reverses `escaped`, in the form of os.fsdecode."""
+    """Reverses `escaped`. Bytes that are invalid UTF-8 become surrogates, as in the result of os.fsdecode."""
     return os.fsdecode(_ESCAPE.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text)))
 
 

@@ -23,7 +23,7 @@ ImageSource = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview, IO[by
 # Limits of the server (docs/reference/errors.md, docs/operations/serving.md).
 MAX_PIXELS = 16 << 20
 MAX_SIDE = 8192
-# The server's default limit of a message, minus room for the rest of the request.
+# Maximum size of an image: the server's default maximum size of a message, minus room for the rest of the request.
 MAX_BYTES = (16 << 20) - (64 << 10)
 _MAGIC = (b"\xff\xd8", b"\x89PNG\r\n\x1a\n")
 _JPEG_QUALITY = 95
@@ -43,13 +43,14 @@ _opening = threading.Lock()  # warnings.catch_warnings changes state shared by a
 
 
 class PictureWarning(UserWarning):
-    """Warns about an image that was reduced or converted to JPEG because the server would reject it, about values that
-    look as if they were scaled twice or never, or about files and folders in a folder that were ignored."""
+    """Warns of one of these: an image was reduced or converted to JPEG because the server would reject it; the values of
+    an image look as if they were scaled twice, or never scaled to the range of their type; files and folders in a
+    folder were ignored."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """An image in the form that is sent: a file in memory, or pixels. `path` is kept for drawing."""
+    """An image in the form that is sent: a file in memory, or pixels. Drawings read the file `path` again, if set."""
 
     name: str  # a path, or the type of the image
     encoded: Optional[bytes] = None  # a JPEG, PNG or WebP file
@@ -92,8 +93,9 @@ class Picture:
 def load(source: ImageSource) -> Picture:
     """Reads an image, and reduces it if the server would reject its size.
 
-    JPEG, PNG and WebP files are sent unchanged. This includes damaged files, since the server reports the cause. Other
-    formats that Pillow reads are sent as pixels. If a WebP, GIF or TIFF has several images, only the first one is sent.
+    JPEG, PNG and WebP files within the server's limits are sent unchanged. This includes damaged files, since the
+    server reports the cause. Other formats that Pillow reads, and animated WebP files, are sent as pixels. If a WebP,
+    GIF or TIFF has several images, only the first one is sent.
     """
     if isinstance(source, Image.Image):
         return _of_image(source, "a PIL image")
@@ -112,7 +114,7 @@ def load(source: ImageSource) -> Picture:
 
 
 def _open(content: bytes) -> Image.Image:
-    """Calls Image.open without warnings: this module reduces large images, and the server reports invalid images."""
+    """Calls Image.open without warnings: this module reduces large images, and the server reports invalid ones."""
     with _opening, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(io.BytesIO(content))
@@ -144,7 +146,7 @@ def _of_file(content: bytes, name: str, path: Optional[str]) -> Picture:
 
 
 def _is_taken(content: bytes, image: Image.Image) -> bool:
-    """Returns True if the server decodes this format. The first frame of an animated WebP is sent as pixels."""
+    """Returns True if the server decodes the file; False for an animated WebP, whose first frame is sent as pixels."""
     is_webp = content.startswith(b"RIFF") and content[8:12] == b"WEBP"
     return content.startswith(_MAGIC) or (is_webp and not getattr(image, "is_animated", False))
 
@@ -186,8 +188,7 @@ def _of_array(array: npt.NDArray[Any]) -> Picture:
 
 
 def _other_layout(shape: Tuple[int, ...]) -> str:
-    """Returns the end of the error message: Python code that converts an array of this shape to an image. Empty if
-    unknown."""
+    """Returns the end of the error message: Python code that converts an array of this shape to an image, or ""."""
     image = "image"
     if len(shape) == 4 and shape[0] > 1:
         return "; for several pictures write client.classify_many(images)"
@@ -204,7 +205,7 @@ def _other_layout(shape: Tuple[int, ...]) -> str:
 
 
 def _upper_bits(pixels: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """Returns the upper 8 of 16 bits, like the server and Pillow for a PNG."""
+    """Returns the upper 8 of 16 bits, as the server and Pillow do for a 16-bit PNG."""
     high = int(pixels.max())
     if 0 < high <= 255:
         form = 'the largest value is %d of 65535, which is black; if 255 is white, give image.astype("uint8")'
@@ -262,7 +263,7 @@ def _shrunk(image: Image.Image, name: str, file_bytes: int) -> Picture:
     """Returns a JPEG with the full, half, quarter or eighth length of each side: the largest JPEG that fits, like
     `vitrine classify`.
 
-    `file_bytes` is the size of the file or pixels; 0: `image` is the caller's own and must not change.
+    `file_bytes` is the size of the file or pixels; 0: `image` may be the caller's own object and must not change.
     """
     width, height = image.size
     drafted = 1
@@ -296,8 +297,8 @@ def _encoded(image: Image.Image, kind: str, **options: int) -> bytes:
 
 
 def _turn(image: Image.Image) -> Optional[Image.Transpose]:
-    """Returns the rotation that the metadata states. Loads the image first, because Pillow rotates a TIFF itself, and
-    reads the end of a PNG, when it loads the image."""
+    """Returns the rotation that the metadata states. Loads the image first, because only then does Pillow
+    rotate a TIFF itself, and read the metadata at the end of a PNG."""
     image.load()
     try:
         value = image.getexif().get(_ORIENTATION, 1)
@@ -362,8 +363,8 @@ def _has_alphas(palette_image: Image.Image) -> bool:
 
 
 def _without_key(image: Image.Image) -> Image.Image:
-    """Returns the image without a key that belongs to another mode. Pillow may fail to convert an image with such a
-    key."""
+    """Returns the image without its transparency key. The key may belong to another mode than the image has now, and
+    Pillow may fail to convert an image with such a key."""
     if "transparency" not in image.info:
         return image
     copy = image.copy()
@@ -388,8 +389,7 @@ def _without_grey(image: Image.Image, key: int) -> Image.Image:
 
 
 def _without_colour(image: Image.Image, key: Tuple[int, int, int]) -> Image.Image:
-    """Makes pixels of colour `key` white; in a 16-bit PNG `key` has 16 bits, while Pillow keeps the upper 8 of the
-    pixels."""
+    """Makes pixels of colour `key` white. In a 16-bit PNG `key` has 16 bits; Pillow keeps the upper 8 of a pixel."""
     colour = np.array([value >> 8 for value in key] if max(key) > 255 else key, np.uint8)
     pixels = np.array(image)
     pixels[(pixels == colour).all(axis=2)] = 255

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides which requests a stream sends, retries and gives up. Has no thread, clock or I/O; both clients drive it.
+"""Decides which requests a stream sends, retries and gives up. Has no thread, clock or I/O of its own; the blocking and
+the asyncio client call it.
 
 The C++ client has the same rules (client/lib/request_window.h); tests/client/lib/stream_events.json tests both.
 """
@@ -23,7 +24,7 @@ _MAX_WINDOW_BYTES = 256 << 20
 # The server counts as lost after this many consecutive streams without an answer within the deadline. Slow images may
 # cause a single such stream.
 _MOST_SILENT_STREAMS = 3
-# Smallest time_limit, for a request sent at its deadline: the server rejects 0.
+# Smallest time_limit in seconds. A request that is sent at its deadline gets this limit, because the server rejects 0.
 _SHORTEST_LIMIT = 0.001
 
 Outcome = Union[pb.ClassifyResponse, Exception]
@@ -37,7 +38,7 @@ class _State(enum.Enum):
 
 @dataclass
 class Entry:
-    """A request taken and not yet delivered. `tag` is the caller's data."""
+    """A request that was taken from the source and whose result is not yet delivered. `tag` is the caller's data."""
 
     index: int
     tag: Any
@@ -53,11 +54,13 @@ class Entry:
 
 
 class Pipeline:
-    """One run over a stream. Times are seconds of any monotonic clock. Only one thread at a time may use the object.
+    """State of one call of classify_many or embed_many. Times are seconds of any monotonic clock. Only one thread at a
+    time may use the object.
 
-    The driver takes requests while `wants` is true, sends the results of `due`, passes in answers and yields the
-    results of `finished`, in the order of `take`. Deadlines count only working time, which excludes the pauses reported
-    by `paused`. During these pauses the caller's own code runs.
+    The client passes requests to `take` while `wants` is true, sends the requests that `due` returns, passes in
+    answers, and yields the results that `finished` returns, which are in the order of the calls of `take`. Deadlines
+    count only working time, which excludes the pauses reported by `paused`. During these pauses the caller's own code
+    runs.
     """
 
     def __init__(
@@ -92,7 +95,7 @@ class Pipeline:
         )
 
     def take(self, request: Union[pb.ClassifyRequest, Exception], tag: Any) -> None:
-        """Adds the next request of the source, or its error."""
+        """Adds the next item of the source: a request, or the exception from making this request."""
         entry = Entry(self._taken, tag, None if isinstance(request, Exception) else request)
         self._taken += 1
         self._window.append(entry)
@@ -162,7 +165,7 @@ class Pipeline:
             self._finish(entry, errors.Internal("the server sent an empty answer"))
 
     def ended(self, error: Optional[errors.VitrineError], now: float) -> None:
-        """Records the end of the stream; None: without an error."""
+        """Records the end of the stream. `error` is None if the stream ended without an error."""
         unanswered, heard = list(self._sent.values()), self._heard
         self._sent.clear()
         self._heard = False
@@ -189,7 +192,7 @@ class Pipeline:
 
     def expire(self, now: float) -> bool:
         """Finishes requests whose deadline has passed. Returns True if the server has requests, and the
-        deadlines of all of them have passed. Then the driver must cancel the stream."""
+        deadlines of all of them have passed. Then the client must cancel the stream."""
         for entry in self._window:
             if entry.state is not _State.FINISHED and entry.deadline <= now - self._paused:
                 self._finish(entry, errors.DeadlineExceeded("no answer within %g s" % self._deadline))
@@ -232,7 +235,8 @@ class Pipeline:
         return entry.request
 
     def _lost_stream(self, error: errors.VitrineError, now: float) -> bool:
-        """Sets one wait for all requests, since with separate waits each request would open a stream.
+        """Sets the time until which no request is sent. It is the same for all requests, because otherwise each request
+        would open a stream of its own at its own time.
 
         Returns False if no further stream is to be opened.
         """
@@ -246,7 +250,8 @@ class Pipeline:
         return delay is not None
 
     def _silent(self) -> None:
-        """Counts a silent stream; gives up after _MOST_SILENT_STREAMS unless nothing is left to send."""
+        """Counts a silent stream. After _MOST_SILENT_STREAMS of them in a row, ends all requests with an error,
+        unless the source has ended and all its requests are finished."""
         self._silent_streams += 1
         over = self.source_ended and all(entry.state is _State.FINISHED for entry in self._window)
         if self._silent_streams >= _MOST_SILENT_STREAMS and not over:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the HTTP proxy in the environment, and the hosts that it excludes, like client/lib/connect/proxy.cc."""
+"""Reads from environment variables the HTTP proxy, and the hosts for which it is not used, like
+client/lib/connect/proxy.cc."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ class Proxy(NamedTuple):
 def of_host(host: str, environment: Mapping[str, str]) -> Optional[Proxy]:
     """Returns the proxy for `host`; None if there is no proxy. ValueError: gRPC does not support this proxy.
 
-    The first variable that is set applies, and an empty variable means no proxy. As with curl, the scheme may be
-    missing. Exceptions follow curl's rules, see `excepted`.
+    The first variable of _VARIABLES that is set applies, and an empty variable means no proxy. As with curl, the scheme
+    may be missing. Exceptions follow curl's rules, see `excepted`.
     """
     variable = next((name for name in _VARIABLES if name in environment), None)
     exception = next((name for name in _EXCEPTIONS if name in environment), None)

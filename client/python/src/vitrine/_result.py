@@ -169,7 +169,7 @@ class Result:
 
     Attributes:
         predictions: best first; empty with top_k=0.
-        unsure: True if the best prediction is below the threshold of the model's calibration.
+        unsure: True if the probability of the best prediction is below the threshold of the model's calibration.
         attention: maps, sorted by request, then by layer, then by head.
         features: float32 arrays by kind, with the shapes that Client.embed describes.
         index: index of the image in the input of classify_many; 0 for classify.

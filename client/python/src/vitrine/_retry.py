@@ -15,14 +15,15 @@ _LONGEST_BACKOFF = 86400
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """Number of attempts of a request, and the waits between them. All are within the request's deadline.
+    """Number of attempts of a request, and the waits between the attempts. All attempts and waits are within the
+    request's deadline.
 
     Requests are retried after UNAVAILABLE, except HandshakeFailed, and after RESOURCE_EXHAUSTED with a retry delay from
     the server. RESOURCE_EXHAUSTED without a delay means that the request itself is too large.
 
     Attributes:
-        max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, the default attempts
-            take about as long as the default deadline.
+        max_attempts: maximum attempts per request, 1 to 20; 1: no retry. With the default waits, the default number
+            of attempts takes about as long as the default deadline.
         initial_backoff: seconds before the second attempt, doubled for each further attempt. The actual wait is random,
             50 to 100 % of this time, so that clients rejected together do not retry together.
         max_backoff: upper bound of the doubled wait in seconds, at most 86400.

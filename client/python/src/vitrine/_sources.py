@@ -15,8 +15,8 @@ from PIL import Image
 from vitrine._files import unexpanded
 from vitrine._picture import PictureWarning
 
-# Extensions of the files that `vitrine classify FOLDER` reads. The command silently ignores names in _LEFT_BEHIND and
-# names that start with a dot.
+# Extensions of the files that `vitrine classify FOLDER` reads. The command silently ignores files and folders whose
+# names are in _LEFT_BEHIND or start with a dot.
 _ENDINGS = (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp")
 _LEFT_BEHIND = {
     "__macosx",
@@ -31,11 +31,11 @@ _LEFT_BEHIND = {
 
 
 def pictures(images: Any) -> Any:
-    """Returns `images`, or the images of the folder that it names, with a PictureWarning if the folder has other
-    files.
+    """Returns `images`. If `images` is a folder, returns the paths of the images in it, and gives a PictureWarning if
+    the folder has other files.
 
-    A single image is iterable as well: the letters of its path, its bytes, its rows of pixels. Each of these would be
-    sent as an image, so a single image is a TypeError. FileNotFoundError: a folder without an image.
+    A single image is iterable as well: the letters of its path, its bytes, its rows of pixels. Each of these items
+    would be sent as an image, so a single image raises TypeError. FileNotFoundError: a folder without an image.
     """
     if isinstance(images, (str, os.PathLike)):
         path = os.fspath(images)
@@ -88,7 +88,8 @@ def _one(what: str) -> TypeError:
 
 
 def _level_of_caller() -> int:
-    """Returns the `stacklevel` with which a warning of the calling function points to the code outside the package."""
+    """Returns the `stacklevel` with which the calling function must call warnings.warn, so that the warning shows the
+    line outside this package that called it."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "vitrine":
         level, frame = level + 1, frame.f_back

@@ -16,7 +16,7 @@ Pem = Union[str, "os.PathLike[str]", bytes]
 
 @dataclass(frozen=True)
 class Tls:
-    """TLS settings. `ca`, `cert` and `server_name` are for messages; empty: not given."""
+    """TLS settings. `ca`, `cert` and `server_name` are texts for error messages; empty: not given."""
 
     credentials: grpc.ChannelCredentials
     ca: str

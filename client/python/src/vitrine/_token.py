@@ -12,7 +12,7 @@ from typing import Callable, Optional, Union
 from vitrine import _arguments
 
 _LONGEST = 16 << 10
-# Seconds between two reads of the file.
+# Seconds after which the token's file is read again.
 _REREAD = 60.0
 _GRAPHIC = frozenset(string.ascii_letters + string.digits + string.punctuation)
 

@@ -145,7 +145,7 @@ _NO_GRPC = "http1.x server", "failed parsing http/2", "expected settings frame a
 # Messages of gRPC for a server that was not reached; _LOST_ALL is for several servers.
 _LOST_ALL = "connections to all backends failing"
 _LOST = "failed to connect", _LOST_ALL, "errors resolving", "dns resolution failed"
-# Message with which Vitrine's other listeners reject the calls of a client.
+# Message with which the listeners of vitrine-server --admin and --health-listen reject the calls of a client.
 _OTHER_LISTENER = re.compile(r"there is no method /(vitrine\.v1\.(Classifier|Registry)|grpc\.health\.v1\.Health)/")
 _NAMES: Dict[int, str] = {code.value[0]: code.name for code in grpc.StatusCode}
 
@@ -195,7 +195,7 @@ def _unreachable(message: str, address: str, proxy: str, tls: Optional[_tls.Tls]
     cause = _tls.cause(message, tls, bool(proxy))
     why = " (%s)" % message if cause is None else ": " + cause.sentence
     sentence = "no server answers at %s%s%s" % (address, way, why)
-    # Another server of a list may answer the next attempt.
+    # If the address is a list of servers, another server may answer the next attempt.
     lasting = cause is not None and cause.lasting and _LOST_ALL not in message.lower()
     if cause is not None and not lasting:
         _log_once(sentence)

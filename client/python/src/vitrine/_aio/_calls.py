@@ -22,8 +22,8 @@ from vitrine.v1 import classifier_pb2, registry_pb2
 
 @contextlib.contextmanager
 def looked_up_or(way_out: str) -> Iterator[None]:
-    """If the look-up fails with PermissionDenied, adds `way_out` to the message: an argument with which no look-up is
-    needed."""
+    """If the look-up fails with PermissionDenied, adds `way_out` to the message. `way_out` tells the user which
+    argument makes the look-up unnecessary."""
     try:
         yield
     except errors.PermissionDenied as error:

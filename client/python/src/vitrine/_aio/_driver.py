@@ -26,8 +26,8 @@ _closing: Set[asyncio.Future[Any]] = set()  # the event loop keeps no reference 
 
 
 def generator(start: Callable[P, Coroutine[Any, Any, AsyncGenerator[T, None]]]) -> Callable[P, AsyncGenerator[T, None]]:
-    """Converts a coroutine function that returns a generator to a generator function. The first step of the generator
-    calls `start`."""
+    """Converts `start`, a coroutine function that returns a generator, to a generator function. The first step of the
+    new generator calls `start`."""
 
     @functools.wraps(start)
     async def generated(*args: P.args, **kwargs: P.kwargs) -> AsyncGenerator[T, None]:

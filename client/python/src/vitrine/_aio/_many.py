@@ -177,7 +177,7 @@ def _prepare(image: ImageSource, template: classifier_pb2.ClassifyRequest) -> Tu
 
 
 def _outcome(entry: Entry) -> Outcome:
-    """Returns the user's result for a finished entry."""
+    """Returns the Result or Refused that classify_many yields for a finished entry."""
     found = entry.outcome
     if not isinstance(found, Exception):
         try:

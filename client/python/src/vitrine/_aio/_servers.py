@@ -12,7 +12,7 @@ from vitrine import _address, errors
 from vitrine._aio import _driver
 from vitrine._connection import Settings, Stubs, open_channel
 
-# Codes of calls that possibly no server answered.
+# Error codes of calls that may have reached no server.
 _LOST = ("UNAVAILABLE", "DEADLINE_EXCEEDED")
 # Minimum seconds between two resolutions of names.
 _PERIOD = 1.0
@@ -48,7 +48,7 @@ class Servers:
 
     @contextmanager
     def calls(self) -> Iterator[Any]:
-        """Yields the stubs for one call that ends within the context. Cancelled: the client is closed."""
+        """Yields the stubs for one call, which must end inside the `with` block. Cancelled: the client is closed."""
         line = self.begin()
         try:
             with self.closing():

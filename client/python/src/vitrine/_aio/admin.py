@@ -19,10 +19,10 @@ from vitrine.v1 import admin_pb2
 class AdminClient:
     """A connection to the Admin service of one server, which has a separate listener (vitrine-server --admin).
 
-    The last ready version of a model is removed only by `unload` of the whole model. The call of a change that needs
-    versions returns when these versions are loaded. A failed change has no effect, but after DeadlineExceeded the
-    change may still happen. A call is repeated only if its token was rejected and the token file now has another token.
-    After a lost call, `serving` shows whether the change was made. For one event loop: create it inside the loop.
+    The last ready version of a model is removed only by `unload` of the whole model. A call that loads versions
+    returns when they are loaded. A failed change has no effect, but after DeadlineExceeded the change may still happen.
+    A call is repeated only if its token was rejected and the token file now has another token. After a lost call,
+    `serving` shows whether the change was made. For one event loop: create it inside the loop.
 
     Args:
         address: address of the Admin listener, in a form that vitrine.aio.Client accepts; default $VITRINE_ADMIN.
@@ -75,8 +75,8 @@ class AdminClient:
     ) -> ServingChange:
         """Loads a version, even one that was rolled back or unloaded, and keeps it loaded regardless of the policy.
 
-        Without a version: loads the versions that the policy of the unloaded model selects. Here, in `unload` and in
-        `rollback`, `model` may also be NAME@VERSION.
+        Without a version: loads an unloaded model again, with the versions that its policy selects. Here, in `unload`
+        and in `rollback`, `model` may also be NAME@VERSION.
 
         Raises, like every change:
             TypeError, InvalidArgument: an argument is invalid. NotFound: there is no such model or version.
@@ -113,8 +113,9 @@ class AdminClient:
         self, model: str, shares: Mapping[int, float], *, deadline: Optional[float] = None
     ) -> ServingChange:
         """Distributes the requests that name neither version nor label: {4: 5} sends 5 % to version 4 and the rest to
-        `stable`; {} sends all to `stable`. If no version has the label `stable`, the version that serves now gets
-        this label."""
+        `stable`; {} sends all to `stable`. If shares are given and no version has the label `stable`, the version that
+        answered these requests before the call gets this label. If that version itself gets a share, the newest older
+        READY version without a share gets the label."""
         return await self._change("set_traffic", _admin.traffic_request(model, shares), deadline)
 
     async def set_label(

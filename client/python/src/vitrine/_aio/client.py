@@ -184,8 +184,8 @@ class Client:
         generator, or in `images`, does not count.
 
         With `features` all results are from one version, by default `stable`, even if a canary has a share of the
-        traffic. If another version computed a result, for example after files were replaced, it is Refused with
-        FAILED_PRECONDITION.
+        traffic. If another version computed a result, for example after files were replaced, the image is returned as
+        Refused with FAILED_PRECONDITION.
 
         An image that fails is returned as Refused in its place, and the other images are still classified. This
         includes any exception from reading an image, even a PictureWarning if warnings are errors. A broken stream is
@@ -284,7 +284,7 @@ class Client:
         """Computes features of any number of images. The generator yields an Embedding or Refused for each, in order.
 
         The arguments are the same as in embed. Everything else is as in classify_many. If all results are ok,
-        numpy.stack makes a matrix of them.
+        numpy.stack combines them into one array.
         """
         source = pictures(images)
         model, version, version_label = _arguments.model_version(model, version, version_label)
