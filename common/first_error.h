@@ -13,8 +13,8 @@
 namespace vitrine {
 
 // Keeps the first error of protobuf's text parser, with its position. By default the parser prints all errors on
-// stderr. Bytes of the file that are not printable ASCII are escaped, because a message with invalid UTF-8 cannot be
-// sent.
+// stderr. Bytes of the file that are not printable ASCII are escaped, because the text may be sent in an answer, which
+// must be valid UTF-8.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {

@@ -12,9 +12,9 @@ struct Rounds {
 };
 
 // Calls `round` until two consecutive calls each lower its result by less than 2 %, or until it was called `most`
-// times. Each call must repeat all measurements, and return the sum over all measurements of the shortest time so far.
-// Other processes can only lengthen a measured time. So while the sum still falls, some of the shortest times are still
-// too long.
+// times. Each call must repeat all measurements, keep the shortest time so far of each measurement, and return the sum
+// of these shortest times. Other processes can only lengthen a measured time. So if the sum still falls, some
+// measurements have not run undisturbed yet.
 inline Rounds UntilSteady(const std::function<double()>& round, int most = 12) {
   constexpr double kNothingNew = 0.98;
   Rounds rounds;

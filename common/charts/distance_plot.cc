@@ -105,8 +105,8 @@ double UniformDistance(int rows, int columns, double cell_height, double cell_wi
   constexpr int kFinest = 1024;
   if (rows > kFinest) return UniformDistance(kFinest, columns, cell_height * rows / kFinest, cell_width);
   if (columns > kFinest) return UniformDistance(rows, kFinest, cell_height, cell_width * columns / kFinest);
-  // Sums over the offsets (dr, dc) between two cells. An offset occurs in (rows - dr) * (columns - dc) pairs of cells,
-  // and again for each change of sign of dr or dc.
+  // Sums over the offsets (dr, dc) between two cells. An offset occurs in (rows - dr) * (columns - dc) pairs of cells.
+  // The offsets with a negative dr or dc occur equally often, so they are counted with the positive offset.
   double sum = 0;
   for (int dr = 0; dr < rows; ++dr) {
     for (int dc = 0; dc < columns; ++dc) {

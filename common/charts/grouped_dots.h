@@ -32,8 +32,8 @@ struct DotsFigure {
 };
 
 // Returns the figure as a self-contained SVG document: a small dot per value, a larger dot at the mean with a bar of
-// one deviation to each side, and tooltips with the numbers. INVALID_ARGUMENT: no group or series, an index out of
-// range, a non-finite value.
+// one standard deviation to each side, and tooltips with the numbers. INVALID_ARGUMENT: no group or series, an index
+// out of range, a non-finite value.
 absl::StatusOr<std::string> DrawGroupedDots(const DotsFigure& figure);
 
 }  // namespace vitrine

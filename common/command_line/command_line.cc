@@ -29,8 +29,9 @@ std::string_view SourceRevision() {
 
 namespace {
 
-// Adds --completion and --manual-page. The help hides them, because an installation contains their output. Both flags
-// throw an exception as --version does, so CLI11 does not check the required arguments.
+// Adds --completion and --manual-page. The help hides them, because users rarely need them: an installation already
+// contains the completion scripts and the manual page. Both flags throw an exception as --version does, so CLI11 does
+// not check the required arguments.
 void AddPages(CLI::App& app, const std::string& version) {
   const auto say = [](const std::string& text) { throw CLI::CallForVersion(text, kExitSuccess); };
   app.add_option_function<std::string>(
@@ -59,7 +60,7 @@ bool IsHidden(const std::string& flag) {
   return flag == "--completion" || flag == "--manual-page";
 }
 
-// Returns a message if `word` is an old spelling of a renamed word, else "".
+// Returns a message with the new spelling if `word` is the old spelling of a flag or command, else "".
 std::string NewSpelling(const std::vector<RenamedWord>& renamed, const CommandNode& node, const std::string& word) {
   const std::string command = absl::StrJoin(node.path, " ");
   for (const RenamedWord& each : renamed) {
@@ -155,8 +156,8 @@ std::vector<std::string> ReversedWords(const CommandNode& root, int argc, char**
 }
 
 // Returns CLI11's message. If the file of --config cannot be read, the message begins with this flag. If a value cannot
-// be converted, the message ends with the expected form of the value. CLI::NonNegativeNumber gives its range, whose
-// upper end is the largest double, with 309 digits; the message leaves this range out.
+// be converted, the message ends with the expected form of the value. CLI11's message for CLI::NonNegativeNumber has a
+// range, whose upper end is the largest double, with 309 digits; the result leaves this range out.
 std::string MessageOf(const CLI::ParseError& error, const CommandNode& root) {
   std::string message = error.what();
   const size_t range = message.find(" not in range 0.000000 to 17976931348623157");

@@ -43,7 +43,7 @@ std::string Places(const CommandNode& root) {
   return absl::StrJoin(places, "|");
 }
 
-// Flags by the kind of value that they take, as patterns "command flag".
+// Flags, grouped by the kind of value that they take. Each flag is a shell pattern "command flag".
 struct Values {
   std::map<std::string, std::vector<std::string>> choices = {};  // keys: the choices as one text
   std::vector<std::string> files = {}, others = {};

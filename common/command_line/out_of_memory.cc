@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the line that End writes. The string is never destroyed, because a thread may run longer than static objects
-// exist.
+// Returns the line that End writes. The string is never destroyed, because other threads may still run when static
+// objects are destroyed.
 std::string& Line() {
   static auto& line = *new std::string;
   return line;

@@ -69,8 +69,8 @@ void CheckForm(const std::string& text) {
   }
 }
 
-// Reads a file with CLI11's parser and checks its form and keys. Leaves out settings that a variable overrides, because
-// CLI11 would prefer the file.
+// Reads a file with CLI11's parser and checks its form and keys. Leaves out settings that an environment variable also
+// sets, because CLI11 would prefer the value in the file.
 class SettingsFile : public CLI::ConfigTOML {
  public:
   // `app` must outlive the object.

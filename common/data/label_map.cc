@@ -48,7 +48,7 @@ void MatchNumbers(const std::vector<std::string>& data, const std::vector<std::s
   }
 }
 
-// Looks up labels by name, in any Unicode form.
+// Looks up labels by name. Names that differ only in their Unicode form count as equal.
 class Names {
  public:
   explicit Names(const std::vector<std::string>& labels) {
@@ -59,15 +59,15 @@ class Names {
       any_case_[absl::AsciiStrToLower(label)].push_back(number);
     }
   }
-  // Returns all labels with exactly that name. If there are none, and exactly one label differs only in case, returns
-  // this label.
+  // Returns the indices of all labels that equal `label`. If there are none, and exactly one label differs from `label`
+  // only in case, returns its index.
   std::vector<int32_t> All(const std::string& label) const {
     const std::string composed = Composed(label);
     if (const auto found = exact_.find(composed); found != exact_.end()) return found->second;
     const auto found = any_case_.find(absl::AsciiStrToLower(composed));
     return found == any_case_.end() || found->second.size() > 1 ? std::vector<int32_t>() : found->second;
   }
-  // Returns the only label with that name; -1 if no label or several have it.
+  // Returns the index that All finds; -1 if All finds none or several.
   int32_t Find(const std::string& label) const {
     const std::vector<int32_t> all = All(label);
     return all.size() == 1 ? all.front() : -1;
@@ -78,8 +78,8 @@ class Names {
   std::map<std::string, std::vector<int32_t>> exact_, any_case_;
 };
 
-// Returns a label as it is shown in messages. Valid UTF-8 is not escaped, because an evaluation has already escaped its
-// labels.
+// Returns a label as it is shown in messages. Valid UTF-8 is not escaped: the labels of an evaluation are escaped
+// already, and must not be escaped twice.
 std::string Shown(const std::string& label) {
   return IsUtf8(label) ? label : EscapedBytes(label);
 }
@@ -164,8 +164,8 @@ std::string NameOrFirstName(const std::string& label) {
   return IsImageNetName(label) ? label : FirstName(label);
 }
 
-// Returns true if the model has the classes of ImageNet-1k in their order. Up to half of the names may differ, because
-// lists spell some names differently.
+// Returns true if the model has the classes of ImageNet-1k in their order. Fewer than half of the names may differ,
+// because published lists spell some names differently.
 bool HasImageNetsClasses(const std::vector<std::string>& model) {
   const std::vector<std::string>& names = ImageNetNames();
   if (model.size() != names.size()) return false;
@@ -185,8 +185,8 @@ bool MatchWnids(const std::vector<std::string>& data, const std::vector<std::str
   std::vector<std::string> names;
   for (const std::string& label : model) names.push_back(NameOrFirstName(label));
   const Names by_name(names);
-  // Finds the model's label for the class of `label`. Labels with different ids never match, even if their names are
-  // equal ("Cardigan").
+  // Finds the model's label for the class of `label`. Labels with different WordNet ids never match, even if their
+  // names are equal ("Cardigan").
   const auto find = [&](const std::string& label) {
     const int found = by_name.Find(NameOrFirstName(label));
     const std::optional<int> wanted = WnidClass(label);

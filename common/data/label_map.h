@@ -37,12 +37,12 @@ struct LabelMatch {
 //      data label is preferred to a match that differs in case.
 //   2. The model's label with the same name, compared in NFC. A name that differs only in case counts if it is unique.
 //   3. The model's label with the same number ("01" and "1"), if it is unique.
-//   4. If all data labels are numbers and none matches so far: the class with that index.
+//   4. If all data labels are numbers and none has matched by rule 2 or 3: the class whose index is the label's number.
 //   5. If the data set or the model, but not both, has WordNet ids ("n01440764"): the class of ImageNet-1k with that
 //      id. The class is found by its index if the model has ImageNet-1k's classes, else by its name.
-// INVALID_ARGUMENT: a row names a class that the model lacks, or a name that several classes have; two rows that differ
-// only in case match the same label; a label without a row is a name that several classes have. NOT_FOUND: no label has
-// a class; the message has the first labels of the data set and of the model.
+// INVALID_ARGUMENT: the model has no class, or several classes, with the name in a row; two rows that differ only in
+// case match the same data label; several classes of the model have the name of a data label without a row. NOT_FOUND:
+// no label has a class; the message has the first labels of the data set and of the model.
 absl::StatusOr<LabelMatch> MatchLabels(const std::vector<std::string>& data, const std::vector<std::string>& model,
                                        const std::vector<LabelRow>& rows = {});
 

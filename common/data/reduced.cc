@@ -27,8 +27,8 @@ class Reduced final : public Dataset {
     ASSIGN_OR_RETURN(const std::string bytes, source_->encoded(index));
     absl::StatusOr<PlannedImage> planned = PlanAndDecode(bytes, preprocessing_);
     if (planned.ok()) return std::move(planned->image);
-    // The reduced decoding also rejects images with a shape that serving rejects. Training may use these images, so the
-    // set's own decoding is tried. If the image is corrupt, this second decoding returns the error.
+    // PlanAndDecode also rejects valid images whose shape a server does not accept. Training may use these images, so
+    // the set's own decoding is tried. If the image is corrupt, this second decoding returns the error.
     return source_->image(index);
   }
 

@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// Returns the same images with a model's classes: label i of `source` becomes classes[i], an index into `labels`.
+// Returns the images of `source` with a model's classes as their labels: label i of `source` becomes classes[i], an
+// index into `labels`.
 std::unique_ptr<Dataset> MakeRelabelled(std::unique_ptr<Dataset> source, std::vector<int32_t> classes,
                                         std::vector<std::string> labels);
 

@@ -30,10 +30,11 @@ class CorruptImages {
   // Adds the error of an image. The text of `reason` names the file; an error with the same text is added only once.
   void Add(const absl::Status& reason);
 
-  // Adds the classes that lost all their images in `kept`; `before` is ImagesPerClass of the whole training split.
+  // Adds the classes that had images in the training split but have none in `kept`; `before` is ImagesPerClass of the
+  // whole training split.
   void AddLostClasses(const std::vector<int64_t>& before, const Dataset& kept);
 
-  // Returns the errors in the order of Add.
+  // Returns the errors in the order in which Add received them.
   const std::vector<std::string>& reasons() const { return reasons_; }
 
   // Returns DATA_LOSS, with all errors, if there are more than `limit` errors or if a class lost all its images.
@@ -47,8 +48,8 @@ class CorruptImages {
 };
 
 // Returns the set without its corrupt images, in the same order; the result may be empty. Decodes every image now, on
-// `threads` threads, and discards the pixels (CacheInMemory keeps them). Corrupt images are added to `corrupt`, in the
-// order of the set.
+// `threads` threads, and discards the pixels (use CacheInMemory to keep the pixels). Corrupt images are added to
+// `corrupt`, in the order of the set.
 absl::StatusOr<std::unique_ptr<Dataset>> LeaveOutCorrupt(std::unique_ptr<Dataset> dataset, int threads,
                                                          CorruptImages& corrupt);
 

@@ -15,8 +15,8 @@ std::string Composed(std::string_view text);
 // Converts text to Unicode form NFD; otherwise like Composed.
 std::string Decomposed(std::string_view text);
 
-// Removes blanks at both ends, or at the end only: ASCII white space and the invisible characters of Unicode that texts
-// from spreadsheets and web pages often have there, such as the no-break space (U+00A0).
+// Remove blanks at both ends, or at the end only. Blanks are ASCII white space, and the invisible characters of Unicode
+// with which texts from spreadsheets and web pages often begin or end, such as the no-break space (U+00A0).
 std::string_view WithoutBlanks(std::string_view text);
 std::string_view WithoutTrailingBlanks(std::string_view text);
 

@@ -23,15 +23,15 @@ struct UnlabelledImages {
 //   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
 //                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
-//                      (common/data/file_names.h); FILE.csv, .tsv and .jsonl are lists of OpenCsv,
-//                      whose labels may be missing
+//                      (common/data/file_names.h). A list with the extension .csv, .tsv, .jsonl or .ndjson is
+//                      read as OpenCsv reads it, but its labels may be missing
 // Names are paths below the folder, TAR/MEMBER, or lines of the list; a line with a backslash ("caf\xe9.jpg",
 // "a\1.jpg") is replaced by the name of the file that ListedFile finds. Images are opened when they are read; a missing
 // image is reported then. Each name takes its length plus 8 bytes of memory; the name of an image in a tar file takes
 // 16 bytes more. A list may have at most 256 MiB; while it is read, it takes twice its size in memory.
 //
-// NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: a URL, an image, a compressed tar file, a repeated name,
-// errors of IndexTar and OpenCsv. PERMISSION_DENIED: a folder cannot be read.
+// NOT_FOUND: no such file, or no image. INVALID_ARGUMENT: `source` is a URL, an image or a compressed tar file; a name
+// is repeated. PERMISSION_DENIED: a folder cannot be read. Also returns the errors of IndexTar and OpenCsv.
 absl::StatusOr<UnlabelledImages> OpenUnlabelled(const std::string& source);
 
 }  // namespace vitrine

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// JSON members that a program adds to an answer if the answer's image or results are in files. Names are UTF-8.
+// JSON members that a program adds to an answer if the answer's image or results are in files. File names are UTF-8.
 struct AnswerFiles {
   std::string image = {};                      // empty: no member
   std::optional<Size> sent_as = std::nullopt;  // size of the sent image, if it was reduced before sending

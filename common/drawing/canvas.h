@@ -32,7 +32,7 @@ struct Rect {
   Rect Grown(int pixels) const { return {x - pixels, y - pixels, width + 2 * pixels, height + 2 * pixels}; }
 };
 
-// Returns the common part of two rectangles; all zero if there is none.
+// Returns the common part of two rectangles; a Rect of zeros if they do not overlap.
 Rect Intersection(const Rect& a, const Rect& b);
 
 // A view of an RGB image or of a part of it, on which functions draw. A copy of a Canvas is a view of the same pixels.
@@ -47,13 +47,13 @@ class Canvas {
   Rect area() const { return {0, 0, width_, height_}; }
   uint8_t* Row(int y) const { return pixels_ + y * stride_; }
 
-  // Returns a view of `part`, cut to this canvas. The upper left corner of the view is its position (0, 0).
+  // Returns a view of `part`, cut to this canvas. Position (0, 0) of the view is its upper left corner.
   Canvas Part(const Rect& part) const;
 
   void Fill(const Rect& rect, const Colour& colour) const;
   // Draws the outermost pixels of `rect`.
   void Frame(const Rect& rect, const Colour& colour) const;
-  // Copies an RGB image; its upper left corner goes to `corner`.
+  // Copies an RGB image onto the canvas; the image's upper left corner goes to `corner`.
   void Put(const Image& image, Point corner) const;
 
  private:

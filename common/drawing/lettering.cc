@@ -136,7 +136,7 @@ void Write(const Canvas& canvas, std::string_view text, Point at, const Letterin
     const float whole = std::floor(glyph.left), part = glyph.left - whole;
     int left, top, right, bottom;
     stbtt_GetGlyphBitmapBoxSubpixel(&Font(), glyph.index, scale, scale, part, 0, &left, &top, &right, &bottom);
-    // Position of the glyph in the text, before it is turned: `along` to the right, `across` downwards.
+    // Position of the glyph in the text, before the text is turned upwards: `along` to the right, `across` downwards.
     const int along = start + static_cast<int>(whole) + left, across = baseline + top;
     const int width = right - left, height = bottom - top;
     const Rect place = lettering.upwards ? Rect{at.x + across, at.y - along - width, height, width}

@@ -8,7 +8,8 @@
 
 namespace vitrine {
 
-// Returns the licence of the weights; for older versions, the licence of the download; "" if none is stated.
+// Returns the licence of the weights; if none is stated, the licence of the downloaded model; "" if that is not stated
+// either.
 std::string LicenceOf(const v1::Provenance& provenance);
 
 // Like LicenceOf, but returns "not stated" instead of "".

@@ -30,8 +30,9 @@ struct MatrixFigure {
 // colour_range.h. INVALID_ARGUMENT: sides outside 1 to 8192, or a non-finite value. Thread-safe.
 absl::StatusOr<std::string> DrawMatrix(const MatrixFigure& figure);
 
-// Returns only the squares, for a sheet. Each square has a whole number of pixels, so the longer side of the image may
-// be below `side` pixels. If it would be above `side`, the image is reduced to `side`.
+// Returns an image of only the matrix's squares, to be put into a sheet (sheet.h). Each square has a whole number of
+// pixels, so the longer side of the image may be below `side` pixels. If it would be above `side`, the image is reduced
+// to `side`.
 absl::StatusOr<Image> ComposeMatrix(const MatrixFigure& figure, int side);
 
 // Returns the squares of ComposeMatrix with a name left of each row and below each column. If neighbouring names would

@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// Several maps of one image side by side.
+// Images on a grid, for example all attention maps of one image.
 struct SheetFigure {
   std::string title = {};
   std::string note = {};                  // drawn below the title in smaller letters

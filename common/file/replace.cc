@@ -24,7 +24,7 @@ absl::Status WriteAll(const FileDescriptor& file, std::string_view bytes, const 
   return absl::OkStatus();
 }
 
-// Syncs a staged file, because a stream closes its file without syncing.
+// Syncs a staged file. Needed if a std::ofstream wrote the file, because closing the stream does not sync the file.
 absl::Status Sync(const std::filesystem::path& path) {
   const FileDescriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid() || fsync(file.get()) != 0) return FileError(errno, path.string());

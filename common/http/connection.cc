@@ -291,8 +291,8 @@ bool HttpConnection::Spend(double points) {
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
     const bool address_has_points = account_->Spend(settled, now);
-    // If the address has no points left, its connections are charged more. So an address with many connections is also
-    // limited if each connection spends few points.
+    // If the address has no points left, its connections are charged more. So an address with many connections is
+    // limited even if each connection spends few points.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;
     has_points = has_points && (address_has_points || points_.Share(now) >= kUnsuspicious);
   }

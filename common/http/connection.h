@@ -64,7 +64,7 @@ class HttpProtocol {
   virtual bool HasRequests() const = 0;
   // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Returns the time since which output has waited for the client to read it; nullopt if no output is waiting.
+  // Returns when the output that the client has not read yet began to wait; nullopt if no output is waiting.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };
@@ -163,7 +163,8 @@ class HttpConnection final : public Watched {
   // context whose authorities last verified the client's certificate
   std::shared_ptr<const TlsContext> trusted_by_;
   Time certificate_checked_ = {};
-  // Written by the handshake thread while phase_ is kHandshake and is_shaking_ is true.
+  // Result of the last step of the handshake. Written by the handshake thread while phase_ is kHandshake and
+  // is_shaking_ is true.
   ByteStream::Result shaken_;
   bool is_shaking_ = false;
   std::optional<CloseReason> close_when_shaken_;

@@ -113,8 +113,8 @@ class HttpStreamHandler {
 // Handling of a request after its headers were read. Exactly one member is set.
 struct HttpHandling {
   // Handles the whole body on a worker thread. The body is decompressed if its Content-Encoding is gzip or deflate.
-  // `body` may be an error. INVALID_ARGUMENT: another encoding, an HTTP/1 request without a length, or a truncated or
-  // corrupt body. RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes.
+  // `body` may be an error. INVALID_ARGUMENT: another Content-Encoding, an HTTP/1 request that states no length, or a
+  // truncated or corrupt body. RESOURCE_EXHAUSTED: the body exceeds the size limit or the budget of received bytes.
   // DEADLINE_EXCEEDED: the body arrives too slowly. UNAVAILABLE: the server shuts down (HTTP/1 only).
   using WithBody = std::function<void(absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply)>;
   // Returns the handler of the stream. Runs on the connection's thread.

@@ -30,12 +30,12 @@ struct HttpHead {
   int major_version = 1;     // 1 or 2
   int minor_version = 1;     // minor version of HTTP/1.x
 
-  // Returns the value of a header, or nullopt if it is absent; names are compared without case. Returns "" if there are
-  // several.
+  // Returns the value of a header, or nullopt if it is absent; names are compared without case. Returns "" if the
+  // request has several headers of this name.
   std::optional<std::string> Header(absl::string_view name) const;
   // Returns the announced length of the body, or nullopt if there is none, for example with chunked encoding.
   std::optional<int64_t> ContentLength() const;
-  // Returns true if a body follows the headers, even if it is not read.
+  // Returns true if the headers say that a body follows.
   bool AnnouncesBody() const;
   // Returns true if the client wants the connection to stay open after the response.
   bool KeepsAlive() const;

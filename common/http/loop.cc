@@ -107,8 +107,8 @@ void HttpLoop::Tick() {
   }
 }
 
-// Closes the connection whose client has not read for the longest time. Does nothing if all unsent bytes belong to this
-// connection.
+// Called if all connections together have too many unsent bytes. Closes the connection whose client has not read for
+// the longest time, unless all unsent bytes belong to this connection.
 void HttpLoop::KeepUnsentInBounds() {
   std::shared_ptr<HttpConnection> longest;
   std::optional<EventLoop::Time> since;

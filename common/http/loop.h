@@ -67,7 +67,7 @@ class HttpLoop {
   const size_t most_;
   std::atomic<int64_t> load_ = 0;
   std::function<void()> on_tick_;
-  // Used only by the thread:
+  // Used only on the loop's thread:
   std::vector<char> scratch_;
   std::vector<std::shared_ptr<HttpConnection>> open_;
   EventLoop::Time ends_ = EventLoop::Time::max();  // time at which shutdown closes the remaining connections

@@ -73,7 +73,7 @@ struct HttpServerOptions {
   // Number of threads (at least 2) that process bodies and make responses, except for streamed requests. One of them is
   // reserved for requests without a body.
   int threads = 4;
-  // Niceness of these threads, 0 to 19; see setpriority(2).
+  // Niceness of the threads counted by `threads`, 0 to 19; see setpriority(2).
   int niceness = 0;
   // Time limit for complete headers, including the TLS handshake and the HTTP/2 preface.
   absl::Duration request_timeout = absl::Seconds(10);
@@ -119,7 +119,8 @@ struct HttpServerOptions {
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.
   std::function<std::shared_ptr<const TlsPem>()> tls = {};
-  // Wraps each thread of the server: it must call its argument, which returns when the thread ends. May be null.
+  // Called on each thread of the server. Must call its argument, which does the thread's work and returns when the
+  // thread ends. May be null.
   std::function<void(const std::function<void()>&)> on_thread = {};
   // May be null; must outlive the server.
   HttpObserver* observer = nullptr;
@@ -152,7 +153,7 @@ class HttpServer {
   const std::string& socket_address() const;
   // Returns the number of open connections.
   int64_t connections() const;
-  // Returns the bytes of responses that were not yet passed to the kernel, over all connections.
+  // Returns the number of bytes of responses that were not yet passed to the kernel, over all connections.
   int64_t unsent_bytes() const;
   // Describes at most `most` open connections.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;

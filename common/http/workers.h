@@ -25,7 +25,8 @@ class HttpWorkers {
     int niceness = 0;                  // see setpriority(2)
     // maximum length of each queue; work beyond this length is dropped, and the client gets 503
     size_t most = SIZE_MAX;
-    // Wraps each thread: it must call its argument, which returns when the thread ends. May be null.
+    // Called on each thread. Must call its argument, which does the thread's work and returns when the thread ends. May
+    // be null.
     std::function<void(const std::function<void()>&)> on_thread = {};
   };
 

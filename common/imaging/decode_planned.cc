@@ -9,7 +9,8 @@
 namespace vitrine {
 namespace {
 
-// Minimum ratio of the decoded size to geometry.scaled. A smaller ratio would make the smoothing of edges visible.
+// Minimum ratio of the decoded size to geometry.scaled. With a smaller ratio, the reduced decoding would visibly smooth
+// edges in the model's input.
 constexpr int kLeastReduction = 2;
 
 }  // namespace

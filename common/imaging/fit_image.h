@@ -28,11 +28,11 @@ struct FittedImage {
   std::string Note() const;  // Returns "6000 x 4000 pixels ... ; sent as 3000 x 2000".
 };
 
-// Returns the image, with its orientation applied, at the first of these sizes that fits: full size (if only its file
-// is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if the image fits
-// unchanged. Also returns nullopt if the header cannot be read and the file is small enough to be sent; the server then
-// reports the error. INVALID_ARGUMENT: the image is damaged, it has more pixels than FitLimits::most_pixels_here, or no
-// size fits.
+// Returns the image, with its orientation applied, at the first of these sizes that the server accepts: full size (if
+// only the file is too large), a half, a quarter, an eighth. A JPEG is decoded at the reduced size. Returns nullopt if
+// the image fits unchanged. Also returns nullopt if the header cannot be read and the file is small enough to be sent;
+// the server then reports the error. INVALID_ARGUMENT: the image is damaged, it has more pixels than
+// FitLimits::most_pixels_here, or no size fits.
 absl::StatusOr<std::optional<FittedImage>> FitImage(std::string_view encoded, const FitLimits& limits);
 
 }  // namespace vitrine

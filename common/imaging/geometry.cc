@@ -15,7 +15,8 @@ namespace {
 constexpr int kMostSide = 8192;
 constexpr int kMostCell = 1024;
 constexpr int64_t kMostInputPixels = int64_t{kMostSide} * kMostSide;
-// Maximum change of the aspect ratio by a grid, as a factor. An image that would need a larger change is rejected.
+// Maximum factor by which the aspect ratio of a grid may differ from the image's. An image that would need a larger
+// change is rejected.
 constexpr double kMostDistortion = 2;
 
 absl::Status OutOfRange(absl::string_view field, double value, absl::string_view range) {
@@ -141,9 +142,9 @@ class NearestGrid {
     for (const double columns : {std::floor(ideal), std::ceil(ideal)}) Offer(rows, std::clamp(columns, least, most));
   }
 
-  // Keeps the nearer grid. If two grids are equally near, keeps the grid with more tokens; if these are also equal,
-  // keeps the grid that was offered first. Equal numbers of tokens occur only for a square image, between a grid and
-  // its transpose.
+  // Keeps the nearer grid. If two grids are equally near, keeps the grid with more tokens; if the numbers of tokens are
+  // also equal, keeps the grid that was offered first. Equal numbers of tokens occur only for a square image, between a
+  // grid and its transpose.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;

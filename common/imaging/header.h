@@ -23,8 +23,8 @@ struct ImageHeader {
 
 // Reads the header without decoding or allocating pixels. The cost does not depend on the image's size. The start of a
 // file is enough, but a WebP and some PNGs store the orientation after the pixels; if this part is missing, the
-// orientation is 1. INVALID_ARGUMENT, with a message for the client: an empty file, no JPEG, PNG or WebP, a damaged
-// header, an unsupported variant (see docs/reference/errors.md), or an image over the limits.
+// orientation is 1. INVALID_ARGUMENT, with a message for the client: the file is empty, is no JPEG, PNG or WebP, has a
+// damaged header, is of an unsupported variant (see docs/reference/errors.md), or exceeds the limits.
 absl::StatusOr<ImageHeader> ReadHeader(std::string_view bytes, const ImageLimits& limits = {});
 
 }  // namespace vitrine

@@ -66,7 +66,7 @@ std::optional<uint32_t> ExifOrientation(std::string_view tiff) {
   const bool little_endian = tiff.starts_with("II");
   if (!little_endian && !tiff.starts_with("MM")) return std::nullopt;
   const TiffNumbers numbers(tiff, little_endian);
-  // Some programs swap only the bytes of the magic number.
+  // Also accepts a magic number in the other byte order, because some programs swap only the bytes of this number.
   if (numbers.U16(2) != kTiffMagic && numbers.U16(2) != kTiffMagic << 8) return std::nullopt;
   const size_t directory = numbers.U32(4);
   if (directory > tiff.size() - 2) return std::nullopt;

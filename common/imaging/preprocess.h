@@ -16,8 +16,8 @@ namespace vitrine {
 // Returns the model's input for one decoded image: resized and cropped by `geometry`, converted to grey or RGB as the
 // model requires, scaled to [0, 1] and normalised. The result is planar: [channels, geometry.input.height,
 // geometry.input.width]. RGB is converted to grey as ITU-R BT.601 luma, without rounding. Grey is converted to RGB by
-// repeating the grey value. Requires that `geometry` was planned for this image, which may be reduced
-// (common/imaging/decode_planned.h). Thread-safe.
+// repeating the grey value. Requires that `geometry` was planned for this image; the image may have been reduced while
+// it was decoded (common/imaging/decode_planned.h). Thread-safe.
 std::vector<float> Preprocess(const Image& image, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Like the function above, for float pixels in [0, 255].
@@ -30,10 +30,10 @@ class InputRows {
  public:
   InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-  // Returns the resizer, which gives the image rows that each input row depends on.
+  // Returns the resizer. Its functions first_of and end_of tell on which image rows an input row depends.
   const RowResizer& resizer() const { return resizer_; }
-  // Computes row y, from image rows in the form that RowResizer::Resize needs or from the whole image. A float image is
-  // not rounded.
+  // Computes row y of the input. Reads the image from `rows`, as RowResizer::Resize does, or from the whole `source`.
+  // The values of a float image are not rounded.
   void Make(int y, const uint8_t* const* rows, int channels);
   void Make(int y, const Image& source);
   void Make(int y, const FloatImage& source);

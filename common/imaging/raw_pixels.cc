@@ -22,7 +22,7 @@ unsigned IsOutside(float value, ValueRange range) {
 }
 
 // Computes to[c * pixels + i] = from[i * channels + c] * scale. Returns true if all values were in the range. Does not
-// stop at a value outside, so that the loop is vectorised.
+// stop at a value outside the range, so that the loop is vectorised.
 template <typename Channels>
 bool Separate(const char* from, ValueRange range, float scale, float* to, size_t pixels, Channels channels) {
   unsigned outside = 0;

@@ -22,8 +22,8 @@ struct ValueRange {
 };
 
 // Returns the little-endian floats in `bytes` (of any alignment), multiplied by `scale`, as [channels, height, width];
-// nullopt if a value is outside `range`. In all functions of this file, `bytes` must be a whole number of pixels, which
-// have at least one channel.
+// nullopt if a value is outside `range`. In all functions of this file, `bytes` must hold a whole number of pixels, and
+// `channels` must be at least 1.
 std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int channels, PixelOrder order, ValueRange range,
                                                float scale);
 
@@ -31,7 +31,7 @@ std::optional<std::vector<float>> PlanarFloats(std::string_view bytes, int chann
 // for floats.
 const float* FloatsInPlace(std::string_view bytes, ValueRange range);
 
-// Returns bytes as [height, width, channels].
+// Returns `bytes`, one per value, in the order [height, width, channels].
 std::vector<uint8_t> InterleavedBytes(std::string_view bytes, int channels, PixelOrder order);
 
 }  // namespace vitrine

@@ -19,7 +19,8 @@ struct FloatImage {
   std::vector<float> values;
 };
 
-// Rounds every value to the nearest byte, clamped to [0, 255]. This is the input of the resize with PILLOW rounding.
+// Rounds every value to the nearest byte, clamped to [0, 255]. A resize of a FloatImage with PILLOW rounding calls this
+// function first.
 Image RoundedToBytes(const FloatImage& image);
 
 // Part of a resized image, with its upper left corner at (top, left).
@@ -29,10 +30,11 @@ struct Region {
   Size size;
 };
 
-// Resizes with an antialiased separable filter. The result equals torchvision's resize(antialias=True) on float tensors
-// within 0.01 of a grey level: triangle or Keys (a = -0.5) filter, support scaled by the reduction, weights normalised
-// at the borders, no rounding. With PILLOW rounding, the values are the bytes of Pillow's Image.resize. Equal images
-// give equal bits on every processor.
+// Resizes with an antialiased separable filter: a triangle or Keys' cubic (a = -0.5). If the image is reduced, the
+// filter is wider by the factor of the reduction. At the borders, the weights of the pixels inside the image are scaled
+// to the sum 1. Without rounding, the result differs from torchvision's resize(antialias=True) on float tensors by at
+// most 0.01 grey levels. With PILLOW rounding, the values are the bytes of Pillow's Image.resize. Equal images give
+// equal bits on every processor.
 FloatImage Resize(const Image& image, Size size, v1::Interpolation interpolation,
                   Rounding rounding = v1::Preprocessing::NONE);
 FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpolation,

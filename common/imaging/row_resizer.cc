@@ -46,7 +46,7 @@ ResizeFilter MakeFilter(int in, int out, int from, int outputs, v1::Interpolatio
   std::vector<double> values(most_taps);
   for (int i = 0; i < outputs; ++i) {
     const double center = scale * (from + i + 0.5);
-    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow also truncates, and its bits are required
+    // NOLINTBEGIN(bugprone-incorrect-roundings): Pillow also truncates, and the result must equal Pillow's
     const int first = std::max(0, static_cast<int>(center - support + 0.5));
     const int end = std::min(in, static_cast<int>(center + support + 0.5));
     // NOLINTEND(bugprone-incorrect-roundings)
@@ -116,8 +116,8 @@ VITRINE_PER_PROCESSOR void AddRows(const float* const* rows, const float* weight
 }
 
 // Filters one row along x. A tap is an input times its weight. Tap t is added to sum t % 8, and the eight sums are
-// added in the order below, like in FilterColours. `row` begins with the input at filter.begin, and has kLanes more
-// readable floats than needed.
+// added in the order below, like in FilterColours. `row` begins with the input at filter.begin, and has kLanes readable
+// floats after the last input.
 VITRINE_PER_PROCESSOR void FilterRow(const float* row, const ResizeFilter& filter, int outputs, float* out) {
   typedef float Lanes __attribute__((vector_size(kLanes * sizeof(float))));
   for (int x = 0; x < outputs; ++x) {
@@ -143,9 +143,9 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
   return colours * weights[t];
 }
 
-// Returns the sum of one output's `count` taps (inputs times weights). kMost is 4 or 8 if no output has more taps, else
-// 0. Taps with unused weights, which are 0, are left out. This does not change the bits: a sum of 0 does not become -0,
-// because some weight is positive, and no input is -0.
+// Returns the sum of one output's `count` taps (inputs times weights). kMost is 4 or 8 if no output has more than 4 or
+// 8 taps, else 0. Taps with unused weights, which are 0, are left out. This does not change the bits: a sum of 0 does
+// not become -0, because some weight is positive, and no input is -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {
@@ -176,8 +176,8 @@ inline __attribute__((always_inline)) void FilterColoursInline(const float* row,
 }
 
 // Gives the same bits as FilterRow on each of three interleaved channels, without separating the channels: each lane is
-// a colour, and one multiplication weights all three colours of a pixel. `row` has 3 * kLanes + 1 more readable floats
-// than needed.
+// a colour, and one multiplication weights all three colours of a pixel. `row` has 3 * kLanes + 1 readable floats after
+// the last input.
 VITRINE_PER_PROCESSOR void FilterColours(const float* row, const ResizeFilter& filter, int outputs, float* out,
                                          ptrdiff_t plane) {
   if (filter.most_taps <= 4) return FilterColoursInline<4>(row, filter, outputs, out, plane);
@@ -208,8 +208,7 @@ RowResizer::RowResizer(Size from, Size to, const Region& region, v1::Interpolati
   byte_row_.resize(outputs);
 }
 
-// Does the vertical pass first: this pass reads whole rows, and the horizontal pass then handles only the output's
-// rows.
+// Does the vertical pass first, so that the horizontal pass filters only one row per output row, not every image row.
 template <typename T>
 void RowResizer::ResizeRows(int y, const T* const* rows, int channels, float* out, ptrdiff_t plane) {
   AddRows(rows, &down_.weights[static_cast<size_t>(y) * down_.taps], down_.count[y],

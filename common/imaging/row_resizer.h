@@ -36,7 +36,7 @@ class RowResizer {
   RowResizer(Size from, Size to, const Region& region, v1::Interpolation interpolation,
              Rounding rounding = v1::Preprocessing::NONE);
 
-  // Returns the part of the image that all computed rows depend on.
+  // Returns the part of the image that is needed to compute the output.
   ImagePart part() const { return {down_.begin, down_.end, along_.begin, along_.end}; }
   // Output row y depends on the image's rows [first_of(y), end_of(y)). If y grows, neither bound becomes smaller.
   int first_of(int y) const { return down_.first[y]; }

@@ -17,7 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Version 1 represents "no limit" by the largest number of whole pages.
+// Version 1 of control groups represents "no memory limit" by a number close to 2^63, so values from kNoLimit on mean
+// no limit.
 constexpr int64_t kNoLimit = int64_t{1} << 60;
 
 std::vector<std::string> Lines(const fs::path& path) {
@@ -48,8 +49,8 @@ bool Lists(const std::string& comma_separated, std::string_view word) {
 // Folders of the process's own group and its parents, up to the mount point. Empty if the hierarchy does not exist.
 using Hierarchy = std::vector<fs::path>;
 
-// Returns this process's group in one hierarchy: in version 2 if `controller` is empty, otherwise the group of this
-// controller in version 1.
+// Returns the control group of this process. If `controller` is empty, this is the group in the hierarchy of version 2,
+// otherwise the group in this controller's hierarchy of version 1.
 std::optional<std::string> GroupOf(const fs::path& root, std::string_view controller) {
   for (const std::string& line : Lines(root / "proc/self/cgroup")) {
     // format: id:controllers:path
@@ -72,8 +73,8 @@ Hierarchy Find(const fs::path& root, std::string_view controller) {
     if (left.size() < 5 || right.size() < 3) continue;
     const bool fits = controller.empty() ? right[0] == "cgroup2" : right[0] == "cgroup" && Lists(right[2], controller);
     if (!fits) continue;
-    // In a container without its own cgroup namespace, the file has the full path, but only the container's part of
-    // this path is mounted.
+    // In a container without its own cgroup namespace, /proc/self/cgroup has the group's path on the host, but only the
+    // container's part of this path is mounted.
     const fs::path mount = root / fs::path(left[4]).relative_path();
     fs::path below = fs::path(*group).lexically_relative(left[3]);
     if (below.empty() || *below.begin() == "..") below = ".";
@@ -118,8 +119,8 @@ void ReadCores(const Hierarchy& hierarchy, const std::vector<const char*>& names
     }
   }
   if (hierarchy.empty()) return;
-  // Reads only the group's own value, because siblings may share cores that are exclusive to a parent. In version 1,
-  // the root's value is always 1.
+  // Reads only the files of the group itself, because the cores that are exclusive to a parent group may be shared by
+  // its child groups. Version 1's root group is left out, because its cpuset.cpu_exclusive is always 1.
   const fs::path& own = hierarchy.front();
   const std::string partition = FirstLine(own / "cpuset.cpus.partition").value_or("");
   if (partition == "root" || partition == "isolated") found.exclusive = true;

@@ -16,15 +16,16 @@ struct ControlGroup {
   // Cores, from cpuset.cpus.effective (v2), cpuset.effective_cpus or cpuset.cpus (v1).
   std::optional<std::vector<int>> cores = std::nullopt;
   // true: no other group may use these cores. In version 2, cpuset.cpus.partition of the process's own group is then
-  // "root" or "isolated". In version 1, cpuset.cpu_exclusive is 1 and the group is not the root. A cpuset that other
-  // software keeps exclusive (the kubelet's static policy) cannot be distinguished from a shared one.
+  // "root" or "isolated". In version 1, cpuset.cpu_exclusive of this group is then 1, and this group is not the root
+  // group. A cpuset that other software keeps exclusive (the kubelet's static policy) cannot be distinguished from a
+  // shared one.
   bool exclusive = false;
   // Memory limit, from memory.max (v2) or memory.limit_in_bytes (v1).
   std::optional<int64_t> memory_bytes = std::nullopt;
 };
 
-// Reads /proc/self/cgroup, /proc/self/mountinfo and the group's files, in version 2, version 1 and hybrid systems.
-// Limits nest: the lowest quota and the lowest memory limit apply, from the process's group up to the mount point. A
+// Reads /proc/self/cgroup, /proc/self/mountinfo and the group's files, in version 2, version 1 and hybrid systems. The
+// lowest quota and the lowest memory limit apply of all groups from the process's group up to the mount point. A
 // missing or malformed file means no limit. `root` is prepended to every path, for tests.
 ControlGroup ReadControlGroup(const std::filesystem::path& root = "/");
 

@@ -41,7 +41,8 @@ Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t ho
     std::vector<int> both;
     std::set_intersection(machine.cores.begin(), machine.cores.end(), group.cores->begin(), group.cores->end(),
                           std::back_inserter(both));
-    // The kernel keeps the process's CPU mask within the cpuset. If mask and cpuset are disjoint, the mask is used.
+    // Normally the kernel keeps the process's CPU mask within the cpuset. If they have no core in common nevertheless,
+    // the cpuset is ignored.
     if (!both.empty()) machine.cores = std::move(both);
   }
   if (machine.cores.empty()) machine.cores.push_back(0);

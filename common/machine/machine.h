@@ -24,7 +24,7 @@ struct Machine {
   int Threads() const;
 };
 
-// Combines the limits without reading any. `affinity`: the process's CPU mask. `host_memory`: the machine's memory in
+// Combines limits that the caller has read. `affinity`: the process's CPU mask. `host_memory`: the machine's memory in
 // bytes.
 Machine Combine(const ControlGroup& group, std::vector<int> affinity, int64_t host_memory);
 

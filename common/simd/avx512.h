@@ -55,7 +55,8 @@ struct Avx512 {
     v = combine(v, _mm512_shuffle_f32x4(v, v, 0xb1));
     return _mm512_cvtss_f32(WithinQuarters(v, combine));
   }
-  // Combines the lanes of each of the four vectors, with less than half of the operations of four single calls.
+  // Combines the lanes of each of the four vectors. Needs less than half of the operations of four calls for one
+  // vector.
   template <class Combine>
   [[gnu::always_inline]] static Four Across(const Reg (&v)[4], Combine combine) {
     const Reg first =

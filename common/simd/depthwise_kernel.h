@@ -33,10 +33,10 @@ struct DepthwiseCall {
   int64_t wanted_rows = -1;
 };
 
-// Computes one vector of channels in one row of tokens. The weights then stay in registers, and three rows stay in the
-// first-level cache. `load` and `store` handle whole vectors, or a partial last vector. Each sum is added in a fixed
-// order. Fields for the inner loop are copied from the call, because the compiler assumes that any vector store may
-// change the call.
+// Computes one vector of channels in one row of tokens. With only one vector, the weights stay in registers, and the
+// three input rows stay in the first-level cache. `load` and `store` handle whole vectors, or a partial last vector.
+// Each sum is added in a fixed order. Fields for the inner loop are copied from the call, because the compiler assumes
+// that any vector store may change the call.
 template <class V, class Gelu, class Load, class Store>
 class DepthwiseChannels {
  public:
@@ -60,7 +60,7 @@ class DepthwiseChannels {
     const int64_t line = columns_ * call_.x_stride;
     const float* const middle = call_.x + row * line + channel_;
     const bool has_above = row > 0, has_below = row + 1 < call_.rows;
-    // For a row outside the grid, every token reads the same zeros; therefore the step is 0.
+    // All tokens of a row outside the grid read the same zeros, so the step from token to token is 0 in such a row.
     lines_[0] = has_above ? middle - line : call_.zeros + channel_;
     lines_[1] = middle;
     lines_[2] = has_below ? middle + line : call_.zeros + channel_;

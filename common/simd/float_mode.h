@@ -11,9 +11,9 @@
 namespace vitrine::cpu {
 
 // While this object exists, its thread rounds to nearest, traps no floating-point exceptions, and treats denormal
-// operands and results as zero. x86 computes with denormals a hundred times slower than with other numbers. Logits are
-// never that small, so the zeros do not matter. The destructor restores the previous mode. Works on x86-64 and AArch64,
-// and has no effect on other CPUs.
+// operands and results as zero. x86 computes with denormals a hundred times slower than with other numbers. Denormals
+// are far too small to change logits, so treating them as zero does no harm. The destructor restores the previous mode.
+// Works on x86-64 and AArch64, and has no effect on other CPUs.
 //
 // Compilers do not take the mode into account when they move code. Code that needs the mode must be in a function that
 // compilers cannot inline.

@@ -13,7 +13,7 @@ namespace vitrine::cpu {
 // Returns h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
 //
 // P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so there is no
-// cancellation. At 5.4 the quotient equals 1/2, except for rounding.
+// cancellation. At x = 5.4, x * P / Q equals 1/2, except for rounding.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg HalfErfOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };

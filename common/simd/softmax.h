@@ -7,8 +7,8 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Returns e^x for x <= 88 with an error of at most 2e-7, and 0 below -87. Returns NaN for NaN: V's Max and Min return
-// their second operand, here x, if either operand is NaN.
+// Returns e^x for -87 <= x <= 88, with a relative error of at most 2e-7. Below -87, returns about e^-87 = 1.6e-38, not
+// 0. Returns NaN for NaN, because V's Max returns its second operand, here x, if either operand is NaN.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };

@@ -21,7 +21,7 @@ struct HeadDiversity {
 // and plots their distances (figures 2, 5 to 7), but defines no number.
 HeadDiversity DiversityOf(std::span<const double> distances, int heads);
 
-// Returns a sentence for reports that states `diversity`, given in pixels.
+// Returns a sentence for reports that states the diversity, given in pixels.
 std::string DiversityInWords(double pixels);
 
 }  // namespace vitrine

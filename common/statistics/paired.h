@@ -19,7 +19,7 @@ struct MeanEstimate {
   double deviation = 0;
   std::optional<Interval> interval = {};  // 95 % by Student's t; nullopt for fewer than two values
 };
-// Returns the mean of `values` with its interval; 0 without values.
+// Returns the mean of `values` with its interval. If there are no values, the mean is 0.
 MeanEstimate EstimateMean(std::span<const double> values);
 
 // Result of a comparison, from its corrected p-values.

@@ -47,8 +47,8 @@ void AddSorted(const Labels& labels, std::vector<std::string>& sorted) {
   for (auto& [value, label] : numbers) sorted.push_back(std::move(label));
 }
 
-// Returns an error if no path of the list has an image's extension or is an existing file. The first row may then be a
-// header, or the paths may lack extensions.
+// Returns OK if at least one path of the list has an image's extension or is an existing file, else an error.
+// Likely causes of the error are a header in the first row, or paths without extensions.
 absl::Status CheckPaths(const fs::path& list, const std::vector<ImageRow>& rows) {
   for (const ImageRow& row : rows) {
     const fs::path file = list.parent_path() / row.path;

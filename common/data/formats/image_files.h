@@ -18,7 +18,7 @@ struct LabelledFile {
   int label = 0;
 };
 
-// Files of a set, and properties of the set.
+// List of the files of a data set, and properties of the set.
 struct ImageList {
   std::vector<LabelledFile> files = {};
   std::vector<std::string> labels = {};

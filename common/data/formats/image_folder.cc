@@ -152,7 +152,8 @@ class FolderClasses {
   std::vector<std::string> labels_;
 };
 
-// Reads the parent folder of the classes. INVALID_ARGUMENT for a broken link, because its class would be missing.
+// Reads the parent folder of the classes. INVALID_ARGUMENT for a broken link, because it may stand for a class, which
+// would then be missing.
 absl::StatusOr<FolderContent> ReadClassFolders(const fs::path& folder) {
   ASSIGN_OR_RETURN(FolderContent content, ReadFolder(folder));
   if (content.broken_links.empty()) return content;

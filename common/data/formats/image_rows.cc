@@ -23,7 +23,7 @@
 namespace vitrine {
 namespace {
 
-// Column that divides the rows into splits. Its cells name a split, or are true and false.
+// Column that divides the rows into splits. Each cell names a split, or each cell is true or false.
 struct SplitColumn {
   size_t index = 0;
   std::string name;          // name of the column, as written in the list
@@ -86,8 +86,8 @@ std::optional<SplitColumn> FindSplitColumn(const CsvRow& header) {
   return std::nullopt;
 }
 
-// Returns the word for the split of a row, from its cell. If the column has flags, a cell other than true, 1, false and
-// 0 is returned unchanged.
+// Returns the name of a row's split, given the row's cell in `column`. If the column's values are true (or 1) and false
+// (or 0), converts the value to the name of a split. Returns any other cell unchanged, without surrounding blanks.
 std::string SplitInCell(const SplitColumn& column, const std::string& cell) {
   const std::string word(WithoutBlanks(cell));
   if (*column.if_true == '\0') return word;
@@ -125,8 +125,8 @@ struct Layout {
 };
 
 // Returns the layout of a table, from its first two rows, or from all rows if there are fewer. INVALID_ARGUMENT lists
-// the known names if only the second row has an image's name, because the first row must then be a header without known
-// names.
+// the known names if only the second row has the file name of an image, because the first row must then be a header
+// without known names.
 absl::StatusOr<Layout> LayoutOf(const std::vector<CsvRow>& rows, char separator, bool labelled) {
   if (rows.empty()) return Layout();
   const CsvRow& first = rows.front();

@@ -16,9 +16,9 @@ namespace vitrine {
 namespace {
 
 constexpr int64_t kBlock = 512;
-// Maximum size of long names and pax records; a larger one is an invalid header.
+// Maximum size of the long name or the pax records in an extension header. A header with a larger size is invalid.
 constexpr int64_t kMostExtension = 1 << 20;
-// Maximum size of the zeros after the end mark. tar pads its last record with zeros, by default to 10 KiB.
+// Maximum number of zero bytes after the end mark. tar pads its last record with zeros, by default to 10 KiB.
 constexpr int64_t kMostFilling = 1 << 20;
 
 absl::Status Damage(const ReadOnlyFile& file, int64_t offset, const std::string& reason) {
@@ -96,7 +96,7 @@ bool ReadPax(absl::string_view records, Extension& extension) {
   return true;
 }
 
-// Reads the headers of one file, from the start of the file.
+// Reads the headers of one tar file, from its start.
 class TarReader {
  public:
   explicit TarReader(const ReadOnlyFile& file) : file_(file) {}
@@ -174,7 +174,8 @@ class TarReader {
     if (is_folder || (type >= '2' && type <= '6')) return std::nullopt;
     while (member.name.starts_with("./")) member.name.erase(0, 2);
     if (type == '1') {
-      // Outside pax, a hard link has no content, even if its header states a size.
+      // Only in the pax format may a hard link have content. In other formats it has none, even if its header states a
+      // size.
       if (!extension.pax) return std::nullopt;
     } else if (member.name.empty() || std::any_of(member.name.begin(), member.name.end(), absl::ascii_iscntrl)) {
       return Fault(

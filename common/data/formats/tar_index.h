@@ -20,9 +20,9 @@ struct TarMember {
 };
 
 // Lists the regular files of an uncompressed tar file (ustar, pax, GNU) in their order, in one pass over the headers.
-// Links, folders and devices are ignored; the number of links is added to `*links`. INVALID_ARGUMENT names the file and
-// the member: no tar file, a damaged header, content beyond the end of the file, a sparse file, a name that is empty or
-// has control characters, data after the end mark.
+// Links, folders and devices are ignored; the number of links is added to `*links`. INVALID_ARGUMENT, with the file and
+// the member: the file is no tar file, has a damaged header, or has data after the end mark; a member extends beyond
+// the end of the file, is sparse, or has a name that is empty or has control characters.
 absl::StatusOr<std::vector<TarMember>> IndexTar(const ReadOnlyFile& file, int64_t* links = nullptr);
 
 // Reads a member of a tar file that had `tar_bytes` bytes when it was indexed. Opens the file for each call, because

@@ -16,7 +16,7 @@ namespace vitrine {
 // a shell. Braces without a list or range stay as they are. INVALID_ARGUMENT for more than 100,000 results.
 absl::StatusOr<std::vector<std::string>> ExpandBraces(std::string_view text);
 
-// Tar files, in order.
+// Tar files, in the order in which they are read.
 struct TarFiles {
   std::vector<std::filesystem::path> paths;
   std::filesystem::path folder;  // names of the files are relative to it
@@ -28,8 +28,8 @@ struct TarFiles {
 absl::StatusOr<TarFiles> ListTarFiles(std::string_view where);
 
 // Tar files of a set, by split. A shard's split is a word of its name (common/data/split_names.h), as in
-// "imagenet-train-0001.tar". If the name has no such word, the split is a word of the name of the shard's folder. The
-// folder must be inside the set's folder.
+// "imagenet-train-0001.tar". If the file's name has no such word, the name of the shard's folder is used, unless this
+// folder is the set's own folder.
 struct TarShards {
   std::vector<std::filesystem::path> train;
   std::vector<std::filesystem::path> test;  // the val shards if there are no test shards
@@ -37,8 +37,8 @@ struct TarShards {
   std::filesystem::path folder;             // folder of classes.txt; names of shards are relative to it
 };
 
-// Finds the shards of `where` with ListTarFiles, and returns its errors. INVALID_ARGUMENT also if a name has words of
-// two splits, or if only some shards have a split.
+// Finds the shards of `where` with ListTarFiles, and returns the errors of ListTarFiles. Also returns INVALID_ARGUMENT
+// if a name has words for two splits, or if only some of the shards have a split.
 absl::StatusOr<TarShards> FindTarShards(std::string_view where);
 
 }  // namespace vitrine

@@ -16,8 +16,8 @@ namespace vitrine {
 // labels. Class names come from words.txt, if present; otherwise they are the wnids. Files are in byte order within a
 // class, or within val/images.
 //
-// NOT_FOUND names the missing file. INVALID_ARGUMENT names the file, and the line of an annotation with an unknown
-// class, a missing image or a repeated image.
+// NOT_FOUND names the missing file. INVALID_ARGUMENT names the file and, if one line is wrong, the line: for example an
+// annotation with an unknown class, a missing image or a repeated image.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenTinyImageNet(const std::filesystem::path& directory, Split split);
 
 }  // namespace vitrine

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Maximum number of classes if no file names them.
+// Maximum number of classes if no file lists the class names.
 constexpr int kMostClasses = 100'000;
 // There may be more threads than cores, because reading headers mostly waits for the disk.
 constexpr int kIndexThreads = 8;

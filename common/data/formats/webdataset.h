@@ -12,18 +12,18 @@ namespace vitrine {
 
 // Opens tar shards in WebDataset's layout; see FindTarShards for `where`. Images are the members KEY.jpg (or another of
 // kImageEndings). An image's label is KEY.cls (a number as text) or the integer "label" of KEY.json. KEY ends at the
-// first dot of the file name. Members of one key may be apart from each other. Members with other endings are ignored.
-// The class names are the lines of classes.txt (or classnames.txt) in the shards' folder; without this file they are
-// the numbers from "0" to the largest label of the training split. If there is no training split, the largest label of
-// the opened split is used.
+// first dot of the file name. Members of one key need not be adjacent. Members with other endings are ignored. The
+// class names are the lines of classes.txt (or classnames.txt) in the shards' folder; without this file they are the
+// numbers from "0" to the largest label of the training split. If there is no training split, the largest label of the
+// opened split is used.
 //
-// Images are in the order of shards and members, named SHARD/KEY. The shards' headers and labels are read now. Images
-// can be read in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a shard has changed
-// since it was indexed.
+// Images are in the order of shards and members, named SHARD/KEY. This function reads the shards' headers and labels.
+// The images can be read later, in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a
+// shard has changed since it was indexed.
 //
-// NOT_FOUND if the split has no shard. INVALID_ARGUMENT, with the shard and the key, for errors of IndexTar, a repeated
-// member of a key, several images of a key, an image without a label, a .cls without an image, a label that is no
-// number or out of range.
+// NOT_FOUND if the split has no shard. INVALID_ARGUMENT, with the shard and the key, for errors of IndexTar, two
+// members with the same key and extension, several images of a key, an image without a label, a .cls without an image,
+// a label that is no number or out of range.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenWebDataset(std::string_view where, Split split);
 
 }  // namespace vitrine

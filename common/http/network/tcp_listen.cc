@@ -31,7 +31,7 @@ void SetPort(sockaddr* address, int port) {
   }
 }
 
-// Returns a listening socket, or -1 and errno. Accepted connections inherit its options.
+// Returns a listening socket; on failure returns -1 and sets errno. Accepted connections inherit the socket's options.
 int ListenOn(const addrinfo& where, bool both_families, absl::Duration unacknowledged) {
   const int made = socket(where.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (made < 0) return -1;

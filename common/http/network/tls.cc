@@ -268,7 +268,7 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem&
   // block all other connections.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Sessions are resumed by tickets only. A cache would grow, and would ignore changed certificates.
+  // Sessions are resumed by tickets only, because a cache of sessions would grow in the server's memory.
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   constexpr unsigned char kContext[] = "vitrine";
   SSL_CTX_set_session_id_context(context, kContext, sizeof(kContext) - 1);

@@ -15,7 +15,7 @@
 namespace vitrine {
 namespace {
 
-// Returns false if no process listens on the socket at this path; true if this cannot be checked.
+// Returns true if a process listens on the socket at this path, or if this cannot be checked.
 bool IsAlive(const sockaddr_un& where) {
   const FileDescriptor probe(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!probe.valid()) return true;

@@ -70,8 +70,8 @@ class BodyReader final : public HttpStreamHandler {
   void Give(absl::StatusOr<std::string> body) {
     if (with_body_ == nullptr) return;
     auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
-    // Frees a rejected body: the budget no longer counts it, but the stream may stay open. Swapping frees the memory at
-    // once; an assignment would keep it.
+    // Frees the memory of a rejected body now, because the budget no longer counts the body although the stream may
+    // stay open. Assigning an empty string would keep the memory; swapping frees it.
     std::string().swap(body_);
     common_.workers->Do(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr),
                                request = request_, max_bytes = common_.options.max_body_bytes,

@@ -12,8 +12,8 @@
 namespace vitrine {
 namespace {
 
-// An unanswered request costs one more point for every kHeadersPerPoint headers and for every kHeadBytesPerPoint header
-// bytes.
+// A request that ends unanswered costs 1 point, plus 1 point for every kHeadersPerPoint headers, plus 1 point for every
+// kHeadBytesPerPoint bytes of headers.
 constexpr size_t kHeadersPerPoint = 16;
 constexpr size_t kHeadBytesPerPoint = 1024;
 constexpr double kRefusedPoints = 4;
@@ -246,8 +246,8 @@ bool Http2Session::BeginRequest(int32_t id) {
   return true;
 }
 
-// Charges headers that nghttp2 rejects or ignores without a callback: headers of a request beyond the limit of streams,
-// and headers of a stream that has ended.
+// Charges points for headers that nghttp2 rejects or ignores without a callback: headers of a request beyond the limit
+// of streams, and headers of a stream that has ended.
 void Http2Session::ChargeUnwantedHead(const nghttp2_frame_hd& head) {
   const bool begins = head.stream_id > nghttp2_session_get_last_proc_stream_id(session_.get());
   const bool is_wanted = begins ? streams_.size() < static_cast<size_t>(options_.max_concurrent_streams)
@@ -261,8 +261,8 @@ void Http2Session::Dispatch(Http2Stream& stream) {
   HttpRequest& request = *stream.request;
   request.peer = connection_.peer();
   request.head.major_version = 2;
-  // Interleaves this response with other responses, frame by frame. Without this setting the first response is sent
-  // whole.
+  // Interleaves this response with other responses, frame by frame. Without this setting, nghttp2 would send the first
+  // response completely before the others.
   const nghttp2_extpri in_turn = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream.id, &in_turn, 1);
   if (stream.is_head_too_large) {
@@ -312,8 +312,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   if (!is_answer && frame.hd.type != NGHTTP2_RST_STREAM) return;
   const std::shared_ptr<Http2Stream> stream = Find(frame.hd.stream_id);
   if (frame.hd.type == NGHTTP2_RST_STREAM) {
-    // A client can provoke resets instead of sending them (MadeYouReset, CVE-2025-8671), so resets of streams that are
-    // already closed are charged.
+    // Instead of sending resets, a client can violate the protocol so that the server sends them (MadeYouReset,
+    // CVE-2025-8671). So a reset that the server sends for a stream that is already closed costs a point.
     if (stream == nullptr) Spend(1, "too many streams end with a protocol violation");
     return;
   }
@@ -323,8 +323,8 @@ void Http2Session::OnSent(const nghttp2_frame& frame) {
   stream->has_local_ended = true;
   if (stream->has_remote_ended) return;
   stream->is_reset_here = true;
-  // gRPC clients read the status despite the reset. Other clients (curl 7.88) would discard the response, so the reset
-  // is delayed for them.
+  // The response is complete but the request is not, so the stream is reset with NO_ERROR. gRPC clients read the status
+  // despite the reset. Other clients (curl 7.88) would discard the response, so the reset is delayed for them.
   if (!IsGrpc(*stream->request)) {
     stream->answered_early = Now();
     return;

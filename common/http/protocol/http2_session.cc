@@ -79,7 +79,7 @@ void Http2Session::Read() {
 void Http2Session::Feed(absl::string_view bytes) {
   const ssize_t taken =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
-  // If the client does not read, replies to its frames accumulate.
+  // If the client does not read, nghttp2's replies to the client's frames accumulate in the queue.
   if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueuedFrames) {
     Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, "the client does not read");
   }
@@ -167,9 +167,9 @@ void Http2Session::CheckRates() {
       stream->answered_early.reset();
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
-    // A client is slow only if it grants no flow control window. Many responses on a slow line each make little
-    // progress, although the client reads all the time. For the same reason, the rate of a body counts the body bytes
-    // of all streams.
+    // A client is slow only if it grants no flow control window: on a slow line with many responses, each response
+    // makes little progress although the client reads all the time. For the same reason, the rate of a body counts the
+    // body bytes of all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
     if (withholds && !stream->parts.empty() &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {

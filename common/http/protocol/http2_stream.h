@@ -79,7 +79,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
  private:
   friend class Http2Mailbox;
-  // Calls `change` with the mail. Wakes the connection if there was no mail before.
+  // Calls `change` with this stream's mail. Wakes the connection if the mailbox was empty before.
   template <typename Change>
   void Post(Change change);
 

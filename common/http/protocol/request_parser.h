@@ -34,8 +34,8 @@ class HttpRequestParser {
   // CheckHost.
   absl::StatusOr<HttpHead> Head() const;
 
-  // Makes Take consume the body. A chunked body fails when it exceeds `max_bytes`; the caller must check a
-  // Content-Length. Requires has_head.
+  // Makes Take consume the body. A chunked body fails when it exceeds `max_bytes`; the caller must compare a
+  // Content-Length with the limit. Requires has_head.
   void ReadBody(int64_t max_bytes);
   // Returns the number of body bytes received.
   size_t body_bytes() const;

@@ -214,8 +214,8 @@ bool ReadRows(Decoder& decoder, const ImagePart& part, uint8_t* cmyk_row, JpegRo
   return true;
 }
 
-// Returns where in the file the decoder stopped at damage, for an error message: the scan, and about which row of the
-// stored image. The result is the same whether ReadRows decodes the whole image or skips rows and columns.
+// Returns where in the file the decoder stopped at damage, for an error message: the scan, and the approximate row of
+// the stored image. The result is the same whether ReadRows decodes the whole image or skips rows and columns.
 std::string PlaceOf(const jpeg_decompress_struct& jpeg) {
   const JDIMENSION rows = jpeg.input_iMCU_row * static_cast<JDIMENSION>(jpeg.max_v_samp_factor) * DCTSIZE;
   return absl::StrCat("in scan ", jpeg.input_scan_number, " near row ", rows, " of ", jpeg.image_height);

@@ -147,8 +147,8 @@ absl::Status ReadFrame(int marker, std::string_view content, ImageHeader& header
 }
 
 // Records which components of the frame were in a scan. Components are identified by their index in the frame, because
-// ids may repeat. Component i of a scan is the first component of the frame that has the same id and index i or more.
-// Smaller indexes belong to components 0 to i - 1 of the scan.
+// ids may repeat. Component i of a scan is the first component of the frame that has the same id and an index of at
+// least i, as in libjpeg-turbo.
 class SentComponents {
  public:
   void TakeFrame(std::string_view content) {

@@ -21,8 +21,9 @@ absl::StatusOr<ImageHeader> ReadJpegHeader(std::string_view bytes);
 
 // Visits the markers of the whole file without decoding, and returns true if its end marker is present.
 // INVALID_ARGUMENT: more than `max_scans` scans, a component without a scan, or the end of the file within a segment.
-// Components are identified like in libjpeg-turbo, so that ids may repeat. A file with very many scans is rejected
-// fast, because the visit takes only about 10 microseconds per 100 KB. Requires that ReadJpegHeader accepted the bytes.
+// Several components may have the same id: as in libjpeg-turbo, component i of a scan is the first component of the
+// frame that has the same id and an index of at least i. A file with very many scans is rejected fast, because the
+// visit takes only about 10 microseconds per 100 KB. Requires that ReadJpegHeader accepted the bytes.
 absl::StatusOr<bool> CheckJpegScans(std::string_view bytes, int max_scans);
 
 }  // namespace vitrine

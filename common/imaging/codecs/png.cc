@@ -125,7 +125,7 @@ Plan Converting(int format, int flags) {
           .convert = &ConvertRow<Pixel>};
 }
 
-// Makes white the pixels of a row that are in `columns` and have the colour `clear`.
+// Sets each pixel of the row that is in `columns` and has the colour `clear` to white.
 void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, uint8_t* row) {
   for (int x = columns.first; x < width; x += columns.step) {
     uint8_t* pixel = row + ptrdiff_t{3} * x;
@@ -133,7 +133,8 @@ void ClearRow(const std::array<uint8_t, 3>& clear, Columns columns, int width, u
   }
 }
 
-// Returns the plan for 16-bit RGB. Like Pillow, compares the transparent colour after the reduction to 8 bits.
+// Returns the plan for 16-bit RGB. As in Pillow, pixels are compared with the transparent colour after both were
+// reduced to 8 bits.
 Plan PlanForDeepColour(const spng_trns* trns) {
   Plan plan = Converting<Rgb16>(SPNG_FMT_PNG, 0);
   if (trns != nullptr) plan.clear = {To8Bits(trns->red), To8Bits(trns->green), To8Bits(trns->blue)};

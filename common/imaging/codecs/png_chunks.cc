@@ -188,7 +188,7 @@ absl::StatusOr<ImageHeader> ReadPngHeader(std::string_view bytes) {
   bool has_pixels = false;
   for (int chunks = 0; chunks < (has_pixels ? kMostChunks : kMostHeaderChunks); ++chunks) {
     bytes.remove_prefix(chunk->whole.size());
-    // The file may end within the first chunk of pixels; its start is enough for the header.
+    // Checks only the start of the chunk, because the file may be cut off within the first chunk of pixels.
     has_pixels = has_pixels || (bytes.size() >= 8 && bytes.substr(4, 4) == "IDAT");
     chunk = FirstChunk(bytes);
     if (!chunk && !has_pixels) return EndsEarly(bytes);

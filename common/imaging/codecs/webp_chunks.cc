@@ -91,7 +91,8 @@ absl::Status ReadSize(const RiffChunk& first, ImageHeader& header) {
   return DamagedWebp("it begins with neither pixels nor a header");
 }
 
-// Returns the bytes within RIFF's stated length. The header is always included, because some files state a length of 0.
+// Returns the bytes within the length that the RIFF header states. Always includes the RIFF header itself, because some
+// files state a length of 0.
 std::string_view Covered(std::string_view bytes) {
   const uint64_t stated = uint64_t{kChunkHeader} + LittleEndian(bytes, 4, 4);
   return bytes.substr(0, static_cast<size_t>(std::clamp<uint64_t>(stated, kRiffHeader, bytes.size())));

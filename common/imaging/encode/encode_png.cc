@@ -15,7 +15,8 @@
 namespace vitrine {
 namespace {
 
-// zlib's level. It is twice as fast as the default level, and the files are a few percent larger.
+// Compression level of zlib. This level is twice as fast as zlib's default level, and the files are a few percent
+// larger.
 constexpr int kCompressionLevel = 4;
 
 struct FreeContext {
