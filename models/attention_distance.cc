@@ -9,10 +9,11 @@
 namespace vitrine {
 namespace {
 
-// Limit for the ratio of two sums of a row: its weights for cells, and its weights for the prefix. A row at or below
-// the limit counts as attending only to the prefix. The exponential function of the kernels never returns 0; its
-// smallest results are near 1e-38. Without this limit, a query that attends only to the prefix would seem to attend
-// uniformly to the grid.
+// Limit for the ratio of two sums over a query's row: the sum of the weights for cells, divided by the sum of the
+// weights for prefix tokens. At or below the limit, the query counts as attending only to the prefix. The weights for
+// cells are then tiny instead of 0, because the exponential function of the kernels never returns 0; its smallest
+// results are near 1e-38. Without this limit, a query that attends only to the prefix would seem to attend uniformly to
+// the grid.
 constexpr double kNoShare = 1e-30;
 
 // Returns the distance from the first cell of the grid to each cell, in cells. The distance between two cells depends

@@ -23,7 +23,8 @@ struct AttentionMap {
   std::vector<float> values = {};  // row-major
 };
 
-// Requests the matrices of one image that `resolved` needs. The forward pass will store them in `tap`.
+// Requests from `tap` the matrices that `resolved` needs for the image with index `image`. The forward pass will store
+// these matrices in `tap`.
 void RequestAttention(const v1::AttentionRequest& resolved, const AttentionAbility& ability, int image,
                       AttentionTap& tap);
 

@@ -15,8 +15,9 @@ namespace vitrine {
 FloatArray FourierEncoding(int count);
 
 // Returns the part of KV+Pos's positional tensor that depends only on the key: [keys, m - q], with m = `channels` and q
-// = 2 ceil(m / 4). For query i and key j, the m channels of the tensor are [E(i), E(j)], and this part is the last m -
-// q. E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k = 10000^(-2k/q).
+// = 2 ceil(m / 4). For query i and key j, the m channels of the tensor are the first m of [E(i), E(j)], where E has q
+// channels. This part is the last m - q channels. E(t) = [sin(t w_0), cos(t w_0), sin(t w_1), ...], w_k =
+// 10000^(-2k/q).
 FloatArray KeyEncoding(int64_t keys, int64_t channels);
 
 }  // namespace vitrine

@@ -32,10 +32,10 @@ struct CudaLibrary {
   bool (*is_lost)(int device);
   // Returns the memory of the device and counts of its work, or an error of the device, for example if it is lost.
   absl::StatusOr<DeviceStatus> (*status)(int device);
-  // Loads a model onto an open device. Allocates memory for batches within the limits `most`, but always enough memory
-  // for one image of the largest size. UNIMPLEMENTED names an operator that the device does not support.
-  // RESOURCE_EXHAUSTED names the required bytes if the memory of the device is too small. INTERNAL for other errors of
-  // the device.
+  // Loads a model onto an open device. Allocates memory for batches within the limits `most`; if one image of size
+  // `largest` has more tokens than `most`, the memory has room for one such image. UNIMPLEMENTED: the device does not
+  // support an operator, which the message names. RESOURCE_EXHAUSTED: the memory of the device is too small; the
+  // message has the required bytes. INTERNAL: another error of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,

@@ -18,8 +18,10 @@ namespace vitrine {
 // Names of operators that must be computed in the same precision; never empty.
 using OperatorGroup = std::vector<std::string>;
 
-// Returns the groups of operators that bf16 and int8 change, in program order; none if `program` cannot run:
-// - the linear layers that one product computes, or one dense convolution over the grid
+// Returns the groups of operators that bf16 and int8 change, in program order; none if `program` cannot run. A group is
+// one of:
+// - all linear layers that one product computes
+// - one dense convolution over the grid
 // - one attention among tokens or among channels
 // - all convolutions of images, if none of them pools
 // - all depthwise convolutions followed by a GELU and a BatchNorm; only their GELU changes

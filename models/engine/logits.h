@@ -13,8 +13,8 @@ namespace vitrine {
 engine::ImagePlanes ImageOf(const FloatArray& input);  // Returns a view of `input` [channels, height, width].
 
 // Computes logits [images, classes] of at least one input; the model must accept each input. Uses up to `threads`
-// threads, including the calling thread; each computes a share of the images. If fewer threads can start, the calling
-// thread computes their shares. Returns the errors of Backend::Run.
+// threads, including the calling thread; each thread computes a share of the images. If a thread cannot start, the
+// calling thread computes its share. Returns the errors of Backend::Run.
 absl::StatusOr<FloatArray> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,
                                     int threads = 1);
 

@@ -9,9 +9,9 @@
 namespace vitrine {
 namespace {
 
-// LibTorch exports BLAS and looks its functions up by symbol. Without RTLD_DEEPBIND, the lookup would first find a slow
-// libblas that the program may have loaded. Builds with sanitizers omit this flag, because sanitizers cannot replace
-// the allocator of a library that is opened with this flag.
+// LibTorch contains BLAS functions, but looks them up by symbol. Without RTLD_DEEPBIND, the lookup would first find a
+// slow libblas that the program may have loaded. Builds with sanitizers omit this flag, because sanitizers cannot
+// replace the allocator of a library that is opened with this flag.
 #ifdef VITRINE_SANITIZED
 constexpr int kMode = RTLD_NOW | RTLD_LOCAL;
 #else

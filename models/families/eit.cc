@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EIT, efficient inductive transformer: a convolution before the patches (EIT^P), and blocks that apply convolution to
-// some channels and attention to the other channels (EIT^T). By default, the first block convolves most channels, and
-// the last block none.
+// some channels and attention to the other channels (EIT^T). By default, the first block applies convolution to most
+// channels, and the last block applies attention to all channels.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"
@@ -47,8 +47,9 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   }
 }
 
-// Applies the convolution to the first channels, together with the operators around it in Table 7 of the paper. NOTE:
-// class tokens are not on the grid, so the result for a class token is LN(x), to which the residual adds x.
+// Applies the convolution to the first channels, and also the operators that Table 7 of the paper has before and after
+// the convolution. NOTE: class tokens are not on the grid, so the result for a class token is LN(x), to which the
+// residual adds x.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {
   return b.Within("convolution", [&] {
     if (kind == v1::EitConfig::CONV_CONV) {

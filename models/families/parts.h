@@ -17,8 +17,8 @@ program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool
 // patches of 8 pixels three. Scope "stem".
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// Returns a branch: softmax attention of all tokens, with biases in its linear layers; u is already normalised. Scope
-// "attention".
+// Returns a branch: softmax attention among all tokens, with biases in its linear layers; u is already normalised.
+// Scope "attention".
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
 // Returns 1 / sqrt(columns / heads).
@@ -31,7 +31,8 @@ program::Value Mlp(program::Builder& b, program::Value u, int64_t hidden, Activa
 program::Value FeedForward(program::Builder& b, program::Value x, int64_t hidden, double norm_epsilon,
                            Activation activation = Activation::kGelu);
 
-// Returns a branch, XCiT's local layer: LN(x), depthwise 3x3, GELU, BatchNorm, depthwise 3x3. Scope "local".
+// Returns a branch: XCiT's local patch interaction, in the scope "local". It consists of LN, depthwise 3x3 convolution,
+// GELU, BatchNorm and another depthwise 3x3 convolution, in this order.
 program::Value LocalPatchInteraction(program::Builder& b, program::Value x, double norm_epsilon);
 
 // Adds the output layer of attention, "proj", and its dropout.

@@ -12,7 +12,8 @@ namespace vitrine {
 // Checks that patch is 8 or 16, and that `width` is a multiple of patch / 2, so that the stem's first convolution has a
 // whole number of channels.
 absl::Status ValidateStem(absl::string_view family, int patch, int width);
-// Checks that the initial value of LayerScale or of affine layers is in (0, 100], or 0 for the default.
+// Checks that the initial value of LayerScale or of affine layers is in (0, 100], or is 0, which means the default
+// value.
 absl::Status CheckInitialScale(absl::string_view field, float scale);
 
 }  // namespace vitrine

@@ -13,7 +13,8 @@
 namespace vitrine::program {
 namespace {
 
-// Dropout site of the attention weights in a block; families number the other sites.
+// Number of the dropout site of the attention weights within a block. The family's code numbers the block's other
+// sites.
 constexpr int kWeightsSite = 3;
 
 // Aborts if `holds` is false. Only a bug in a model family's code can make it false; user input cannot.

@@ -19,8 +19,8 @@ namespace vitrine::program {
 // call is a bug in the family's code and aborts.
 class Builder {
  public:
-  // Number of dropout sites (places where values are dropped) per block. The site for the dropout after the positions
-  // has the next number after the last block's sites.
+  // Number of dropout sites (places where values are dropped) per block. The dropout after the position encodings has
+  // its own site, whose number follows those of the last block.
   static constexpr int kSitesPerBlock = 4;
 
   explicit Builder(int channels);  // `channels` is the number of channels of the images
@@ -98,7 +98,8 @@ class Builder {
   }
   // Adds a linear layer with the shared weights `name`; the operator is named name.use.
   Value SharedLinear(const std::string& name, const std::string& use, Value x, int64_t outputs);
-  // Adds linear layers with the same input x. The papers' code computes them as one product.
+  // Adds linear layers with the same input x, and marks them (Linear::together) as layers that the papers' code
+  // computes as one product.
   std::vector<Value> LinearsTogether(const std::vector<std::string>& names, Value x, int64_t outputs);
   // Adds a linear layer that uses `outputs` rows, starting at row `first_row`, of a weight with `rows` rows.
   Value LinearPart(const std::string& name, Value x, int64_t first_row, int64_t outputs, int64_t rows);
@@ -144,7 +145,7 @@ class Builder {
     std::vector<int> weights = {};
     std::vector<std::unique_ptr<Scope>> children = {};
     std::vector<std::string> draws_first = {};
-    // Weights and children, in the order added.
+    // Weights and nested scopes, in the order in which they were added.
     struct Member {
       int weight = -1;  // index in the program's weights, or -1
       Scope* child = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of weights, and the orders of weights that follow from their scopes.
+// Names of weights, and the two orders of weights (checkpoint and drawing order), which follow from their scopes.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -74,7 +74,7 @@ void Builder::ListDrawings(const Scope& scope, std::vector<int>& order) const {
   }
 }
 
-// Sorts the weights in checkpoint order.
+// Sorts the weights into checkpoint order.
 void Builder::OrderWeights() {
   std::vector<int> listed;
   ListWeights(root_, listed);

@@ -22,21 +22,23 @@ class Walk {
     } else if (op.As<TakeCells>() != nullptr) {
       Ask(op.inputs[0], Demand::kAll);
     } else if (const Attend* attend = op.As<Attend>()) {
-      // An AttentionTap needs a row for every query, even if only some rows of the result are read.
+      // Requests the rows of all queries, even if only some rows of the result are read, because an AttentionTap needs
+      // a row of attention weights for every query.
       OfAttention(op, attend->class_query ? Demand::kClass : Demand::kAll);
     } else if (op.As<AttendLinearly>() != nullptr) {
       OfAttention(op, wanted);
     } else if (op.As<AttendChannels>() != nullptr) {
       for (const Value input : op.inputs) Ask(input, Demand::kAll);
     } else {
-      // These operators compute each row separately, or work on grids and copy class tokens.
+      // All other operators compute each row separately, or work on grids and copy class tokens. So they need only the
+      // `wanted` rows of their inputs.
       for (const Value input : op.inputs) Ask(input, wanted);
     }
   }
 
  private:
-  // Requests all rows of keys and values. If the queries are a separate value, requests only the rows `queries` of that
-  // value. Otherwise requests all rows.
+  // Requests all rows of keys and values. If the queries are a separate value, requests only those rows of it that
+  // `queries` selects.
   void OfAttention(const Operator& op, Demand queries) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       Ask(op.inputs[i], i == 0 && op.inputs.size() > 1 ? queries : Demand::kAll);

@@ -17,12 +17,13 @@ enum class Demand {
 };
 
 // Returns the demand of every value, by id, for a pass outside of training that computes only `results`. For instance,
-// the patch tokens after the last class block are not read.
+// if `results` has only the logits and the head reads only the class token, the demand of the last block's result is
+// kClass.
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
-// Returns the values that the reference always computes: the logits, and the tokens after each block. Tokens after
-// class blocks, which end with a JoinClass, are excluded: otherwise their patch tokens would be computed, although no
-// operator reads them.
+// Returns the values that the reference always computes: the logits, and the tokens after each block. Excludes the
+// tokens after class blocks (blocks that end with a JoinClass): if they were results, the patch tokens after the last
+// class block would be computed, although no operator reads them.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

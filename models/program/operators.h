@@ -13,7 +13,8 @@
 
 namespace vitrine::program {
 
-// Kind of a value that operators exchange. Input sizes are not known when a program is built.
+// Kind of a value that operators exchange. A kind states no sizes, because input sizes are not known when a program is
+// built.
 enum class ValueKind {
   kMap,     // [images, height, width, columns], channels last; includes the input images
   kCells,   // [cells of all images, columns]: tokens without prefix tokens, image by image, row by row
@@ -21,7 +22,7 @@ enum class ValueKind {
   kRows,    // [images, columns]: class tokens, logits
 };
 
-// Kind of a token that precedes the cells of every image. A program lists its prefix in order (Program::prefix).
+// Kind of a token that precedes the cells of every image. Program::prefix lists the kinds in the order of the tokens.
 enum class PrefixToken {
   kClass,     // the first class token is row 0
   kDistill,   // DeiT: a second class token with a head of its own
@@ -81,9 +82,9 @@ struct Patchify {
   int patch = 1;
 };
 
-// x plus a learned table. If the image has another grid than the table, the table is interpolated as `resize` says.
-// Weights: table [prefix + cells, columns]. The first `prefix` prefix tokens have a row each; later prefix tokens have
-// no position.
+// x plus a learned table. If the image has another grid than the table, the table is interpolated with the method
+// `resize`. Weights: table [prefix + cells, columns]. The first `prefix` prefix tokens have a row each; later prefix
+// tokens have no position.
 struct TablePosition {
   Grid grid;
   int prefix = 0;
@@ -95,7 +96,7 @@ inline constexpr int kFourierFeatures = 64;
 // x plus a linear map of the Fourier features (XCiT). Weights: weight, bias.
 struct FourierPosition {};
 
-// A learned row, the same for every image: row `row` of the weight. Weights: rows [n, columns].
+// A learned row, the same for every image: row number `row` of the weight. Weights: rows [n, columns].
 struct ClassToken {
   int64_t row = 0;
 };
@@ -131,10 +132,10 @@ struct Linear {
   int64_t outputs = 0;
   int64_t first_row = 0;  // first row of the weight that is used, if the weight has more rows than `outputs`
   bool bias = true;
-  // Row of `codes` appended to the inputs of every token (F-SNE); -1 for none.
+  // Row of the weight `codes` that is appended to the inputs of every token (F-SNE); -1 if nothing is appended.
   int code = -1;
-  // Number of layers that the paper's code computes as one product. The first of these layers has the number, and the
-  // other layers have 0. A layer with a product of its own has 1.
+  // Number of layers that the paper's code computes as one product. The first of these layers holds this number, and
+  // the other layers hold 0. A layer that the paper's code computes alone holds 1.
   int together = 1;
 };
 
@@ -153,9 +154,10 @@ struct Residual {
   int path = -1;
 };
 
-// softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (or k and v if q = k), or
-// three values. Weights: [map weight, map bias], for KV+Pos. With a map, the logits are multiplied by the sum of the
-// map's weights, and each key adds an offset (map_position.h).
+// softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (k and v only, if k is
+// also q), or three values. Weights: [map weight, map bias], the position map of the KV transformer's variant KV+Pos.
+// With this map, the logits are multiplied by the sum of the map's weights, and each key adds an offset
+// (map_position.h).
 struct Attend {
   int heads = 1;
   double scale = 1;
@@ -216,8 +218,8 @@ struct Drop {
 // One row of zeros per image.
 struct Constant {};
 
-// An operation on cells that no other operator expresses. The file of a family implements it as plain loops over one
-// image. The loops have no state, call no library and learn no weights.
+// An operation on cells that no other operator expresses. The source file of a model family implements it as plain
+// loops over one image. The loops have no state, call no library and learn no weights.
 struct Custom {
   // x, y and their gradients are [grid.cells(), columns] fp32, contiguous, and do not overlap.
   using Forward = void (*)(Grid grid, int64_t columns, const float* x, float* y);

@@ -32,7 +32,7 @@ class Program {
 
   Value images() const { return {0}; }
   Value logits() const { return logits_; }  // [images, classes]
-  // Tokens after each block, for features and comparisons.
+  // Tokens after each block, for tests and for comparisons between engines.
   const std::vector<Value>& stages() const { return stages_; }
   Value final_tokens() const { return final_tokens_; }  // tokens that the head reads; id -1 if none
   Value projection() const { return projection_; }      // [images, width], CLIP's image vectors; id -1 if none
@@ -73,7 +73,7 @@ struct MapSize {
   int width = 0;
 };
 MapSize ResultOf(const Convolve& convolve, MapSize size);
-// Returns the size of every map for an image of this size, by value id. Other values have size zero.
+// Returns the size of every map, by value id, for an image of size `image`. Other values have size zero.
 std::vector<MapSize> MapSizesOf(const Program& program, MapSize image);
 
 }  // namespace vitrine::program

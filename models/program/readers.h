@@ -15,7 +15,8 @@ class SingleReaderIndex {
  public:
   explicit SingleReaderIndex(const Program& program);
 
-  // Returns the only reader of the result of `op` if it is of this kind. Returns null otherwise, or if `op` is null.
+  // Returns the only reader of the result of `op` if this reader is of kind `Kind`. Otherwise, or if `op` is null,
+  // returns null.
   template <class Kind>
   const Operator* After(const Operator* op) const {
     const Operator* after = op == nullptr ? nullptr : only_[static_cast<size_t>(op->output.id)];

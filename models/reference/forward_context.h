@@ -15,8 +15,8 @@ struct DropRates {
   float position = 0;    // after the positions are added
   float projection = 0;  // after the output layer of attention
   float mlp = 0;         // in feed-forward blocks: after the activation and at the end
-  // Rate for attention weights. If it is not set, the rate is 0, or `projection` in a sequence model (trainer/lab) that
-  // drops attention weights.
+  // Rate for attention weights. If it is not set, the rate is 0, except in sequence models (trainer/lab) that drop
+  // attention weights: these models then use `projection`.
   std::optional<float> attention = std::nullopt;
 
   // Returns the rates for Recipe.dropout: the same rate everywhere except for attention weights.

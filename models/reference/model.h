@@ -21,7 +21,8 @@ class Initializer;
 // A model description with weights, run by the interpreter. Used in training and as the reference for engines.
 class Model : public Module, public ModelDescription {
  public:
-  // Draws the initial weights of the program from the initializer. Use MakeModel instead.
+  // Draws the initial weights of the program from the initializer. Other code calls MakeModel or MakeBlankModel, which
+  // use this constructor.
   Model(ModelDescription description, Initializer& initializer);
 
   // Returns logits [images, classes] fp32. Differentiable if parameters require gradients. Throws LibTorch's

@@ -51,8 +51,8 @@ void Interpreter::Pass::Run(const OperatorStep& step) {
   step_ = &step;
   Held& result = held_[At(step.result)];
   std::visit([&](const auto& settings) { Do(*step.op, settings, result); }, step.op->settings);
-  // Some operators return their input or compute in the type of their input. The type of the result may then differ
-  // from the type that the operators reading it expect.
+  // Some operators return their input or compute in the type of their input. The result may then be bf16, although an
+  // operator that reads it requires fp32.
   const bool rounded = result.data.defined() && result.data.scalar_type() != at::kFloat;
   if (rounded && !plan_.operands_[At(step.result)]) result.data = result.data.to(at::kFloat);
   result.class_alone = program_.info(step.result).kind == ValueKind::kTokens && Wanted(step.result) == Demand::kClass;

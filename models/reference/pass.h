@@ -77,8 +77,8 @@ class Interpreter::Pass {
   void Do(const Operator& op, const program::Affine&, Held& result);
   void Do(const Operator& op, const program::Linear& linear, Held& result);
 
-  // Computes W [x, code] = W_x x + W_c code. The code is the same for every token, so W_c code is one vector. W_x x is
-  // kept for calls with other codes, since q, k and v have the same input x.
+  // Computes W [x, code] = W_x x + W_c code. The code is the same for every token, so W_c code is one vector. Stores
+  // W_x x for the other layers with the same x and weight, which differ only in the code: the layers of q, k and v.
   at::Tensor Coded(const Operator& op, const program::Linear& linear);
 
   void Do(const Operator& op, const program::Activate& activate, Held& result);

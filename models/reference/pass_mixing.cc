@@ -56,7 +56,8 @@ void Interpreter::Pass::Do(const Operator& op, const program::AttendChannels& at
   const at::Tensor& x = held_[At(op.inputs[0])].data;
   std::vector<at::Tensor> qkv = {x};
   if (op.inputs.size() == 1) {
-    // NOTE: the derivative of split joins the three gradients; the derivative of narrow would pad each with zeros.
+    // NOTE: split is faster in training than three calls of narrow: its derivative joins the three gradients, whereas
+    // the derivative of narrow pads each gradient with zeros.
     qkv = x.split(x.size(1) / 3, 1);
   } else {
     for (size_t i = 1; i < op.inputs.size(); ++i) qkv.push_back(held_[At(op.inputs[i])].data);

@@ -32,8 +32,9 @@ struct GoldenRun {
   // True to run only the encoded images and the smallest input. This tests the preprocessing and a batch of several
   // sizes at less cost. The other goldens must still be well-formed.
   bool few = false;
-  // Callbacks, on the calling thread, before and after the last run, which has one golden. The model is then warm, so
-  // the caller can measure a first latency per image. `tokens` is the number of tokens of that golden.
+  // Callbacks that CheckGolden calls, on its caller's thread, before and after the last run. This run has only one
+  // golden. The model is then warm, so the caller can measure a first latency per image. `tokens` is the number of
+  // tokens of that golden.
   std::function<void()> before_alone = nullptr;
   std::function<void(int64_t tokens)> after_alone = nullptr;
 };
@@ -49,7 +50,8 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
 
 // Runs all goldens in one batch, and returns the error relative to the logits that CheckGolden would use: the largest
 // |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. `version` may lack weights,
-// because only its goldens are used. Needs no tolerance; other errors are the same as from CheckGolden.
+// because only its goldens are used. Needs no tolerance in the manifest; otherwise returns the same errors as
+// CheckGolden.
 absl::StatusOr<float> GoldenDrift(const StoredVersion& version, const ModelDescription& model, const Forward& forward,
                                   const ImageToInput& to_input, std::string_view precision);
 

@@ -26,7 +26,7 @@ absl::Status RefusedField(const std::string& field, const std::string& fault) {
   return absl::InvalidArgumentError(absl::StrCat(field, " ", fault));
 }
 
-// Checks that strings are UTF-8: escapes in the text form can produce any bytes, and protobuf sends only UTF-8.
+// Checks that all strings are UTF-8, as protobuf requires. Escapes in the text form can produce any bytes.
 absl::Status CheckStrings(const google::protobuf::Message& message) {
   const google::protobuf::Reflection& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;

@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Files of a version. Every version has these four; other files (a model card) are optional.
+// The four files that every version has. Other files of a version, such as a model card, are optional.
 inline constexpr char kManifestFile[] = "manifest.textproto";
 inline constexpr char kWeightsFile[] = "weights.safetensors";
 inline constexpr char kGoldenFile[] = "golden.safetensors";
@@ -36,7 +36,7 @@ std::string FormatManifest(const v1::Manifest& manifest);
 
 // Checks that the manifest is complete and consistent. INVALID_ARGUMENT names the field. ModelDescription::Make checks
 // the sizes in the config of the model family; ReadVersion checks the files' content. Ignores plans and tolerances for
-// unknown precisions and devices, because they are not served.
+// precisions and devices that this program does not know, because it does not use them.
 absl::Status ValidateManifest(const v1::Manifest& manifest);
 
 inline constexpr size_t kMostLicenceBytes = 200;

@@ -102,7 +102,8 @@ absl::Status InModelFolder(const FileDescriptor& root, const std::string& model,
     const absl::StatusOr<FileDescriptor> folder = OpenOrCreateModel(root, model, created);
     absl::Status status = folder.ok() ? use(*folder) : folder.status();
     if (created) unlinkat(root.get(), model.c_str(), AT_REMOVEDIR);  // fails if the folder is not empty
-    // NOT_FOUND: another process created the folder, and removed it while it was empty.
+    // NOT_FOUND means that another process created the folder, and removed it while it was empty. The loop then tries
+    // again.
     if (!absl::IsNotFound(status) || attempt == kAttempts) return status;
   }
 }
@@ -121,7 +122,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
       absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
-// Returns the highest number that was used, or that a version folder has, complete or not.
+// Returns the highest version number: the number in kHighestFile or of a version folder, complete or not.
 absl::StatusOr<int64_t> HighestUsed(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(
@@ -142,7 +143,7 @@ absl::StatusOr<int64_t> WriteAndMove(const FileDescriptor& model_folder, const F
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     ASSIGN_OR_RETURN(const int64_t version, NextVersion(model_folder));
     manifest.set_version(version);
-    // The number is recorded first, so that the number of a publisher that dies after this step is skipped, not reused.
+    // Records the number first. If this process dies later, other publishers then skip the number and do not reuse it.
     RETURN_IF_ERROR(folder->ReplaceBeside(kHighestFile, absl::StrCat(version, "\n")));
     RETURN_IF_ERROR(folder->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(folder->Sync());

@@ -44,22 +44,23 @@ std::string PassedOver(const std::string& link);
 // root cannot be read.
 absl::StatusOr<Listing> ListRepository(const std::filesystem::path& root);
 
-// Lists the versions of ListRepository, except versions of unreadable models.
+// Like ListRepository, but returns only the versions, and ignores unreadable models.
 absl::StatusOr<std::vector<VersionId>> ListVersions(const std::filesystem::path& root);
 
-// Lists the versions of ListVersions, and folders without a manifest: manual copies that are incomplete or in progress.
+// Like ListVersions, but also lists folders without a manifest: manual copies that are incomplete or in progress.
 absl::StatusOr<std::vector<VersionId>> ListVersionFolders(const std::filesystem::path& root);
 
-// Reads and validates only the manifest, not the files it lists. Returns errors of ReadVersion (stored_version.h).
+// Reads and validates only the manifest, not the files it lists. Returns the errors of ReadVersion (stored_version.h).
 absl::StatusOr<v1::Manifest> ReadManifest(const std::filesystem::path& root, const VersionId& id);
 
 // Removes a version, complete or not, atomically: at any time the version exists as a whole or not at all. Its number
-// is not reused. A server that has the version loaded continues to serve it. NOT_FOUND if missing; other errors from
-// the file system.
+// is not reused. A server that has the version loaded continues to serve it. NOT_FOUND if the version does not exist;
+// other errors come from the file system.
 absl::Status RemoveVersion(const std::filesystem::path& root, const VersionId& id);
 
 // Publishes a version of the repository `from` in the repository `root`, under the name `model` and with the same
-// number. Uses hard links where possible. Does nothing if `root` has the complete version; replaces an incomplete one.
+// number. Uses hard links where possible. Does nothing if `root` already has the complete version. Replaces an
+// incomplete version.
 absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id, const std::filesystem::path& root,
                          const std::string& model);
 

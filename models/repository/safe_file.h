@@ -21,7 +21,8 @@ absl::StatusOr<FileDescriptor> OpenFolder(const std::filesystem::path& path);
 // another process changes the tree at the same time. Never blocks on a FIFO. Messages name `path`.
 absl::StatusOr<FileDescriptor> OpenBeneath(const FileDescriptor& folder, const std::string& path);
 
-// Does OpenBeneath for a kernel (before 5.6) or sandbox without openat2, with one openat call per path component.
+// Implements OpenBeneath with one openat call per path component, for kernels before 5.6 and other systems without
+// openat2, such as some sandboxes.
 absl::StatusOr<FileDescriptor> OpenBeneathByComponents(const FileDescriptor& folder, const std::string& path);
 
 // Reads a regular file into memory with pread. FAILED_PRECONDITION if it is not a regular file, is larger than

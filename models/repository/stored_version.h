@@ -45,10 +45,11 @@ struct Draft {
   std::map<std::string, std::string> extra_files;  // bytes by file name, for instance "model_card.md"
 };
 
-// Publishes atomically, in these steps: temporary folder, files, fsync, manifest last, rename, fsync of the parent. The
-// new version number is the highest number ever used plus 1 (1 for a new model). Missing folders are created. A killed
-// publisher leaves no partial version; a later publisher removes the temporary folder once it is a day old. Any number
-// of publishers, in any processes that share the file system, may run at once: each gets its own version number.
+// Publishes atomically: creates a temporary folder, writes and syncs the files (the manifest last), renames the folder,
+// and syncs the parent folder. The new version number is the highest number ever used plus 1 (1 for a new model).
+// Missing folders are created. A killed publisher leaves no partial version; a later publisher removes the temporary
+// folder once it is a day old. Any number of publishers, in any processes that share the file system, may run at once:
+// each gets its own version number.
 //
 // Returns INVALID_ARGUMENT or FAILED_PRECONDITION, before writing, if ReadVersion would reject the draft. A write error
 // (RESOURCE_EXHAUSTED for a full disk) names file and reason and leaves no temporary file. Returns the published

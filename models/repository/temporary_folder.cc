@@ -49,7 +49,8 @@ void RemoveFolder(const FileDescriptor& parent, const std::string& name, const F
 
 std::string RandomName(const char* prefix) {
   uint64_t random = 0;
-  // getrandom returns up to 256 bytes at once, without interruption. If the name is taken, mkdirat fails.
+  // No signal interrupts getrandom for up to 256 bytes. If getrandom fails for another reason, the process ID replaces
+  // the random number. If the name is then taken, mkdirat fails.
   if (getrandom(&random, sizeof(random), 0) != sizeof(random)) random = static_cast<uint64_t>(getpid());
   return absl::StrCat(prefix, getpid(), "-", absl::Hex(random, absl::kZeroPad16));
 }
@@ -151,7 +152,8 @@ absl::Status TemporaryFolder::Sync() {
 absl::Status TemporaryFolder::MoveTo(const std::string& name) {
   const int from = parent_.get();
   long result = syscall(SYS_renameat2, from, name_.c_str(), from, name.c_str(), RENAME_NOREPLACE);
-  // Some network file systems lack the flag RENAME_NOREPLACE. A plain rename replaces at most an empty folder.
+  // Some network file systems do not support RENAME_NOREPLACE. A plain rename is safe too: it never replaces a folder
+  // that has files.
   if (result != 0 && (errno == EINVAL || errno == ENOSYS)) result = renameat(from, name_.c_str(), from, name.c_str());
   if (result != 0) {
     if (errno == EEXIST || errno == ENOTEMPTY) return absl::AlreadyExistsError(absl::StrCat(name, " exists"));

@@ -10,10 +10,10 @@
 
 namespace vitrine {
 
-// Returns the folders with a manifest.textproto that are not in `listing`, the result of ListRepository(root): versions
-// whose name is not a positive integer ("m/v1", "m/01"), at the wrong depth ("x/m/1", "m") or behind a symbolic link.
-// Paths are relative to the root, sorted; "." is the root. Looks three levels deep, in at most 4,096 folders, and
-// skips names that start with ".".
+// Returns the folders with a manifest.textproto that are not in `listing`, which must be the result of
+// ListRepository(root). These are folders whose name is not a positive integer ("m/v1", "m/01"), folders at the wrong
+// depth ("x/m/1", "m"), and folders behind a symbolic link. Paths are relative to the root, sorted; "." is the root.
+// Looks three levels deep, in at most 4,096 folders, and skips names that start with ".".
 std::vector<std::string> UnlistedManifests(const std::filesystem::path& root, const Listing& listing);
 
 }  // namespace vitrine

@@ -22,9 +22,9 @@ struct WeightedModel {
 // Returns one pointer per weight, as engines require.
 std::vector<const float*> PointersTo(const WeightedModel& model);
 
-// Returns the model of a stored version. Shares fp32 tensors of `weights`. Converts other tensors one by one and
-// releases them, so memory never contains much more than the model. FAILED_PRECONDITION, with the version, if config,
-// weights and the manifest's parameter count do not fit together, or if a number is not finite.
+// Returns the model of a stored version. Shares the memory of fp32 tensors in `weights`. Converts other tensors one by
+// one and releases them, so memory never contains much more than the model. FAILED_PRECONDITION, with the version, if
+// config, weights and the manifest's parameter count do not fit together, or if a number is not finite.
 absl::StatusOr<WeightedModel> FitWeights(const v1::Manifest& manifest, Safetensors weights);
 
 // Like FitWeights, but keeps every weight in its stored floating type; the caller converts the weights one by one.
@@ -36,7 +36,7 @@ absl::StatusOr<WeightedModel> WithWeights(const v1::ModelConfig& config, Safeten
 // Returns the weights by the program's names; shares the bytes.
 Safetensors NamedWeights(const WeightedModel& model);
 // Returns NamedWeights, rounded to bf16 if `bf16` is true. In that case, also rounds the weights in `model`, so that
-// goldens match the published weights.
+// goldens computed with `model` later match the published weights.
 Safetensors AsStored(WeightedModel& model, bool bf16);
 
 }  // namespace vitrine

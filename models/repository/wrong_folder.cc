@@ -84,7 +84,8 @@ bool IsEmpty(const fs::path& root) {
   return fs::is_empty(root, error);
 }
 
-// Returns the address of a remote repository without versions if `root` is its complete copy; otherwise "".
+// If `root` is the complete copy of a remote repository without versions, returns the address of the remote repository.
+// Otherwise returns "".
 std::string EmptySource(const fs::path& root) {
   std::ifstream file(root / kPullFolder / kRefreshedFile);
   std::string line;

@@ -19,7 +19,7 @@
 
 namespace vitrine {
 
-// Adds --licence. `otherwise` describes the default in the help.
+// Adds --licence. `otherwise` is the part of the help text that describes the default.
 void AddLicence(CLI::App& command, std::string& licence, const std::string& otherwise);
 
 // Each function adds one command of vitrine-repo to `app`. The functions are in files of their own, such as

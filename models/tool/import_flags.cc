@@ -12,7 +12,8 @@
 namespace vitrine {
 namespace {
 
-// Returns a check for a flag's value. `fault_of` returns a number's error. CLI11 itself rejects text that is no number.
+// Returns a check for a flag's value. `fault_of` returns the error message for an invalid number, or "". CLI11 itself
+// rejects text that is no number.
 std::function<std::string(const std::string&)> NumberFor(std::string (*fault_of)(double)) {
   return [fault_of](const std::string& text) {
     double number = 0;

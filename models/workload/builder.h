@@ -14,7 +14,8 @@ namespace vitrine::workload {
 // is valid until the next call.
 class Builder {
  public:
-  // Starts an empty list for a batch of `images` images, each with `grid` cells after `prefix` prefix tokens.
+  // Starts an empty list for a batch of `images` images. Each image has `prefix` prefix tokens and then a token for
+  // each cell of `grid`.
   Builder(int images, Grid grid, int prefix) : images_(images), grid_(grid), prefix_tokens_(prefix) {}
 
   int64_t images() const { return images_; }
@@ -35,7 +36,7 @@ class Builder {
 
   // Adds a dense layer on `rows` tokens, with its own weights.
   Operator& Linear(std::string name, int64_t rows, int64_t inputs, int64_t outputs, bool bias = true);
-  // Adds a^T b per image and head over `tokens` tokens: [head_width, head_width].
+  // Adds the product a^T b, a sum over `tokens` tokens, per image and head. The result is [head_width, head_width].
   Operator& ChannelProduct(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
   // Adds a matrix product per image and head: [tokens, head_width] times [head_width, head_width].
   Operator& MixChannels(std::string name, int64_t heads, int64_t tokens, int64_t head_width);
@@ -57,7 +58,7 @@ class Builder {
   Operator& Convolution(std::string name, const Convolved& sizes);
   // Adds a convolution of the patch tokens on their grid, stride 1.
   Operator& GridConvolution(std::string name, int64_t inputs, int64_t outputs, int groups, bool bias);
-  // Adds a pool with stride = kernel, without padding, of an image of height x width.
+  // Adds the pooling of an image of height x width, with stride = kernel and without padding.
   Operator& Pool(std::string name, int64_t channels, int height, int width, int kernel);
 
   // Adds an operator on [rows, columns]. LayerNorm computes its parameter count from `width`.

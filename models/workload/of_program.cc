@@ -157,21 +157,22 @@ class Expansion {
     builder_.Add(op.name, Rows(op), Columns(op)).parameters = Own(op);
   }
 
-  // Lists the encoding. Form::kExecuted computes it once for the batch, because it depends only on the grid.
+  // Lists the Fourier encoding of positions. Form::kExecuted computes it once for the batch, because it depends only on
+  // the grid.
   void Expand(const ir::Operator& op, const ir::FourierPosition&) {
     const int64_t rows = published_ ? builder_.cells() : builder_.grid().cells();
     builder_.Linear(op.name + ".projection", rows, ir::kFourierFeatures, Columns(op)).parameters = Own(op);
     builder_.Add(op.name, Rows(op), Columns(op));
   }
 
-  // Counts the learned rows that a join reads.
+  // Counts the parameters of the prefix tokens that `join` reads.
   int64_t OfPrefix(const ir::Operator& join) {
     int64_t count = 0;
     for (size_t i = 0; i + 1 < join.inputs.size(); ++i) count += Own(*producers_[At(join.inputs[i])]);
     return count;
   }
 
-  // Lists only the first join in Form::kPublished, like the papers.
+  // In Form::kPublished, lists only the first join, as the papers do.
   void Expand(const ir::Operator& op, const ir::JoinClass&) {
     const ir::Operator* rows = producers_[At(op.inputs[0])];
     const bool first = rows != nullptr && rows->As<ir::ClassToken>() != nullptr;
@@ -203,7 +204,8 @@ class Expansion {
     done_.insert(gelu);
   }
 
-  // Lists all layers of a product (Linear::together) as one operator, under the name of the first layer.
+  // Lists layers that the paper's code computes as one product (Linear::together) as one operator, under the name of
+  // the first layer.
   void ExpandTogether(const ir::Operator& first, const ir::Linear& linear) {
     if (linear.together == 0) return;
     Operator& listed = builder_.Linear(first.name, Rows(first), linear.inputs, linear.together * linear.outputs);
@@ -266,8 +268,9 @@ class Expansion {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t head_width = Columns(op) / attend.heads, batch = builder_.images() * attend.heads;
     if (!op.weights.empty()) {
-      // The paper's code applies a linear layer to the sums of each score and its positional channels. All counts use
-      // an equal but cheaper computation: one scale of the logits and one offset per key (map_position.h).
+      // The paper's code applies a linear layer to the sums of each score and its positional channels. All counts are
+      // for a cheaper computation with the same result: one scale of the logits and one offset per key
+      // (map_position.h).
       builder_.Elementwise(OperatorKind::kAffine, op.name + ".map", batch * queries, keys, Own(op));
     }
     if (!published_) {

@@ -37,7 +37,8 @@ struct ReviewOperator {
   std::string_view errors;  // description of the errors in print; empty if none
 };
 
-// Returns all operators of the tables. In the formulas, N is tokens, b batch, d width, a heads, and V classes.
+// Returns all operators of the tables. In the formulas, N is the number of tokens, b the batch size, d the width, a the
+// number of heads, and V the number of classes.
 std::vector<ReviewOperator> ReviewTables(const ReviewSizes& sizes);
 
 }  // namespace vitrine

@@ -11,7 +11,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the side, in cells, of the square nearest to 224x224 pixels within the limits.
+// Returns the side, in pixels, of the largest square of whole cells within 224x224 pixels, or of the nearest square
+// that has min_tokens to max_tokens cells.
 int NearestSide(const v1::NativeResolution& native) {
   int side = std::max(1, 224 / native.cell());
   while (side > 1 && side * side > native.max_tokens()) --side;

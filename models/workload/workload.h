@@ -58,8 +58,8 @@ struct Operator {
   int pool = 0;             // side of a max pool; 0 for none
   bool gelu = false;        // true: GELU follows
   bool batch_norm = false;  // true: a scale and shift per channel follows
-  // Product over channels. kProduct: a^T b over the tokens of an image and head, which gives scores or a context; kMix:
-  // the tokens times the matrix from kProduct.
+  // Kind of a matrix product in attention over channels. kProduct: a^T b over the tokens of an image and head, which
+  // gives scores or a context; kMix: the tokens times the matrix from kProduct.
   enum class Channels { kNo, kProduct, kMix };
   Channels channels = Channels::kNo;
   int64_t macs = 0;        // multiply-adds of matrix products and convolutions; 0 for every other kind
@@ -85,12 +85,13 @@ struct WorkloadInput {
 
 // Form of the forward pass. Both forms give the same results.
 enum class Form {
-  // The form of the papers' code, on which the figures in the papers are based: every norm on all tokens, queries of
-  // all tokens in class attention, F-SNE's codes as input channels, softmax on logits in memory.
+  // The form of the papers' code, on which the figures in the papers are based. Every norm is computed for all tokens,
+  // class attention computes the queries of all tokens, F-SNE's codes are input channels, and the softmax reads its
+  // logits from memory.
   kPublished,
-  // The form that the reference executes: only values that affect the logits or that are the tokens after a block
-  // (program::ResultsOfRun), factored F-SNE, fused softmax attention. The engine omits further values in the last
-  // block.
+  // The form that the reference executes. It omits values that neither affect the logits nor are the tokens after a
+  // block (program::ResultsOfRun). F-SNE is computed in factored form, and softmax attention is fused. The engine omits
+  // further values in the last block.
   kExecuted,
 };
 

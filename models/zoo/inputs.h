@@ -19,7 +19,8 @@ v1::ModelConfig ImageNet(int side);            // 1000 classes, mean and deviati
 // Native resolution, as many tokens as in 96x96 to 512x512 pixels, ImageNet's mean and deviation (XCiT, X-ViT).
 v1::ModelConfig NativeImageNet(int classes, int cell);
 
-// Returns the side of the square grid of learned positions, for the config's fixed size or, without one, 32x32 pixels.
+// Returns the side, in cells, of the square grid of learned positions. The grid is for the config's fixed size, or for
+// 32x32 pixels if the config has native resolution.
 int GridSide(const v1::ModelConfig& config, int cell);
 
 }  // namespace vitrine::zoo

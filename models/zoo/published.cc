@@ -85,7 +85,7 @@ constexpr Published kTable[] = {
     // clang-format on
 };
 
-// Mean over a grid of model sizes. Paper 004 prints one mean per data set and attention.
+// Mean over a grid of model sizes. Paper 004 prints one mean for each data set and kind of attention.
 struct GridMean {
   std::string_view prefix;  // prefix of the zoo name
   std::string_view accuracy;

@@ -19,8 +19,8 @@ namespace vitrine::engine {
 // with its own workspace.
 //
 // The logits of an image have the same bits in any batch: every sum is added in one fixed order, which depends neither
-// on the number of rows nor on the other images. Run ignores the rounding and denormal modes of the calling thread: it
-// treats denormals as zero (common/simd/float_mode.h).
+// on the number of rows nor on the other images. Run does not depend on the rounding and denormal modes of the calling
+// thread: it sets its own modes (common/simd/float_mode.h), which treat denormals as zero.
 class Engine {
  public:
   // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice.kept` names an

@@ -8,8 +8,8 @@ namespace vitrine::engine {
 namespace {
 
 constexpr int64_t kLine = 16;  // floats per cache line
-// Maximum scratch of all members together, in floats (32 MiB). There is a limit because a FrameMemory never shrinks.
-// The scratch of a single member may exceed the limit.
+// Maximum scratch of all members of a thread team together, in floats (32 MiB). There is a limit because a FrameMemory
+// never shrinks. The scratch of a single member may exceed the limit.
 constexpr int64_t kMostScratch = int64_t{8} << 20;
 
 int64_t RoundUp(int64_t floats) {

@@ -15,8 +15,8 @@ namespace vitrine::engine {
 // Memory of frames: an arena that grows to the size of the largest group so far. Used by one thread, for any model.
 class FrameMemory : public Workspace::Memory {
  public:
-  // Returns one frame per member, with the buffers of `plan`. If scratch for all members would exceed the memory limit,
-  // the last members get no share of the work. The frames are valid until the next call.
+  // Returns one frame per member of the thread team, with the buffers of `plan`. If scratch for all members would
+  // exceed the memory limit, the last members get no share of the work. The frames are valid until the next call.
   std::span<Frame> Prepare(const Plan& plan, const Kernels& kernels, std::span<const ImagePlanes> images,
                            int first_image, int members = 1);
 

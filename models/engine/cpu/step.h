@@ -14,7 +14,7 @@ namespace vitrine::engine {
 // Dominant kind of work of a step.
 enum class StepKind { kLinear, kProduct, kConvolution, kRows };
 
-// Cost of a step on a frame, without reads and writes in the arena.
+// Cost of a step on a frame. Memory traffic in the arena (FrameMemory) is not included.
 struct StepCost {
   StepKind kind = StepKind::kRows;
   Precision precision = Precision::kFp32;  // precision of the products
@@ -22,7 +22,7 @@ struct StepCost {
   int64_t outside_floats = 0;              // weights and pixels read from outside the arena
 };
 
-// A pass over rows. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
+// A step of a plan. Computes one operator of the program and the operators folded into it. Immutable; Run may be called
 // concurrently with different frames. Run allocates memory or takes locks only in position steps, in custom steps, and
 // to fill an AttentionTap or a TokenTap.
 class Step {

@@ -20,9 +20,9 @@ struct BackendOptions {
 
 // Loads a model onto a GPU (`card`), which must outlive the result. Uploads the weights once. For each slot, makes a
 // CUDA graph and allocates the memory of one batch. Images of concurrent calls share batches (see Batcher). Images that
-// together exceed the limits run in several batches. Run returns RESOURCE_EXHAUSTED if one image exceeds the limits, or
-// if the images of a call with taps together exceed the limits. Returns the errors of Engine::Make; RESOURCE_EXHAUSTED
-// also names the bytes needed and free. INVALID_ARGUMENT if `options.slots` is below 1.
+// together exceed the limits of a batch run in several batches. Run returns RESOURCE_EXHAUSTED if one image exceeds
+// these limits, or if the images of a call with taps together exceed them. Returns the errors of Engine::Make;
+// RESOURCE_EXHAUSTED also names the bytes needed and free. INVALID_ARGUMENT if `options.slots` is below 1.
 absl::StatusOr<std::unique_ptr<const Backend>> MakeBackend(driver::Card& card, const program::Program& program,
                                                            engine::WeightSource& weights,
                                                            const BackendOptions& options = {});

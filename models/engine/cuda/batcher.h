@@ -36,10 +36,12 @@ class Batcher {
           std::vector<std::unique_ptr<Engine>> engines, const BatchLimits& limits);
   ~Batcher();
 
-  // Computes the logits [images, classes]. Images that together exceed the limits run in several batches.
-  // RESOURCE_EXHAUSTED if a single image exceeds the limits. Returns errors of the device to all callers of the batch.
+  // Computes the logits [images, classes]. Images that together exceed the limits of a batch run in several batches.
+  // RESOURCE_EXHAUSTED if a single image exceeds these limits. Returns errors of the device to all callers of the
+  // batch.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits);
-  // Computes the logits and the tapped values in a separate batch. RESOURCE_EXHAUSTED if the images exceed the limits.
+  // Computes the logits and the tapped values in a separate batch. RESOURCE_EXHAUSTED if the images together exceed the
+  // limits of a batch.
   absl::Status RunAlone(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention, TokenTap* tokens);
 
   const std::vector<std::unique_ptr<driver::Slot>>& slots() const { return slots_; }

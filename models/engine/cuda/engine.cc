@@ -49,7 +49,8 @@ absl::StatusOr<std::vector<std::unique_ptr<Engine>>> Engine::MakeSlots(const pro
   return made;
 }
 
-// The plans of logits and of tokens share an arena, so both plans are measured before the arena is allocated.
+// The plan for logits and the plan for tokens share an arena. Therefore both plans are measured before the arena is
+// allocated.
 absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSource& weights,
                                const EngineOptions& options, DeviceMatrices& matrices,
                                std::span<const std::unique_ptr<Engine>> engines) {

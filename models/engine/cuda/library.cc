@@ -16,7 +16,8 @@ namespace {
 
 using driver::Card;
 
-// Pinned memory of a slot for positions and layouts, in addition to pixels. Larger copies are split.
+// Pinned memory of a slot for copies of position rows and of a batch's sizes (BatchRows). Pixels have their own memory.
+// Larger copies are split.
 constexpr size_t kStagingBytes = size_t{4} << 20;
 
 // The open devices. They are never closed; the end of the process releases them.
@@ -67,7 +68,8 @@ absl::StatusOr<DeviceStatus> StatusOf(int device) {
                       .busy = counts.busy};
 }
 
-// Returns the limits of a batch. The limit on pixels allows as many images of the largest size as the limit on tokens.
+// Returns the limits of a batch. The limit on pixels allows as many images of the largest size as the limits on tokens
+// and on images allow.
 BatchLimits LimitsFor(const LargestImage& largest, const DeviceBatch& most) {
   BatchLimits limits;
   limits.images = most.images;

@@ -19,8 +19,8 @@ std::vector<size_t> LastUses(const LoweredPlan& plan) {
   return last;
 }
 
-// Among the free slots with the RowsOf of `buffer`, returns the index of the slot that must grow least. Adds a slot if
-// there is no such slot.
+// Returns the index of a free slot with the same RowsOf as `buffer`; if there are several, of the slot that must grow
+// least. Adds a slot if there is none.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

@@ -33,7 +33,8 @@ void Lowering::Do(const Operator& op, const program::Attend& attend) {
     scaled.scale *= std::accumulate(map.begin(), map.end(), 0.0);
     offsets = KeyOffsets(map, 1 + program_.table().cells());
   }
-  // A single query is computed in fp32: it reads each key once, so packing the keys would take longer than it saves.
+  // A single query is computed in fp32. It reads each key only once, so converting the keys to bf16 would take longer
+  // than it saves.
   const Precision precision = attend.class_query ? Precision::kFp32 : PrecisionOfProducts(op);
   Add(op, AttendStep{scaled, qkv[0], qkv[1], qkv[2], Write(op.output), std::move(offsets), precision, op.name});
 }

@@ -19,8 +19,8 @@ std::vector<float> TableRows(cpu::View<const float> table, int64_t prefix, Grid 
 // to the sines and cosines of each cell's position.
 std::vector<float> FourierRows(cpu::View<const float> weight, const float* bias, Grid grid);
 
-// Returns the terms that KV+Pos attention (program::Attend) adds to the scores. The term of a key is the product of the
-// key's position encoding and the last weights of `map`.
+// Returns the terms that KV+Pos attention (program::Attend) adds to the scores. The term of a key is the inner product
+// of KeyEncoding's row for the key (position_encodings.h) and the last weights of `map`.
 std::vector<float> KeyOffsets(const std::vector<float>& map, int64_t keys);
 
 }  // namespace vitrine::engine

@@ -29,7 +29,8 @@ struct FoldedMatrix {
   int64_t outputs = 0;
   Precision precision = Precision::kFp32;
   int64_t parts = 1;  // number of pieces of an input row; for a convolution, the rows of its kernel
-  // Operators computed in this matrix's precision, starting with `op`.
+  // Names of the operators that use the product with this matrix, starting with the name of `op`. They have the same
+  // precision.
   std::vector<std::string> names;
   // Reads the weights and folds the adjacent operators into them. Must not be called after the WeightSource of Lower is
   // destroyed or has released these weights (LetGo).
@@ -86,7 +87,8 @@ struct FillStep {
   std::vector<float> row;
   Operand y;
 };
-// Writes the tokens of each image to y: first the image's row of each operand in `rows`, then its rows of `cells`.
+// Writes the tokens of each image to y: first one row from each operand in `rows`, then the rows of the image's cells
+// from `cells`.
 struct JoinClassStep {
   std::vector<Operand> rows;
   Operand cells, y;

@@ -18,7 +18,7 @@ absl::Status LoadWeights(const Safetensors& weights, Model& model);
 // Returns copies of every parameter and buffer of a model, stored as `storage` (kF32 or kBF16).
 Safetensors SaveWeights(const Model& model, Dtype storage);
 
-// Builds the model of a stored version on the CPU. The model shares the memory of fp32 weights. Returns errors of
+// Builds the model of a stored version on the CPU. The model shares the memory of fp32 weights. Returns the errors of
 // FitWeights.
 absl::StatusOr<std::unique_ptr<Model>> BuildModel(const v1::Manifest& manifest, Safetensors weights);
 

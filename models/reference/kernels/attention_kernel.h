@@ -85,7 +85,7 @@ AttentionSpace Divide(const AttentionCall<E>& call) {
   return s;
 }
 
-// Computes weights[j, i] for every key j and query i. Also fills q, k, v and flat.
+// Computes weights[j, i] for every key j and query i. Also fills the fields q, k, v and flat of `s`.
 template <class V, class E>
 void AttentionWeights(const AttentionCall<E>& call, int64_t head, const AttentionSpace& s) {
   const int64_t d = call.width, offset = head * d;

@@ -147,7 +147,8 @@ void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
     call.dtemperature[head] += sum;
     const float longest = 1 / forward.least_norm;
     for (int64_t c = 0; c < d; ++c) {
-      // A length below the lower limit was replaced by this limit, a constant, so the length gets no gradient.
+      // The forward pass replaced every length below the lower limit by the limit, a constant. The gradient through
+      // such a length is 0.
       of_q[c] *= s.inverse_q[c] < longest ? tau * s.inverse_q[c] * s.inverse_q[c] : 0;
       of_k[c] *= s.inverse_k[c] < longest ? tau * s.inverse_k[c] * s.inverse_k[c] : 0;
     }

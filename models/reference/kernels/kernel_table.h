@@ -12,7 +12,7 @@
 
 namespace vitrine::cpu {
 
-// Kernels of one CpuPath. Each table is a constant in the file built for its instruction set.
+// Kernels of one CpuPath. Each table is a constant in the file that is compiled for its instruction set.
 struct KernelTable {
   void (*product)(const ProductCall& call);
   void (*depthwise)(const DepthwiseCall& call);

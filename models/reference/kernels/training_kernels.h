@@ -63,8 +63,8 @@ void RunNorm(const NormCall<E>& call) {
   }
 }
 
-// Computes dx = (g - mean(g) - n mean(g n)) s, where s = 1 / sqrt(variance + epsilon), n = (x - mean) s and g = dy
-// weight.
+// Computes dx = (g - mean(g) - n * mean(g * n)) * s, where s = 1 / sqrt(variance + epsilon), n = (x - mean) * s and g =
+// dy * weight. Adds the gradients of the weight and the bias to call.dweight and call.dbias.
 template <class V, class E>
 void RunNormGradient(const NormGradientCall<E>& call) {
   const int64_t columns = call.x.columns;

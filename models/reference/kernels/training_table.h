@@ -170,7 +170,7 @@ struct TrainingTable {
   void (*depthwise_gradient)(const DepthwiseGradientCall& call);
 };
 
-// Returns the number of scratch floats for one image's forward and backward passes.
+// Returns the number of scratch floats that attention needs for one image's forward and backward passes.
 [[gnu::always_inline]] inline int64_t AttentionScratch(int64_t tokens, int64_t width) {
   const int64_t padded = (tokens + 15) / 16 * 16;
   return padded * (2 * tokens + 2 * width + 1) + 4 * tokens * width;

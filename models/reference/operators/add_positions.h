@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Adds positions(grid), [tokens of an image, width], to the tokens of every image, run by run (TokenLayout::Run). Pads
-// the result with zero rows to `rows` rows.
+// Adds positions(grid), [tokens of an image, width], to the tokens of every image. Adds them to all images of a
+// TokenLayout::Run at once. Pads the result with zero rows to `rows` rows.
 template <class PositionsOf>
 at::Tensor AddPositions(const PackedTokens& x, int64_t rows, const PositionsOf& positions) {
   std::vector<at::Tensor> runs;

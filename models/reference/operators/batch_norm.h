@@ -30,7 +30,8 @@ struct BatchNormTensors {
 // training, all rows count for the statistics, so x must not contain class tokens or padding.
 at::Tensor NormalizeBatch(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
-// Returns GELU(NormalizeBatch(x)) in training. x and the result are [rows, channels] in OperandType(x, context).
+// Returns GELU(NormalizeBatch(x)). Used only in training. x and the result are [rows, channels] in OperandType(x,
+// context).
 at::Tensor NormalizeBatchGelu(const at::Tensor& x, const BatchNormTensors& norm, const ForwardContext& context);
 
 }  // namespace vitrine

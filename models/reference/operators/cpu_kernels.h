@@ -13,8 +13,8 @@
 
 namespace vitrine {
 
-// Returns the kernels of the path that cpu::ChosenPath() returned at the first call of this function. Throws if
-// VITRINE_ISA is invalid; MakeModel checks the variable first.
+// Returns the kernels of the CpuPath that cpu::ChosenPath() chooses. The first call of this function fixes the choice.
+// Throws if VITRINE_ISA is invalid; MakeModel checks the variable first.
 const cpu::KernelTable& CpuKernels();
 
 // Returns true if our own loops, and not the library, process `x`: on a CPU, unless the context disables the loops.
@@ -37,7 +37,7 @@ inline at::ScalarType OperandType(const at::Tensor& x, const ForwardContext& con
   return context.bf16 && UsesOwnGradients(x, context) ? at::kBFloat16 : at::kFloat;
 }
 
-// Returns the elements as the kernels' type. Throws for a tensor of another type.
+// Returns a pointer to the elements, as the kernels' element type E. Throws for a tensor of another type.
 template <class E>
 const E* Elements(const at::Tensor& x) {
   constexpr at::ScalarType kType = std::is_same_v<E, float> ? at::kFloat : at::kBFloat16;
@@ -49,7 +49,8 @@ E* MutableElements(const at::Tensor& x) {
   return const_cast<E*>(Elements<E>(x));
 }
 
-// Calls body(kernels, element) with the kernels for `type` and a value of their element type.
+// Calls body(kernels, element) with the kernels for `type` and a value of the kernels' element type, from which `body`
+// infers the type.
 template <class Body>
 auto WithKernels(at::ScalarType type, const Body& body) {
   const cpu::TrainingTable& table = CpuKernels().training;

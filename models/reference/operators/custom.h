@@ -8,8 +8,8 @@
 namespace vitrine {
 
 // Runs a family's own loops over every image of x [T, columns], without class tokens. Returns [T, columns] fp32,
-// differentiable by the family's own gradient; padding rows are zeros. Runs on the CPU: values on another device are
-// copied to it and back.
+// differentiable with the gradient function of `custom`; padding rows are zeros. Runs on the CPU: values on another
+// device are copied to it and back.
 at::Tensor RunCustom(const PackedTokens& x, const program::Custom& custom);
 
 }  // namespace vitrine

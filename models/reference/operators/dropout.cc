@@ -43,7 +43,8 @@ at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardConte
   const int threshold = static_cast<int>(std::lround(rate * 256));
   if (!context.training || threshold <= 0) return x;
   const float keep = 256.0F / (256 - std::min(threshold, 255));
-  // Values have no index within the whole batch, so each replica has its own random numbers.
+  // The index of a value counts only this replica's values. The key contains the replica's first_image, so that
+  // replicas use different random numbers.
   const uint64_t key = Mix(Mix(context.dropout_seed + context.first_image) + site + (static_cast<uint64_t>(run) << 32));
   at::Tensor mask = at::empty(x.sizes(), at::kFloat);
   float* values = mask.data_ptr<float>();

@@ -14,8 +14,8 @@ namespace vitrine {
 // Returns the exact GELU (by erf) of x; the result has the type of x.
 at::Tensor Gelu(const at::Tensor& x, const ForwardContext& context);
 
-// Returns x + scale * y for the branch y of a residual. x and y are [T, width] for T tokens; x is fp32, y is fp32 or
-// bf16. `scale` is [width], or undefined for a scale of 1.
+// Returns x + scale * y: adds the result y of a residual branch to the branch's input x. x and y are [T, width] for T
+// tokens; x is fp32, y is fp32 or bf16. `scale` is [width]; if it is undefined, y is added unscaled.
 at::Tensor AddBranch(const at::Tensor& x, const at::Tensor& y, const at::Tensor& scale, const ForwardContext& context);
 
 // Returns the sums over the rows of x [rows, columns], fp32. Not differentiable.

@@ -36,8 +36,7 @@ const OneDnnLinear* FindOneDnnLinear() {
   return found ? &*found : nullptr;
 }
 
-// Returns true if a product must call oneDNN itself, because at::mm uses oneDNN for bf16 products, but not for fp32
-// products.
+// Returns true if GemmNn and GemmTn must call oneDNN directly for `a`. at::mm uses oneDNN for bf16, but not for fp32.
 bool OneDnnForFloat(const at::Tensor& a) {
   return a.is_cpu() && a.scalar_type() == at::kFloat && FindOneDnnLinear() != nullptr;
 }

@@ -12,8 +12,9 @@
 
 namespace vitrine {
 
-// LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to another grid `to`, as
-// `resize` says. Holds at most kMostBytes, or the newest matrix if it is larger (see GridCache). Thread-safe.
+// LRU cache of matrices [cells of `to`, cells of `from`] that interpolate from the grid `from` to another grid `to`
+// with the method `resize`. Holds at most kMostBytes, or only the newest matrix if this matrix alone is larger (see
+// GridCache). Thread-safe.
 class GridInterpolations {
  public:
   static constexpr int64_t kMostBytes = int64_t{16} << 20;

@@ -14,8 +14,9 @@ namespace vitrine {
 // Number of rows that are added up in one fp32 accumulator; small enough that sums over a million rows stay accurate.
 inline constexpr int64_t kRowsOfAChunk = 4096;
 
-// Sums chunk by chunk: add(first, count, sums) adds a chunk to `sums`, which start as zeros with the shapes of
-// `totals`. Each chunk's sums are then added to `totals`. Some totals may be undefined.
+// Splits `items` items into chunks. For each chunk, add(first, count, sums) adds up the chunk in `sums`, which start as
+// zeros with the shapes of `totals`; these sums are then added to `totals`. If a total is undefined, its sums are
+// undefined too.
 template <size_t kSums, class Add>
 void SumByChunks(int64_t items, int64_t chunk, const std::array<at::Tensor, kSums>& totals, const Add& add) {
   for (int64_t first = 0; first < items; first += chunk) {

@@ -51,8 +51,8 @@ class ReferenceBackend : public Backend {
   }
 
  private:
-  // Returns the image as a tensor. A model that reads no pixels gets a tensor of zeros, which takes no memory for
-  // pixels.
+  // Returns the image as a tensor. For a model that reads no pixels, returns a tensor whose elements all share one zero
+  // in memory.
   static at::Tensor TensorOf(const engine::ImagePlanes& image) {
     const int64_t shape[] = {image.channels, image.height, image.width};
     if (image.data == nullptr) return at::zeros({1}).expand(shape);

@@ -93,7 +93,7 @@ absl::Status CheckEntry(const TensorEntry& tensor, uint64_t data_bytes) {
   return absl::OkStatus();
 }
 
-// Reads the header of a file of this size, checks its tensors and sorts them by offset.
+// Reads the header of a file of `file_bytes` bytes, checks its tensors and sorts them by offset.
 absl::StatusOr<SafetensorsHeader> ReadHeader(uint64_t file_bytes, const NextBytes& next) {
   if (file_bytes < kLengthBytes) {
     return absl::InvalidArgumentError(absl::StrCat(file_bytes, " bytes are too few for a safetensors file"));

@@ -37,7 +37,8 @@ struct SafetensorsHeader {
 // the object. Does not check that dtype, shape and offsets are consistent.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json);
 
-// Returns the JSON text of a header, in the given order. INVALID_ARGUMENT for names or metadata that are not UTF-8.
+// Returns the JSON text of a header, with the tensors in the order of `header.tensors`. INVALID_ARGUMENT for names or
+// metadata that are not UTF-8.
 absl::StatusOr<std::string> FormatSafetensorsHeader(const SafetensorsHeader& header);
 
 }  // namespace vitrine

@@ -30,9 +30,8 @@ using TensorMap = std::map<std::string, StoredTensor>;
 
 // Returns the config of a model by its name in the source ("vit_tiny_patch16_224", "xcit_small_12_p8_384",
 // "vit-base-patch16-224"), with the source's preprocessing for this model: size, fit, crop, interpolation, mean and
-// deviation. The part of a timm name after a dot ("augreg_in21k_ft_in1k") identifies weights, not the model; it is
-// ignored if it does not change the config. INVALID_ARGUMENT: an unknown name (the message lists similar ones), or
-// unknown weights.
+// deviation. A timm name may end with a dot and the tag of its published weights ("augreg_in21k_ft_in1k").
+// INVALID_ARGUMENT: the name is unknown (the message lists similar names), or the preprocessing for the tag is unknown.
 absl::StatusOr<v1::ModelConfig> ForeignConfig(ForeignSource source, std::string_view arch, int classes);
 
 // Returns all names that ForeignConfig accepts, sorted.
@@ -43,11 +42,12 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 // another config of the same family with layers that the source library has.
 //
 // FAILED_PRECONDITION names the first tensor (by its source name) that is missing, has another shape, is not
-// floating-point, is not finite, or has no counterpart in the model. The message also gives expected and found shape,
-// and the names of ForeignArchs whose models the tensors fit. Ignores tensors that do not affect the outputs:
-// "num_batches_tracked" of BatchNorm, zeros as the bias of a projection (timm), the pooler "vit.pooler.*"
-// (transformers) and CLIP's text tower. Tensors may have no data; the results then have no data, too. INVALID_ARGUMENT
-// if the source has no models of the family or with the options of `config`. Thread-safe.
+// floating-point, is not finite, or has no counterpart in the model. The message also gives the expected and the found
+// shape, and the names (see ForeignArchs) of the models that the tensors fit. Ignores tensors that do not affect the
+// outputs: "num_batches_tracked" of BatchNorm, a bias of CLIP's projection if it is all zeros (timm), the pooler
+// "vit.pooler.*" (transformers) and CLIP's text tower. Tensors may have no data; the results then have no data, too.
+// INVALID_ARGUMENT if the source library has no model of this family, or no model with the options that `config` sets.
+// Thread-safe.
 absl::StatusOr<TensorMap> RenameForeign(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Inverts RenameForeign: converts the tensors of the model that `config` describes to the names and layout of the
@@ -83,12 +83,12 @@ bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 // `outside`) can be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
-// Searches for the head under another common name if the file has no HeadName: "fc", "classifier", "head.fc" or
-// "heads.head", also if the names of all other layers have a prefix like "backbone.". If only one pair of tensors can
-// be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has HeadName, or if
-// the other layers of the file do not fit `config`; RenameForeign then reports the error. FAILED_PRECONDITION names the
-// pairs that may be the head, or says that there is no such pair. If `config` has no classes, a head is optional, and
-// is searched for only if MayAddHead is true.
+// If the file has no HeadName, searches for the head under another common name, such as "fc", "classifier", "head.fc"
+// or "heads.head". Also finds it if the names of all other layers have a prefix like "backbone.". If only one pair of
+// tensors can be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has
+// HeadName, or if the other layers of the file do not fit `config`; RenameForeign then reports the error.
+// FAILED_PRECONDITION names the pairs that may be the head, or says that there is no such pair. If `config` has no
+// classes, a head is optional, and is searched for only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);
 
 // File names in timm and transformers: the weights, and the index that lists the shards of the weights.
@@ -101,8 +101,9 @@ inline constexpr char kOpenClipWeightsFile[] = "open_clip_model.safetensors";  /
 absl::StatusOr<std::vector<std::string>> ShardsOfIndex(std::string_view json);
 
 // Returns the weight files that `named` refers to. For a weights file, returns that file; for a shard
-// ("model-00001-of-00002.safetensors") or an index, returns all shards. For a folder, returns the same for the weights
-// file or index in it; the file names of timm and transformers take precedence. NOT_FOUND names a missing shard.
+// ("model-00001-of-00002.safetensors") or an index, returns all shards. For a folder, returns the files of the weights
+// file or index in this folder; the file names of timm and transformers take precedence. NOT_FOUND names a missing
+// shard.
 absl::StatusOr<std::vector<std::filesystem::path>> ForeignFiles(const std::filesystem::path& named);
 
 // Reads safetensors files of at most 4 GiB in total. Follows symbolic links, which download caches use.

@@ -103,8 +103,8 @@ absl::Status WrongType(std::string_view bytes, const std::string& name) {
   return absl::OkStatus();
 }
 
-// Returns the error for a file that is no safetensors file; `fault` is the parser's error. Called after the parser,
-// because the length at the start of a safetensors file may look like any format's first bytes.
+// Returns the error for a file that is no safetensors file; `fault` is the parser's error. Call it only after the
+// parser has failed: a safetensors file starts with a length, whose bytes may equal the signature of another format.
 absl::Status WhatElse(const fs::path& file, std::string_view bytes, const absl::Status& fault) {
   const std::string kind = KindInWords(file, bytes), name = Quoted(file.filename().string());
   if (!kind.empty()) return absl::InvalidArgumentError(absl::StrCat(name, " ", kind));
@@ -124,7 +124,7 @@ absl::StatusOr<Safetensors> ReadOne(const fs::path& file, int64_t most_bytes) {
   return WhatElse(file, bytes, content.status());
 }
 
-// Adds the tensors of a shard to `all`, which has the tensors of the shards read before.
+// Adds the tensors of a shard to `all`, which holds the tensors of the shards that were read before.
 absl::Status Join(const fs::path& file, TensorMap tensors, TensorMap& all) {
   all.merge(tensors);
   if (tensors.empty()) return absl::OkStatus();

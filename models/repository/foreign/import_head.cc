@@ -43,9 +43,9 @@ std::vector<std::string> Candidates(ForeignSource source, const TensorMap& tenso
   return names;
 }
 
-// Returns true if a tensor of `outside`, except the head's tensors, has the last dimension `width`. The layer of such a
-// tensor may come before the head. The tensors of the model itself need no such check, because RenameForeign rejects
-// unknown tensors among them.
+// Returns true if a tensor of `outside`, except the head's tensors, has the last dimension `width`. Such a tensor may
+// belong to a layer between the body and the head. The tensors inside the model are not checked here, because
+// RenameForeign rejects unknown tensors there.
 bool HasMoreLayers(const TensorMap& outside, const std::string& head, int64_t width) {
   return std::any_of(outside.begin(), outside.end(), [&](const auto& named) {
     const auto& [name, tensor] = named;
@@ -111,7 +111,8 @@ absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfi
   if (weights.others.empty()) {
     for (std::string& name : Candidates(source, weights.outside, width)) candidates.push_back(std::move(name));
   }
-  // A head that training code added to a ViTModel may read the output of the pooler.
+  // If the file has a pooler, training code may have added a head to a ViTModel. This head may read the pooler's
+  // output, so it is not adopted.
   const bool is_pooled = weights.tensors.contains("vit.pooler.dense.weight");
   if (candidates.size() != 1 || !IsHeadWord(candidates[0]) || is_pooled ||
       HasMoreLayers(weights.outside, candidates[0], width)) {

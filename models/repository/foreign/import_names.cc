@@ -91,8 +91,8 @@ constexpr NameRow kHuggingFaceVit[] = {
     {"classifier.*", "head.*"},
 };
 
-// Names in the state_dict() of later 5.x releases of transformers. In these releases, save_pretrained still writes the
-// names of kHuggingFaceVit.
+// Names that the state_dict() has in newer 5.x releases of transformers. In these releases, save_pretrained still
+// writes the names of kHuggingFaceVit.
 constexpr NameRow kTransformers5Vit[] = {
     {"vit.embeddings.cls_token", "class_token", kOneLess},
     {"vit.embeddings.position_embeddings", "positions.table", kOneLess},

@@ -43,15 +43,15 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// Returns true if `tensors` fits the body of the model of `config`: it contains every tensor except the head's in the
-// right shape, and no tensor of other body layers.
+// Returns true if `tensors` fits the body, that is the model of `config` without the head: every tensor of the body is
+// in `tensors` and has the right shape, and `tensors` contains no other body layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names (as for ForeignConfig) of all models whose body `tensors` fit (see FitsBody). Builds every model,
 // which is slow, so call it only to explain an error.
 std::vector<std::string> FittingArchs(ForeignSource source, const TensorMap& tensors);
 
-// Returns true for the name of a tensor in a layer of the model other than its head.
+// Returns true if `name` is the name of a model's tensor outside the model's head.
 bool IsOfBody(ForeignSource source, std::string_view name);
 
 // Returns true for a foreign tensor that is ignored if the model has no counterpart. The tensor may lack its data.

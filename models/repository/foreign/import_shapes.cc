@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the architectures that tensors fit by their shapes.
+// Finds the architectures whose tensors have the names and shapes of given tensors.
 #include <algorithm>
 
 #include "models/repository/foreign/import_names.h"

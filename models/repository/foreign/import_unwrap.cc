@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Possible names of the class token. Every importable model has a class token, so this name marks where the model's own
-// names begin.
+// Possible names of the class token. Every importable model has a class token, so UnwrapForeign takes the text before
+// this name as the prefix of all names of the model.
 constexpr std::string_view kClassTokens[] = {"vit.embeddings.cls_token",
                                              "deit.embeddings.cls_token",
                                              "embeddings.cls_token",
@@ -64,7 +64,8 @@ std::set<std::string> Prefixes(const TensorMap& tensors) {
   return prefixes;
 }
 
-// Returns true for a moving average of the weights, as named by timm, Lightning's callbacks and torch.optim.swa_utils.
+// Returns true if the prefix has a word by which timm, Lightning's callbacks or torch.optim.swa_utils mark a moving
+// average of the weights.
 bool IsAverage(const std::string& prefix) {
   const std::vector<std::string> words = absl::StrSplit(absl::AsciiStrToLower(prefix), absl::ByAnyChar("._"));
   return std::any_of(words.begin(), words.end(), [](const std::string& word) {

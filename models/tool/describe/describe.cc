@@ -51,7 +51,7 @@ double LoadAverage() {
   return getloadavg(&load, 1) == 1 ? load : 0;
 }
 
-// Returns text on how reliable the times are, for the chart, the table and the JSON.
+// Returns text that states how reliable the times are, for the chart, the table and the JSON.
 std::string Circumstances(const Description& description) {
   std::vector<std::string> parts;
   if (description.measured) {
@@ -257,7 +257,7 @@ absl::Status PrintGpuBound(const Subject& subject, const program::Program& progr
 }  // namespace
 
 absl::Status DescribeCommand(const DescribeOptions& options) {
-  // The tables of paper 003 have no times. If nothing else is written, no measurement is needed.
+  // The tables of paper 003 have no times. If the output has only these tables, no measurement is needed.
   const bool measure =
       options.measure && !(options.paper && options.format == OutputFormat::kCsv && options.out.empty());
   ASSIGN_OR_RETURN(Subject subject, FindSubject(options.model, options.repository, measure));

@@ -26,8 +26,8 @@ struct DescribeOptions {
 // `vitrine-repo describe`: prints the operators of a forward pass with sizes, operations, bytes and intensity. With
 // `measure`, also times the fused steps of the CPU engine on one core, compares each step with the bound of the
 // roofline, and prints the total time. With a device, prints the bound of each step on that GPU instead of measuring.
-// INVALID_ARGUMENT if the model does not accept that resolution, UNIMPLEMENTED if the engine has no step for an
-// operator, UNAVAILABLE if a file cannot be written.
+// INVALID_ARGUMENT if the model does not accept `resolution`, UNIMPLEMENTED if the engine has no step for an operator,
+// UNAVAILABLE if a file cannot be written.
 absl::Status DescribeCommand(const DescribeOptions& options);
 
 }  // namespace vitrine

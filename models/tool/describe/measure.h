@@ -38,7 +38,7 @@ engine::CorePeaks PeaksOfThisCore();
 
 // Compiles the program. Measures the core's peaks, the pass over `input.images` random images of `channels` channels,
 // and each step of the pass, in rounds until the shortest times are stable (steady.h). `weights` are in program order.
-// UNIMPLEMENTED names an operator without a step.
+// UNIMPLEMENTED names an operator that the engine cannot compute.
 absl::StatusOr<Measurement> MeasureForward(const program::Program& program, std::span<const float* const> weights,
                                            int channels, const WorkloadInput& input, Precision precision);
 

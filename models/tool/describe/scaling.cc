@@ -43,7 +43,8 @@ absl::StatusOr<std::unique_ptr<const Backend>> BackendOf(const Subject& subject,
   return torch->make_backend(subject.config(), weights);
 }
 
-// Measures `found.input` with random images of `found.seed`.
+// Measures the time and the peak memory of a pass for random images of the size `found.input`, and stores both in
+// `found`. `found.seed` is the seed of the images.
 absl::Status Measure(const Backend& backend, const ModelDescription& model, ScalingRow& found) {
   const int channels = model.config().preprocessing().channels(), height = found.input.height,
             width = found.input.width;

@@ -23,10 +23,10 @@ struct ScalingOptions {
 };
 
 // `vitrine-repo scaling`: measures the time and the peak memory of forward passes at several input sizes on one core,
-// and prints them. Also prints, for time and memory, the exponent p of a fit by (number of tokens)^p. The memory
-// excludes weights and input. In the reference, softmax attention keeps its matrix in memory, like the papers' code.
-// INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not installed,
-// UNIMPLEMENTED as for PeakBytesOf.
+// and prints them. Also fits (number of tokens)^p to time and memory, and prints both exponents p. The memory excludes
+// weights and input. With the reference back end, softmax attention stores its whole matrix in memory, as the papers'
+// code does. INVALID_ARGUMENT if the model does not accept a size, FAILED_PRECONDITION if LibTorch is needed and not
+// installed, UNIMPLEMENTED if the kernel cannot measure peak memory (see PeakBytesOf).
 absl::Status ScalingCommand(const ScalingOptions& options);
 
 // Returns the exponent p of the fit y ~ x^p to the points, by least squares of the logarithms. Requires positive

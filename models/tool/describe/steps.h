@@ -11,7 +11,8 @@
 
 namespace vitrine {
 
-// Equal steps of several blocks. `step` is one of them, with the mean of their times.
+// A group of equal steps in several blocks. `step` has the cost of one step, and the mean time of all steps of the
+// group.
 struct StepGroup {
   engine::StepProfile step;  // named "blocks.*.attention.qkv" if there are several
   int count = 1;
@@ -20,8 +21,8 @@ struct StepGroup {
 // Groups equal steps, in order of first appearance. With `every`, each step is its own group.
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
 
-// Returns a table with a row per group: its cost, its time, the roofline's bound divided by the time, and the time as a
-// fraction of the whole pass.
+// Returns a table with a row per group: its cost, its time, the roofline's bound divided by the time, and the time of
+// all its steps as a fraction of the time of all steps of the pass.
 DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
 
 // Returns a roofline point for every step with multiplications.

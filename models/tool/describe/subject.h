@@ -12,8 +12,8 @@
 
 namespace vitrine {
 
-// A model to describe. If its resolution is native, max_tokens is raised to kMostTokens, because the config's own limit
-// is for requests to a server.
+// A model to describe. If its resolution is native, max_tokens is raised to kMostTokens, because the config's own
+// max_tokens only limits requests to a server.
 struct Subject {
   std::string name;
   WeightedModel model;
@@ -23,15 +23,15 @@ struct Subject {
 };
 
 // Finds a variant of the zoo or, with a repository, MODEL or MODEL@VERSION in it. If `weights` is false, the result has
-// no weights. If it is true, a variant gets random weights. The time of a step does not depend on the weights, as long
-// as they have the magnitude of trained weights.
+// no weights. If it is true, a variant gets arbitrary weights with the magnitude of trained weights, which is enough to
+// measure the time of its steps.
 absl::StatusOr<Subject> FindSubject(const std::string& model, const std::string& repository, bool weights);
 
 // Parses "224" or "224x320" (height x width). INVALID_ARGUMENT unless both are 1 to 8192. Does not check if a model
 // accepts the size.
 absl::StatusOr<WorkloadInput> ParseResolution(const std::string& text);
 
-// Returns random pixels of one image of the input, [channels, height, width].
+// Returns random pixels, [channels, height, width], for one image with the height and width of `input`.
 std::vector<float> RandomPixels(int channels, const WorkloadInput& input, int seed);
 
 // Returns the grid of the subject's input. INVALID_ARGUMENT names the model and says which sizes it accepts.

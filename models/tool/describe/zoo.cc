@@ -26,7 +26,8 @@ struct Measured {
   std::string what;  // "test 40x40, kv-pos-mnist/1"
 };
 
-// Returns true if the configs are equal except for their preprocessing, which training may change.
+// Returns true if the configs have the same number of channels and are equal except for their preprocessing, which
+// training may change.
 bool SameSizes(v1::ModelConfig a, v1::ModelConfig b) {
   if (a.preprocessing().channels() != b.preprocessing().channels()) return false;
   a.clear_preprocessing();

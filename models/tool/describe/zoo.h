@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // `vitrine-repo zoo`: prints every zoo variant with its exact counts and its paper's figures. The accuracy "ours" is
-// the best top-1 among the versions in `repository` that have the variant's sizes. If `repository` is empty, "ours" is
-// missing.
+// the best top-1 among the versions in `repository` whose config is the variant's, except for the preprocessing. If
+// `repository` is empty, "ours" is missing.
 absl::Status ZooCommand(const std::string& repository, OutputFormat format);
 
 }  // namespace vitrine

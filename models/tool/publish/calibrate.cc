@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Content of a calibration file, and the digest of the weights it belongs to.
+// Content of a calibration file: a calibration, and the digest of the weights that it was made for.
 struct CalibrationFile {
   v1::Calibration calibration;
   std::string weights_sha256;

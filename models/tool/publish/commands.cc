@@ -30,14 +30,15 @@
 namespace vitrine {
 namespace {
 
-// Returns true if this CPU has instructions for the plan's precision on its serving path.
+// Returns true if the instructions that a server would use on this CPU (cpu::ChosenPath) support the plan's precision.
 bool IsComputedHere(const v1::PrecisionPlan& plan) {
   const std::optional<Precision> precision = ParsePrecision(plan.precision());
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   return precision.has_value() && path.ok() && engine::CanCompute(*precision, *path).ok();
 }
 
-// Reads a version and checks its files, weights and goldens, in fp32 and each planned precision that this CPU has.
+// Reads a version and checks its files, weights and goldens, in fp32 and in each precision of its manifest that this
+// CPU supports.
 absl::StatusOr<StoredVersion> ReadAndCheck(const std::string& repository, const VersionId& id) {
   ASSIGN_OR_RETURN(StoredVersion version, ReadVersion(repository, id));
   ASSIGN_OR_RETURN(const WeightedModel model, FitWeights(version.manifest, version.weights));
@@ -68,8 +69,7 @@ std::string PrecisionsInWords(const v1::Manifest& manifest) {
   return words;
 }
 
-// Prints a line per link of a model, or of all models. Links are not versions, so they are missing in the lists of
-// versions.
+// Prints a line per link of a model, or of all models. Lists of versions do not contain links.
 void PrintLinks(const Listing& listing, const std::string& model) {
   for (const std::string& link : listing.links) {
     if (model.empty() || link == model || link.starts_with(model + "/")) std::cerr << PassedOver(link) << "\n";
@@ -98,7 +98,7 @@ void PrintUnlisted(const std::vector<std::string>& unlisted, const Listing& list
   }
 }
 
-// Returns the error of verifying a repository, or a model, without versions.
+// Returns the error for a repository or a model that has no versions to verify.
 absl::Status VerifiedNothing(const std::string& repository, const std::string& model,
                              std::vector<std::string> unlisted) {
   if (unlisted.empty()) {

@@ -16,7 +16,8 @@ absl::Status ListCommand(const std::string& repository, OutputFormat format);
 // Prints the manifest of the version in `which`; if `which` names no version, of the model's newest version.
 absl::Status ShowCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
-// Prints a line per version. If any version fails, returns FAILED_PRECONDITION after all lines.
+// Verifies the versions in `which` and prints a line for each. If a version fails, continues with the others, and
+// returns FAILED_PRECONDITION at the end.
 absl::Status VerifyCommand(const std::string& repository, const std::string& which, OutputFormat format);
 
 // Verifies a version of `source`, then publishes it in `repository` under the next free number of the model.

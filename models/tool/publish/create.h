@@ -10,8 +10,8 @@
 
 namespace vitrine {
 
-// `vitrine-repo init`: creates an empty repository with a README of its layout. FAILED_PRECONDITION if the path is a
-// file or a folder with any content.
+// `vitrine-repo init`: creates an empty repository with a README that describes its layout. FAILED_PRECONDITION if the
+// path is a file or a folder with any content.
 absl::Status InitCommand(const std::string& repository);
 
 struct CreateOptions {

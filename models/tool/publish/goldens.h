@@ -24,10 +24,10 @@ void SetTolerances(v1::Manifest& manifest);
 // Replaces the tolerances for `precision` ("bf16" or "int8") on every device, for goldens recorded in that precision.
 void SetNarrowTolerance(const std::string& precision, v1::Manifest& manifest);
 
-// Adds the parts that follow from the model to the draft of a version of `name`: the config, the number of parameters,
-// PatternGoldens computed on the portable path, and the tolerances. `model` must have the weights as stored.
-// FAILED_PRECONDITION if this CPU's serving path does not agree with the goldens, because a server on this CPU would
-// reject the version.
+// Fills in the parts of a version's draft that are derived from the model: the config, the number of parameters,
+// PatternGoldens computed on the portable path, and the tolerances. `name` is the model name of the version. `model`
+// must have the weights as stored. FAILED_PRECONDITION if this CPU's serving path does not agree with the goldens,
+// because a server on this CPU would reject the version.
 absl::Status AddModel(const std::string& name, const WeightedModel& model, Draft& draft);
 
 }  // namespace vitrine

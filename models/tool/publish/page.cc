@@ -27,7 +27,7 @@ std::string Megabytes(int64_t bytes) {
   return absl::StrFormat("%.1f MB", static_cast<double>(bytes) / 1e6);
 }
 
-// Returns "2026-11-20 06:30 UTC", or "-" if not set.
+// Formats a time like "2026-11-20 06:30 UTC"; "-" if the time is not set.
 std::string Instant(int64_t unix_seconds) {
   const std::time_t time = unix_seconds;
   std::tm parts;

@@ -24,8 +24,8 @@ class Pins {
   // Returns why a version must be kept: 'label "stable"', "a share of the traffic", ...; nullopt if no file names it.
   std::optional<std::string> Why(const VersionId& id) const;
   // Returns true for a version that was rolled back or unloaded. Also returns true for a canary, or a version with a
-  // share of the traffic, that lacks the label `stable`. Servers may load an older version in addition to such a
-  // version. Traffic and labels in the admin state replace the traffic and labels of the serving config.
+  // share of the traffic, that lacks the label `stable`. Servers may load an older version in addition to a version for
+  // which IsApart is true. Traffic and labels in the admin state replace the traffic and labels of the serving config.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.

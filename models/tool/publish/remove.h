@@ -20,14 +20,15 @@ struct RemoveOptions {
 };
 
 // Removes a version, or all versions of a model. FAILED_PRECONDITION if `serving_config` or `admin_state` names one of
-// them, or stdin is no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such version. In
-// these cases, nothing is removed.
+// these versions, or if stdin is no terminal for the confirmation; CANCELLED if the user declines; NOT_FOUND: no such
+// version. In these cases, nothing is removed.
 absl::Status RemoveCommand(const RemoveOptions& options);
 
-// Keeps the newest valid versions of each model and removes older ones. The number to keep is the larger of `keep` and
-// the number of the version policy; a policy may keep all versions. A version does not count toward this number if it
-// is Pins::IsApart, or if a file differs from its digest. Keeps versions that `serving_config` or `admin_state` names,
-// and folders without a manifest, which may be unfinished copies.
+// Keeps the newest valid versions of each model and removes older versions. The number to keep is the larger of `keep`
+// and the number of versions that the version policy loads; if the policy loads all versions, none is removed. A
+// version does not count toward this number if it is Pins::IsApart, or if a file differs from its digest. Keeps
+// versions that `serving_config` or `admin_state` names, and folders without a manifest, which may be unfinished
+// copies.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

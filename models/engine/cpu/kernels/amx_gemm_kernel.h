@@ -12,7 +12,7 @@
 // bf16, N also has Turn (narrow_attention_kernel.h).
 //
 // The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
-// every row. For bf16, each tile sums even and odd numbers separately.
+// every row. For bf16, the products at even and at odd positions of a tile are summed separately.
 namespace vitrine::engine {
 
 inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum number of groups per tile row
@@ -29,8 +29,9 @@ struct alignas(64) AmxShapes {
   uint8_t rows[16] = {};
 };
 
-// Division of the groups in one part of a row (NarrowGemmCall) into tiles of equal size. If the groups do not divide
-// evenly, the last tile overlaps the previous one, and the left operand has zeros for groups that are already summed.
+// Division of one part of a row (NarrowGemmCall) into tiles with equal numbers of 4-byte groups (narrow_kernels.h). If
+// the groups do not divide evenly, the last tile overlaps the previous one, and the left operand has zeros for groups
+// that are already summed.
 struct AmxCut {
   int64_t groups;    // groups per tile
   int64_t tiles;     // tiles per part

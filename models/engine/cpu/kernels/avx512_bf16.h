@@ -32,8 +32,8 @@ struct Avx512Bf16 {
                                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return _mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), (__m512i)_mm512_cvtne2ps_pbh(odd, even));
   }
-  // Interleaves the groups of pairs of rows, then of four rows, within each quarter of a vector. Then joins the
-  // quarters.
+  // Transposes in three steps: interleaves the groups of every two rows, then of every four rows, within each quarter
+  // of a vector; then joins the quarters.
   static void Turn(const std::byte* rows, int64_t count, std::byte* to, int64_t stride) {
     __m512i pairs[16], fours[16];
 #pragma GCC unroll 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 and int8 products with AMX. All other kernels of this path are the AVX-512 kernels. This file includes no
-// library header with inline functions. The linker keeps only one copy of an inline function for the whole program.
-// This file's copy would have AMX and AVX-512 instructions, and the program must also run on older CPUs.
+// library header with inline functions. The linker keeps only one copy of an inline function for the whole program. A
+// copy from this file could have AMX or AVX-512 instructions, so the program would crash on older CPUs.
 #include "models/engine/cpu/kernels/amx_gemm_kernel.h"
 #include "models/engine/cpu/kernels/avx512_bf16.h"
 #include "models/engine/cpu/kernels/avx512_int8.h"

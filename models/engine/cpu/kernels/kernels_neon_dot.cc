@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // int8 products with the dot product of ARMv8.2, which cannot multiply unsigned by signed bytes. This file includes no
-// library header with inline functions. The linker keeps only one copy of an inline function for the whole program.
-// This file's copy would have ARMv8.2 instructions, and the program must also run on older CPUs.
+// library header with inline functions. The linker keeps only one copy of an inline function for the whole program. A
+// copy from this file could have ARMv8.2 instructions, so the program would crash on older CPUs.
 #if defined(__aarch64__)  // static analysis reads this file on other CPUs too
 #include "models/engine/cpu/kernels/neon_words.h"
 

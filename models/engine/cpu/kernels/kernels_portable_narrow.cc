@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Narrow products for any CPU, without special instructions. They are the reference for the other kernels.
+// bf16 and int8 products for any CPU, without special instructions.
 #include "common/simd/portable.h"
 #include "models/engine/cpu/kernels/narrow_table.h"
 

@@ -49,10 +49,9 @@ struct NarrowPieces {
   };
 };
 
-// GELU after a product in bf16 or int8. The result is usually rounded to bf16 or int8 next, so its error may be larger
-// than the error of EngineGelu. The error of NarrowGelu is a twentieth of bf16's rounding error near 1. On paths with
-// V::LookUp (a table of 32 values), NarrowGelu needs 8 operations, and EngineGelu needs 14. On other paths, it is
-// cpu::GeluOf.
+// GELU after a product in bf16 or int8. The result is usually rounded to bf16 or int8 next, so NarrowGelu need not be
+// as exact as EngineGelu. Its error is a twentieth of bf16's rounding error near 1. On paths with V::LookUp (a table of
+// 32 values), NarrowGelu needs 8 operations, and EngineGelu needs 14. On other paths, NarrowGelu is cpu::GeluOf.
 struct NarrowGelu {
   template <class V>
   [[gnu::always_inline]] static typename V::Reg Of(typename V::Reg x) {

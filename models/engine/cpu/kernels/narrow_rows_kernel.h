@@ -15,7 +15,7 @@
 namespace vitrine::engine {
 
 // Number of quantization steps from the least to the largest value of a row. A byte has room for 255 steps. One step is
-// reserved, because the value of byte 0 is rounded to a multiple of the step.
+// left for rounding: the value of byte 0 is a multiple of the step, so it can be below the row's least value.
 inline constexpr float kSteps = 254;
 // 1.5 * 2^23. The sum of a float and this number has the nearest integer in its lowest bits.
 inline constexpr float kWhole = 12582912;

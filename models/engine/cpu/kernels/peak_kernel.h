@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-// Measures the peak rates of a core. The templates are for files that are compiled for one instruction set; see
-// common/simd/gelu.h.
+// Loops that measure the peak rates of a core (see peaks.h). The templates are for files that are compiled for one
+// instruction set; see common/simd/gelu.h.
 namespace vitrine::engine {
 
 // Number of independent chains of multiply-adds: more than the two multiply-add units of a CPU can compute at once.

@@ -30,7 +30,8 @@ struct Rows {
   static constexpr int kCount = kRows;
 };
 
-// Number of rows that are summed at the same time, because the additions of a single row wait for each other.
+// Number of rows that are summed at the same time. With a single row, every addition would wait for the previous
+// addition.
 inline constexpr int kRowsAtOnce = 4;
 
 // Calls block(Rows<n>, first) for each block of n rows; n is kRowsAtOnce until fewer rows are left, then 1.

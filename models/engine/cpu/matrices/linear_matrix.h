@@ -21,7 +21,7 @@ class LinearMatrix {
   int64_t outputs() const { return outputs_; }
   int64_t weights() const { return inputs_ * outputs_; }
   Precision precision() const { return precision_; }
-  // Returns the memory read for the weights, in units of 4 bytes.
+  // Returns the size of the weights in memory, in units of 4 bytes.
   int64_t weight_floats() const { return weight_floats_; }
 
   const PackedMatrix* wide() const { return std::get_if<PackedMatrix>(&matrix_); }    // null if narrow

@@ -24,7 +24,7 @@ class NarrowMatrix {
   int64_t inputs() const { return inputs_; }
   int64_t outputs() const { return outputs_; }
   int64_t groups() const { return groups_; }  // groups per part
-  // Return the bytes of one part of a left-operand row, and the bytes of all weights.
+  // Return the size in bytes of one part of a left-operand row, and of all weights.
   int64_t row_bytes() const { return groups_ * kGroupBytes; }
   int64_t weight_bytes() const { return panels_.count() * kGroupBytes; }
   bool is_of_bytes() const { return kernels_->of_bytes; }

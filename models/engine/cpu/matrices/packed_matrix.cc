@@ -7,7 +7,8 @@
 namespace vitrine::engine {
 namespace {
 
-// Number of inputs of a panel that are written as one block, which stays in the L1 cache.
+// Number of inputs that are packed before the next inputs are begun, so that their part of the panel stays in the L1
+// cache.
 constexpr int64_t kBlock = 16;
 
 }  // namespace
@@ -23,7 +24,8 @@ AlignedFloats PackPanels(cpu::View<const float> weight, PanelShape shape) {
       const int64_t end = std::min(begin + kBlock, inputs);
       for (int64_t output = 0; output < outputs; ++output) {
         const float* const row = weight.Row(first + output);
-        // Copies bytes: a group of narrow numbers is not a float, and copying it as a float could change it.
+        // Copies bytes, because an element may be a group of bf16 or int8 numbers. On some CPUs, a copy as a float
+        // could change its bits.
         for (int64_t input = begin; input < end; ++input) {
           std::memcpy(&panel[input * width + output], &row[input], sizeof(float));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions from images to cells.
+// Stems: convolutions that compute the features of each cell of the token grid from an image.
 #include <algorithm>
 #include <array>
 #include <type_traits>

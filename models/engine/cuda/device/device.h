@@ -63,7 +63,7 @@ template <class T>
 VITRINE_DEVICE T ShuffleXor(T value, int mask) {
   return __shfl_xor_sync(~0u, value, mask);
 }
-// Returns the `value` that lane `lane` of the warp has passed.
+// Returns the `value` that lane `lane` of the warp passes to this call.
 template <class T>
 VITRINE_DEVICE T Shuffle(T value, int lane) {
   return __shfl_sync(~0u, value, lane);
@@ -87,7 +87,7 @@ VITRINE_DEVICE uint32_t SharedAddress(const void* place) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(place));
 }
 
-// Starts a copy of 16 bytes; both addresses must be aligned to 16. Writes zeros if `valid` is false. The copy is
+// Starts a copy of 16 bytes; both addresses must be aligned to 16 bytes. Writes zeros if `valid` is false. The copy is
 // complete after WaitCopies for its group.
 template <class T>
 VITRINE_DEVICE void CopyAsync(Shared<T> to, Global<const T> from, bool valid = true) {

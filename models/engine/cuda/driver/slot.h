@@ -44,7 +44,7 @@ class Slot : public Device {
   absl::Status Download(void* to, const void* from, size_t bytes) override;
   absl::Status Run(const Launch& launch) override;
   StreamHandle stream() const { return stream_; }
-  // Makes a graph of the launches.
+  // Captures the launches in a CUDA graph. Runs none of them.
   absl::StatusOr<std::unique_ptr<Recorded>> Record(std::span<const Launch> launches) override;
 
   std::byte* pinned() const { return pinned_; }  // SlotOptions::pinned_bytes of memory
@@ -65,12 +65,12 @@ class Slot : public Device {
 
   absl::Status Create();
   absl::Status Enqueue(const Launch& launch);
-  // Queues the copy that uploads have collected.
+  // Queues the pending copy, if there is one.
   absl::Status Flush();
   // Waits until the stream is empty. All staging memory is free afterwards.
   absl::Status Wait();
-  // Returns true if an upload to `target` can extend the pending copy. Two allocations may be adjacent, but the driver
-  // rejects one copy into both of them.
+  // Returns true if an upload to `target` can extend the pending copy. Returns false for the start of another
+  // allocation, even at an adjacent address, because the driver rejects a copy into two allocations.
   bool Extends(const std::byte* target) const;
 
   Card& card_;
@@ -85,7 +85,8 @@ class Slot : public Device {
 
   std::atomic<bool> busy_ = false;  // true: the stream may have work
   size_t used_ = 0;                 // bytes of the staging memory that queued copies may still read
-  // Pending copy, not queued yet. Uploads to the adjacent addresses of the same allocation extend it.
+  // Copy that is not queued yet. An upload to the addresses directly after it, in the same allocation, extends this
+  // copy.
   std::byte* pending_to_ = nullptr;
   size_t pending_from_ = 0, pending_bytes_ = 0;
 };

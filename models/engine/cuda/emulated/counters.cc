@@ -9,8 +9,9 @@ namespace {
 
 constexpr size_t kBanks = 32, kBankBytes = 4, kSectorBytes = 32;
 
-// Returns the number of passes that a request takes. In each pass, a bank delivers one word. Accesses wider than a word
-// are served for one group of lanes after another; the bytes of a group fill all banks once.
+// Returns the number of passes that a request takes. In each pass, a bank delivers one word. If an access is wider than
+// a word, the lanes are served in groups, one group after another. A group has as many lanes as the banks can serve in
+// one pass if no two words are in the same bank.
 template <class Accesses>
 int64_t Passes(const Accesses& lanes) {
   const size_t bytes = lanes.front().bytes, at_once = std::min<size_t>(32, kBanks * kBankBytes / bytes);
@@ -50,8 +51,8 @@ void Counters::EndBlock() {
     const bool is_shared = std::get<2>(place);
     Traffic& traffic = by_line_[{std::get<1>(place), is_shared}];
     for (auto& lanes : requests) {
-      // Sorts the lanes by address, because they are recorded in the order of the schedule, but the lanes of a group
-      // must have neighbouring addresses.
+      // Sorts the accesses by address. They were recorded in the random order in which the lanes ran, but Passes
+      // requires that the lanes of a group have neighbouring addresses.
       std::sort(lanes.begin(), lanes.end(), [](const Access& a, const Access& b) { return a.address < b.address; });
       ++traffic.requests;
       if (is_shared) {

@@ -19,19 +19,20 @@ struct Traffic {
   // For shared memory: passes that the requests take, and passes that they would take without bank conflicts.
   int64_t passes = 0;
   int64_t least_passes = 0;
-  // For global memory: 32-byte sectors that the requests touch, and the minimum number of sectors for their bytes.
+  // For global memory: 32-byte sectors that the requests touch, and the smallest number of sectors that could hold the
+  // bytes.
   int64_t sectors = 0;
   int64_t least_sectors = 0;
 };
 
-// Groups the accesses of lanes into requests of warps: the n-th accesses of a warp's lanes at one source line are one
-// request.
+// Groups the accesses of single lanes into requests of warps. A request consists of the n-th access of each lane of a
+// warp at one source line.
 class Counters {
  public:
   void Add(int thread, const void* address, size_t bytes, bool is_shared, Source at);
   // Counts the accesses of a finished block.
   void EndBlock();
-  // Returns the sum over all lines.
+  // Returns the traffic of shared or of global memory, summed over all source lines.
   Traffic Total(bool is_shared) const;
 
  private:

@@ -155,7 +155,8 @@ void WaitCopies(Source at = Source::Current()) {
   emulated::Machine::Current().WaitCopies(kLeft, at);
 }
 
-// Emulates LoadMatrices of device/device.h. Each lane reads the two numbers that it gets.
+// Emulates LoadMatrices of device/device.h. From each of the four matrices, a lane reads only the two numbers that it
+// receives.
 template <class T>
 void LoadMatricesAs(uint32_t (&to)[4], const T* row, bool transposed, Source at) {
   static_assert(sizeof(T) == sizeof(uint16_t));

@@ -9,7 +9,7 @@ namespace vitrine::cuda::emulated {
 
 // A location in a kernel's source. (clang 14 lacks std::source_location.)
 struct Source {
-  // Returns the location of the caller if Current() is used as a default argument.
+  // Returns the location of a call to the function that has Current() as a default argument.
   static constexpr Source Current(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return {file, line};
   }

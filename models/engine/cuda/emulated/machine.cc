@@ -30,7 +30,8 @@ bool SamePlace(const Source& a, const Source& b) {
   return a.line == b.line && std::strcmp(a.file, b.file) == 0;
 }
 
-// Reports the thread that accessed a guard page. A signal handler cannot return to the kernel, so the process ends.
+// Reports the thread that accessed a guard page. Ends the process, because the handler cannot return to the emulated
+// kernel.
 void OnGuardPage(int /*signal*/, siginfo_t* info, void* /*context*/) {
   char text[256];
   const Machine* const machine = Machine::CurrentOrNull();
@@ -275,7 +276,8 @@ void Machine::CommitCopies() {
   running_->in_flight.push_back(std::exchange(running_->open, {}));
 }
 
-// Performs the copies of the awaited groups only at the wait, as late as the hardware may perform them.
+// Performs the copies of the awaited groups. The hardware may perform them at any time before the wait ends; the
+// emulator does so as late as possible.
 void Machine::WaitCopies(size_t left, Source at) {
   for (; running_->in_flight.size() > left; running_->in_flight.pop_front()) {
     for (const Copy& copy : running_->in_flight.front()) {

@@ -39,8 +39,8 @@ struct Shape {
   size_t shared_bytes = 0;
 };
 
-// Runs kernels on the CPU and checks their memory accesses and barriers. Used by one thread. Denormals are zero while a
-// kernel runs, as on the device.
+// Runs kernels on the CPU and checks their memory accesses and barriers. Only one CPU thread may use a machine.
+// Denormals are zero while a kernel runs, as on the device.
 class Machine {
  public:
   explicit Machine(const MachineOptions& options = {});
@@ -56,7 +56,7 @@ class Machine {
   // Shared hits a guard page, the process writes the block and thread to stderr and ends.
   std::optional<Fault> Launch(const Shape& shape, const std::function<void()>& body);
 
-  // --- for the running thread; emulated/device.h declares the names that kernels use
+  // --- functions for the running thread; kernels call them through emulated/device.h
 
   static Machine& Current() { return *current_; }
   static const Machine* CurrentOrNull() { return current_; }
@@ -70,8 +70,7 @@ class Machine {
   void Write(const void* address, size_t bytes, bool is_shared, Source at);
   void SyncBlock(Source at);
   void SyncWarp(Source at);
-  // Shares `own` with all lanes of the warp. Returns the words of all 32 lanes, after all lanes have called this
-  // function.
+  // Shares `own` with all lanes of the warp. Waits until all 32 lanes have called Exchange, then returns their words.
   using Words = std::array<uint32_t, 6>;
   std::span<const Words, 32> Exchange(const Words& own, Source at);
   void CopyAsync(void* to, const void* from, bool valid, Source at);

@@ -102,7 +102,7 @@ void Memory::Reset(void* buffer, size_t bytes) {
   }
 }
 
-// Calls check(word, mask) for each word of an access, until one returns a fault.
+// Calls check(word, mask) for each word of an access, until a call returns a fault.
 template <class Check>
 const FaultKind* Memory::ForWords(uintptr_t address, size_t bytes, Check check) {
   if (!Contains(address) || !Contains(address + bytes - 1)) return kStray;

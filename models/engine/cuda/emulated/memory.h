@@ -28,7 +28,8 @@ class Moment {
   uint64_t bits_ = 0;
 };
 
-// The running thread, and the first intervals of its launch and block, to which earlier accesses are compared.
+// The running thread, and the first intervals of its launch and block. The intervals show whether an earlier access was
+// in the same launch and block.
 struct Running {
   Moment now;
   uint64_t launch_first = 0;  // first interval of the launch
@@ -66,8 +67,8 @@ class Memory {
   void Land(const Running& running, uintptr_t address, size_t bytes);
 
  private:
-  // Accesses to four bytes. Masks have one bit per byte. If several threads access parts of a word, only the last
-  // thread is recorded.
+  // State of a word of four bytes, and its last accesses. Masks have one bit per byte. Only the last writer is
+  // recorded, even if several threads have written different bytes of the word.
   struct Word {
     Moment writer, first_reader, last_reader;
     uint8_t allocated = 0, written = 0, in_flight = 0, writer_mask = 0, reader_mask = 0;

@@ -61,7 +61,8 @@ float ToFp32(__int128 significand, int exponent, Direction direction) {
   return static_cast<float>(negative ? -value : value);
 }
 
-// Sums the products and `c`. Each term is truncated `bits` bits below the largest exponent of all terms.
+// Sums the products and `c`. Before the sum, each term is truncated to a multiple of 2^(e - bits), where e is the
+// largest exponent of all terms.
 float AlignedSum(std::span<const uint16_t> a, std::span<const uint16_t> b, float c, int bits, Direction direction) {
   Term terms[17];
   size_t count = 0;
@@ -105,7 +106,8 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
 }
 
 // Lane 4 g + t holds rows g and g + 8 of a, column g of b, and columns 2 t and 2 t + 1 of rows g and g + 8 of d. The
-// words of `a` hold first the two rows in the first half of k, then the two rows in the second half.
+// product sums over an index k. The first two words of `a` hold values of the two rows for the first half of k, the
+// next two words for the second half.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]) {
   const auto g = static_cast<size_t>(lane) / 4, t = static_cast<size_t>(lane) % 4;
   for (size_t i = 0; i < 4; ++i) {

@@ -11,8 +11,8 @@
 namespace vitrine::cuda::emulated {
 
 // Model of how a tensor instruction rounds the sum of its products and its addend to fp32. NVIDIA does not document the
-// rounding. Therefore kernels must be accurate under every model, and kernels that must give the same bits must do so
-// under every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
+// rounding. Therefore kernels must be accurate under every model. If two kernels must give the same bits, they must do
+// so under every model. The models are from arXiv 2511.10909; kSm90 was measured on an H200.
 enum class RoundingModel {
   kNearest,  // exact sum, rounded to nearest
   // two sums of 8 products each; terms are truncated 24 bits below the largest exponent, the sum is rounded towards

@@ -31,13 +31,13 @@ struct GridTile {
 // A batch in device memory, uploaded before the forward pass.
 struct Batch {
   const int* counts;  // number of images, cells, tiles
-  // by image, with an additional last entry whose first_cell is the number of cells
+  // one entry per image, and one last entry, whose first_cell is the number of cells of the batch
   const ImageRows* images;
   const GridTile* tiles = nullptr;  // tiles of all grids
   int prefix = 1;                   // rows of tokens before the cells of each image
 };
 
-// Columns of a matrix whose rows belong to a batch. The unit of the stride is numbers, not bytes.
+// Columns of a matrix whose rows belong to a batch. The stride is counted in numbers, not in bytes.
 struct Matrix {
   float* data = nullptr;
   int64_t stride = 0;
@@ -70,7 +70,7 @@ struct AffineArguments {
   Activation activation;
 };
 
-// y = n(x) weight + bias.
+// y = n(x) weight + bias. n normalizes a row to mean 0 and variance 1.
 struct LayerNormArguments {
   Batch batch;
   Matrix x, y;
@@ -97,7 +97,7 @@ struct FillArguments {
   Matrix y;
 };
 
-// Rows of x that are copied to y. The copy of a row belongs to the same image.
+// Rows of x that are copied to y. A row and its copy belong to the same image.
 enum class CopiedRows {
   kAll,    // x and y have the same rows
   kClass,  // a prefix token of each image; rows of x and y are tokens or images
@@ -136,7 +136,7 @@ struct LinearArguments {
   Activation activation;
 };
 
-// Range of a row of bytes: a byte has the value least + step * byte.
+// Range of a row of quantized numbers: a byte b stands for the number least + step * b.
 struct ByteRange {
   float step, least;
 };
@@ -161,8 +161,8 @@ struct LinearBytesArguments {
   Activation activation;
 };
 
-// Arguments of the fast kernels. x has a multiple of 16 columns, y a multiple of 4; all rows begin at multiples of 16
-// bytes.
+// Arguments of the fast kernels of a linear layer. x has a multiple of 16 columns, y a multiple of 4; all rows begin at
+// multiples of 16 bytes.
 struct FastLinearArguments {
   Batch batch;
   Matrix x, y;
@@ -203,8 +203,8 @@ struct PatchifyArguments {
   Matrix y;
 };
 
-// Size of an image's map. `first` is the number of positions of the earlier images. One extra entry marks the end of
-// the last image.
+// Size of one image's map, and its place in an array with the maps of all images. `first` is the number of positions of
+// the earlier images. Arrays of MapRows have one extra entry, whose `first` is the end of the last image.
 struct MapRows {
   int64_t first;
   int height, width;
@@ -227,7 +227,7 @@ struct ConvolveArguments {
   bool rounds;  // true: y is rounded to bf16
 };
 
-// A convolution without pooling whose products are bf16.
+// A convolution without pooling that multiplies bf16 numbers.
 struct FastConvolveArguments {
   ConvolveArguments layer;  // its weights are not used
   const uint16_t* x;        // positions of a bf16 map; null: layer.x with pixels
@@ -249,8 +249,8 @@ struct DepthwiseArguments {
   bool narrow;                 // true: the approximate GELU
 };
 
-// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. The input x is
-// first.x; first.y and second.x are unused.
+// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. n normalizes with
+// the statistics. The input x is first.x; first.y and second.x are unused.
 struct LocalArguments {
   DepthwiseArguments first, second;
   const RowStatistics* statistics;
@@ -272,8 +272,8 @@ struct AttendArguments {
   float scale;
   const float* offsets;  // offsets of the first known_offsets keys, or null
   int known_offsets;
-  // Fields used only by vitrine_attend_map, which computes `queries` queries of one image, starting at first_query.
-  // `scores` and `weights` are [heads, queries, keys].
+  // Fields used only by vitrine_attend_map, which computes scores and weights for `queries` queries of one image,
+  // starting at first_query. `scores` and `weights` are [heads, queries, keys].
   int image = 0, first_query = 0, queries = 0;
   float *scores = nullptr, *weights = nullptr;
 };
@@ -293,7 +293,7 @@ struct ChannelArguments {
   bool narrow;                   // true: both operands of products are rounded to bf16
 };
 
-// --- single operations, for vitrine-gpu-check
+// --- kernels that compute a single operation, used by vitrine-gpu-check
 
 struct PrimitiveFloatsArguments {
   const float *a, *b, *c;  // [count]

@@ -61,7 +61,7 @@ class Scores {
     return sum;
   }
 
-  // Returns scale * q k of rows that are bf16 in memory. Only vitrine_attend_map gets such rows.
+  // Returns scale * q k of rows that are bf16 in memory. Only vitrine_attend_map gets rows in bf16.
   VITRINE_DEVICE float NarrowProduct(int key) const {
     const Global<const uint16_t> q = NarrowRowOf(arguments_.q, query_) + column_;
     const Global<const uint16_t> k = NarrowRowOf(arguments_.k, first_key_ + key) + column_;
@@ -70,7 +70,8 @@ class Scores {
     return sum;
   }
 
-  // Calls act(key, weight) for each key. Each of three passes computes the scores again, so that no scores are stored.
+  // Calls act(key, weight) for each key. Makes three passes over the keys. Each pass computes the scores again, because
+  // no memory stores them.
   template <class Act>
   VITRINE_DEVICE void ForWeights(Act act) const {
     float largest = Of(0);

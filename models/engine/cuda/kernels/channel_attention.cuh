@@ -9,14 +9,15 @@
 
 namespace vitrine::cuda {
 
-// Minimum length by which XCiT divides a channel, and the number that X-ViT adds to a length.
+// XCiT divides a channel by its length, or by kLeastLength if the length is smaller. X-ViT divides by length +
+// kLengthEpsilon.
 inline constexpr float kLeastLength = 1e-12F, kLengthEpsilon = 1e-6F;
 
 VITRINE_DEVICE int HeadWidth(const ChannelArguments& arguments) {
   return arguments.q.columns / arguments.heads;
 }
 
-// Computes 1 / length of the columns of q, then of k, over the tokens of each image.
+// Computes 1 / length of each column of q, then of each column of k. A column is a vector over the tokens of one image.
 VITRINE_KERNEL(vitrine_inverse_lengths, ChannelArguments) {
   const Images images(arguments.batch);
   const int columns = arguments.q.columns;
@@ -51,7 +52,8 @@ VITRINE_DEVICE void SumOverTokens(const ChannelArguments& arguments, const Matri
   });
 }
 
-// Computes XCiT's scores, [channel of k, channel of q].
+// Computes k^T q, [channel of k, channel of q]. vitrine_channel_scale multiplies it by factors, which gives XCiT's
+// scores.
 VITRINE_KERNEL(vitrine_channel_products, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.q);
 }
@@ -88,7 +90,8 @@ VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   });
 }
 
-// Computes y(j) = factor * (the sum over i of x(i) matrix(i, j)), for the first rows of x in each image.
+// Computes y(j) = factor * (the sum over i of x(i) matrix(i, j)), for as many rows of x in each image as y has,
+// starting at the image's first row.
 VITRINE_DEVICE void MultiplyByMatrices(const ChannelArguments& arguments, const Matrix& x, const float* row_factors) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;
@@ -112,7 +115,7 @@ VITRINE_KERNEL(vitrine_channel_mix, ChannelArguments) {
   MultiplyByMatrices(arguments, arguments.v, nullptr);
 }
 
-// --- X-ViT: XN(q) XN(k^T v)
+// --- X-ViT's attention: XN(q) XN(k^T v), where XN scales vectors to a learned length
 
 VITRINE_KERNEL(vitrine_context, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.v);

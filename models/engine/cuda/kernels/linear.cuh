@@ -57,13 +57,13 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
 inline constexpr float kByteSteps = 254, kMostSteps = 262144, kWholeBytes = 12582912;
 inline constexpr float kLeastStep = 0x1p-126F;
 
-// Quantization of a row: a byte is the low byte of number * inverse + offset. Its value is range.least + range.step *
-// byte.
+// Quantization of a row. The byte of a number is the lowest byte in the bits of the float number * inverse + offset. It
+// stands for the number range.least + range.step * byte.
 struct ByteGrid {
   float inverse, offset;
   ByteRange range;
 };
-// Returns a grid of 254 steps from the least to the largest number of a row.
+// Returns a grid of at most 254 steps from `low` to `high`, the least and the largest number of a row.
 VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
   const float size = high > -low ? high : -low;
   const float of_range = (high - low) / kByteSteps, of_size = size / kMostSteps;
@@ -75,7 +75,7 @@ VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
 VITRINE_DEVICE uint8_t ByteOf(float value, const ByteGrid& grid) {
   return static_cast<uint8_t>(BitsOf(Fma(value, grid.inverse, grid.offset)) & 0xff);
 }
-// Returns the range of the normalized row. The bytes do not change.
+// Returns the range with which the bytes of a row stand for the numbers of the normalized row.
 VITRINE_DEVICE ByteRange NormalizedRange(ByteRange range, RowStatistics norm) {
   return {range.step * norm.scale, (range.least - norm.center) * norm.scale};
 }

@@ -102,7 +102,7 @@ VITRINE_DEVICE float ActivatedProduct(float x, Activation activation, bool narro
   return activation == Activation::kQuickGelu ? QuickGelu(x) : Activated(x, activation, narrow);
 }
 
-// Computes engine::PowerOfTwo: 2^x for x <= 0, for weights that are rounded to bf16.
+// Computes engine::PowerOfTwo: 2^x for x <= 0. The result is accurate enough for weights that are then rounded to bf16.
 VITRINE_DEVICE float PowerOfTwo(float x) {
   x = Most(-126.0F, x);
   const float n = Round(x), r = x - n;
@@ -140,7 +140,7 @@ VITRINE_DEVICE Float2 FloatsOf(uint32_t word) {
   return {{FloatOf(word << 16), FloatOf(word & 0xffff0000u)}};
 }
 
-// --- sums over a row, in the order of a vector of 16 lanes
+// --- sums over a row, in the order in which the CPU adds with vectors of 16 lanes
 
 inline constexpr int kLanes = 16;
 
@@ -161,7 +161,8 @@ VITRINE_DEVICE float SumOfRow(int columns, Value value) {
   float even[kLanes] = {}, odd[kLanes] = {};
   const int pairs = columns / (2 * kLanes) * (2 * kLanes), whole = columns / kLanes * kLanes;
   for (int j = 0; j < columns; ++j) {
-    // After the pairs of vectors, a whole vector is added to `even`, and the remainder to `odd`.
+    // Vectors alternate between `even` and `odd`. If a whole vector is left after the pairs of vectors, it is added to
+    // `even`. The last, incomplete vector is always added to `odd`.
     const bool is_even = j < pairs ? j / kLanes % 2 == 0 : j < whole;
     if (is_even) {
       even[j % kLanes] += value(j);

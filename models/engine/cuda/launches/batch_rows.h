@@ -21,7 +21,7 @@ struct BatchLimits {
   int64_t pixels = int64_t{4} << 20;  // channels * height * width of all images
 };
 
-// Rows of a batch, in host memory.
+// Images of a batch, with their rows and tiles, in host memory. A Batch has counts, images and tiles in device memory.
 struct BatchRows {
   BatchRows(std::span<const ImagePlanes> planes, int cell, int prefix = 1);
 

@@ -45,8 +45,9 @@ class Recorded {
 };
 
 // Memory and kernels of a device; calls take effect in the order in which they are made. Only one thread at a time may
-// use the object. Another Device object of the same GPU may read memory once the call that writes it is complete; a
-// Download waits for all earlier calls.
+// use the object. Several Device objects may belong to the same GPU. If one of them writes memory and another one reads
+// it, the write must be complete before the read. A write is complete when a later Download of the writing object has
+// returned, because a Download waits for all earlier calls.
 class Device {
  public:
   virtual ~Device() = default;

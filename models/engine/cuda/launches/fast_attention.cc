@@ -8,7 +8,7 @@
 namespace vitrine::cuda {
 namespace {
 
-// Returns true if the rows of all four matrices allow wide accesses.
+// Returns true if the rows of all four matrices allow accesses of 16 bytes.
 template <class Arguments>
 bool AreWide(const Arguments& arguments) {
   return HasWideRows(arguments.q) && HasWideRows(arguments.k) && HasWideRows(arguments.v) && HasWideRows(arguments.y);

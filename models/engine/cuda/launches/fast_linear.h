@@ -22,7 +22,8 @@ FastLinearArguments FastArguments(const engine::LinearStep& step, const Batch& b
 bool HasFastLinear(const engine::LinearStep& step);
 // Returns true if a fast kernel supports the layer and the alignment of the matrices.
 bool SuitsFastLinear(const engine::LinearStep& step, const FastLinearArguments& arguments);
-// Returns true if the layers of a perceptron can be two launches that pass the hidden values as bf16.
+// Returns true if two launches, one per layer of the perceptron, can compute it and store the hidden values as bf16 in
+// between.
 bool HasNarrowHidden(const engine::PerceptronStep& step);
 // Sets the weights, which must be in MatrixLayout::kByOutputs.
 void SetWeights(FastLinearArguments& arguments, const DeviceMatrix& matrix);
@@ -34,7 +35,7 @@ Launch FastLinear(std::string step, const FastLinearArguments& arguments, Precis
 bool SuitsFastLinear(const LinearArguments& arguments);
 Launch FastLinear(std::string step, const LinearArguments& arguments);
 
-// --- perceptrons in bf16; hidden rows are not stored in memory; requirements as for linear layers
+// --- perceptrons in bf16 as one launch, which does not store the hidden rows in memory
 
 PerceptronArguments FastArguments(const engine::PerceptronStep& step, const Batch& batch, const Matrix& x,
                                   const Matrix& y, const Matrix& residual);

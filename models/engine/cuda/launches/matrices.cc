@@ -18,7 +18,7 @@ size_t PaddedOutputs(size_t outputs) {
   return (outputs + kWeightRows - 1) / kWeightRows * kWeightRows;
 }
 
-// Returns convert(weight) for every weight.
+// Returns the converted weights in the order of `layout`.
 template <class Number, class Convert>
 std::vector<Number> Laid(const LinearWeights& weights, MatrixLayout layout, Convert convert) {
   const size_t outputs = weights.bias.size(), inputs = weights.weight.size() / outputs;

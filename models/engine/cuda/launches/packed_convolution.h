@@ -14,10 +14,11 @@ namespace vitrine::cuda {
 // Number of map channels that a lane reads at once; also the number of outputs of a product's tile.
 inline constexpr int kNeighbours = 8;
 
-// Weights of a convolution and the inputs that they multiply (`taps`), in the order of fast/convolve.cuh. The numbers
-// of channels and of outputs are multiples of kNeighbours.
+// Weights of a convolution and the inputs that they multiply (`taps`), in the order of fast/convolve.cuh. The number of
+// outputs is a multiple of kNeighbours.
 struct PackedConvolution {
-  // If `of_pixels` is true, the convolution reads planes of pixels, and may have any number of channels.
+  // If `of_pixels` is true, the convolution reads planes of pixels and may have any number of channels. Otherwise it
+  // reads a map, whose number of channels must be a multiple of kNeighbours.
   PackedConvolution(const engine::LinearWeights& from, int kernel, int channels, bool of_pixels);
 
   int steps = 0;

@@ -81,7 +81,7 @@ class LaunchMaker : public StepMemory {
     return statistics;
   }
 
-  // Returns false, and adds nothing, if no fast kernel supports the layer.
+  // Adds the launches of a linear layer if a fast kernel supports it. Otherwise adds nothing and returns false.
   bool AddFastLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     FastLinearArguments arguments = FastArguments(step, batch_, x, y, At(step.residual));
     const Precision precision = step.matrix.precision;
@@ -263,7 +263,7 @@ class LaunchMaker : public StepMemory {
     arguments.heads = heads;
     return arguments;
   }
-  // Returns the total size of the matrices of all images, in numbers.
+  // Returns how many numbers the matrices of the largest batch have in total.
   int64_t MatrixNumbers(const ChannelArguments& arguments) const {
     const int64_t columns = arguments.q.columns;
     return limits_.images * columns * (columns / arguments.heads);

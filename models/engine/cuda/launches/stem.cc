@@ -124,7 +124,8 @@ class StemMaker {
 
 }  // namespace
 
-// A layer has at most n / `side` + `over` positions along an image side of n pixels.
+// Along an image side of n pixels, the result of a layer has at most n / `side` + `over` positions. The loop computes
+// `side` and `over` for each layer.
 std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int channels, int cell,
                                 const BatchLimits& limits) {
   const double pixels = static_cast<double>(limits.pixels) / channels, shortest = std::max(1, cell);
@@ -134,7 +135,8 @@ std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int c
     const int pool = std::max(1, layer.pool), step = layer.stride * pool;
     over = (over + std::max(0, 2 * layer.padding - layer.kernel + layer.stride)) / step;
     side *= step;
-    // Sums (a / side + over) (b / side + over) over images of a x b pixels, with a + b <= a b / shortest + shortest.
+    // Upper bound of the sum of (a / side + over) (b / side + over) over all images, where an image has a x b pixels.
+    // Uses a + b <= a b / shortest + shortest.
     const double sums = pixels / shortest + shortest * limits.images;
     const double places = pixels / (side * side) + over / side * sums + over * over * limits.images;
     most.push_back(static_cast<int64_t>(std::ceil(places)));

@@ -28,7 +28,7 @@ struct BatchMemory {
 // memory that they need at the same time; then with an address for each measured size.
 class StepMemory {
  public:
-  // Appends the sizes in bytes to `sizes`; the list is complete after Finish.
+  // Measures. Appends the size in bytes of each part of the memory to `sizes`, which is complete after Finish.
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::vector<size_t>& sizes);
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
@@ -37,7 +37,7 @@ class StepMemory {
   void SetNarrow(std::vector<bool> narrow) { narrow_ = std::move(narrow); }
   // Begins the next step, which reuses the scratch memory.
   void Begin() { scratch_.used = 0; }
-  // Completes the sizes after the last step.
+  // Call Finish after the last step. Adds the sizes of the scratch memory and of the tap memory.
   void Finish();
 
   const engine::LoweredPlan& lowered() const { return lowered_; }
@@ -52,12 +52,12 @@ class StepMemory {
   Matrix At(engine::Operand operand) const;
   Matrix At(const std::optional<engine::Operand>& operand) const { return operand ? At(*operand) : Matrix(); }
 
-  // Returns memory that lasts until the end of the pass.
+  // Returns memory that no other part of the plan uses.
   template <class T>
   T* Hold(int64_t count) {
     return reinterpret_cast<T*>(HoldBytes(static_cast<size_t>(count) * sizeof(T)));
   }
-  // Returns memory that lasts until the end of the step.
+  // Returns memory that is valid until the next Begin.
   template <class T>
   T* Scratch(int64_t count) {
     return reinterpret_cast<T*>(Part(scratch_, static_cast<size_t>(count) * sizeof(T)));

@@ -22,8 +22,8 @@ TakeTap TapOfMaps(const AttendArguments& arguments, bool class_query, int layer,
 // Returns a TakeTap for the matrices of attention among channels: the weights after the softmax if `weights` is true,
 // else the scores before the softmax.
 TakeTap TapOfChannels(const ChannelArguments& arguments, int layer, bool weights);
-// Returns a TakeTap for the scores and weights of attention among channels by the fast kernel. It repeats `launch` with
-// `arguments`, so that scores and weights are written; y gets the same bits again.
+// Returns a TakeTap for the scores and weights of attention among channels by the fast kernel. It runs `launch` again
+// with `arguments`, so that the kernel also writes scores and weights; y gets the same bits again.
 TakeTap TapOfFastChannels(const Launch& launch, const ChannelArguments& arguments, int layer);
 // Returns a TakeTap for the factors of X-ViT's attention matrices. It must run before the contexts (k^T v) are scaled.
 TakeTap TapOfFactors(const ChannelArguments& arguments, const program::AttendLinearly& attend,

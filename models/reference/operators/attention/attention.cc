@@ -24,7 +24,7 @@ namespace {
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  // Computes the attention [T, heads width], in the type of qkv, from qkv [T, 3, heads, width] of T tokens.
+  // Computes the attention's output [T, heads width], in the type of qkv, from qkv [T, 3, heads, width] of T tokens.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& qkv,
                             const std::shared_ptr<const TokenLayout>& layout) {
     const at::Tensor rows = qkv.contiguous();

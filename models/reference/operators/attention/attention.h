@@ -26,7 +26,8 @@ inline bool DropsWeights(const ForwardContext& context) {
   return context.training && context.dropout.attention.value_or(0) > 0;
 }
 
-// Returns a view of the rows of `x` [T, heads, d_h] that belong to a run, as [images, heads, tokens, d_h].
+// Returns a view of the rows of `x` [T, heads, d_h] that belong to the images of `run`, as [images, heads, tokens,
+// d_h].
 at::Tensor HeadsOfRun(const at::Tensor& x, const TokenLayout::Run& run);
 
 }  // namespace vitrine

@@ -22,7 +22,7 @@ void Capture(AttentionTap* tap, AttentionSource source, int layer, int first_ima
   }
 }
 
-// Returns the scores and weights of a softmax attention as an AttentionTap stores them.
+// Converts the scores and weights of a softmax attention to the struct that an AttentionTap stores.
 inline AttentionTap::Matrices Explicit(const at::Tensor& scores, const at::Tensor& weights) {
   return {.scores = FloatsOf(scores), .weights = FloatsOf(weights), .queries = {}, .keys = {}};
 }

@@ -25,8 +25,8 @@ constexpr double kLeastNorm = 1e-12;
 
 class ChannelAttentionFunction : public torch::autograd::Function<ChannelAttentionFunction> {
  public:
-  // Computes the attention [T, width], in the type of q. q, k and v are [T, width] of one type, with any row stride;
-  // the temperature is [heads, 1, 1].
+  // Computes the attention's output [T, width], in the type of q. q, k and v are [T, width] of one type, with any row
+  // stride; the temperature is [heads, 1, 1].
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q, const at::Tensor& k,
                             const at::Tensor& v, const at::Tensor& temperature,
                             const std::shared_ptr<const TokenLayout>& layout) {
@@ -110,7 +110,8 @@ at::Tensor AttendChannels(const Qkv& qkv, const at::Tensor& temperature,
   const int64_t count = temperature.numel();
   const auto heads = [&](const at::Tensor& part) { return part.view({-1, count, part.size(1) / count}); };
   const at::Tensor q = heads(qkv.q), k = heads(qkv.k), v = heads(qkv.v);  // [T, h, d_h]
-  // Divides the d_h x d_h products, not the tokens, by the norms.
+  // Divides the products [d_h, d_h] of q and k by the norms, and not q and k themselves, which usually have more
+  // elements.
   const at::Tensor q_norms = ChannelNorms(q, *layout, context).clamp_min(kLeastNorm);  // [images, h, d_h]
   const at::Tensor k_norms = ChannelNorms(k, *layout, context).clamp_min(kLeastNorm);
   const at::Tensor products = ChannelProducts(q, k, *layout, context);  // [images, h, d_h, d_h]

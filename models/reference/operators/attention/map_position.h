@@ -25,8 +25,8 @@ struct MapPosition {
   // Returns s score. The result is symmetric if the scores are symmetric.
   at::Tensor Scaled(const at::Tensor& scores) const;
 
-  // Returns s, or g as [1, 1, 1, keys], as a constant on the CPU, for a library's fused attention. Requires one map for
-  // all heads.
+  // Return s and g [1, 1, 1, keys] as constants on the CPU, for a library's fused attention. Both functions require one
+  // map for all heads.
   double Scale() const;
   at::Tensor KeyOffsets(int64_t keys) const;
 };

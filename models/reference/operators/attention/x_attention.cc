@@ -69,8 +69,8 @@ at::Tensor LinearAttention::NormalizeSums(const Sums& sums, int site, const Forw
   return Dropout(normalized, context.dropout.attention.value_or(0), site, context);
 }
 
-// Returns the two factors that an AttentionTap stores. Requires normalised `queries` [n, h, d_h]; `norms` are
-// Sums::norms of the image.
+// Returns `queries` and `keys`, the two factors of the matrix M (x_attention.h), for an AttentionTap. Requires
+// normalised `queries` [n, h, d_h]; `norms` are Sums::norms of the image.
 AttentionTap::Matrices LinearAttention::Factors(const at::Tensor& queries, const at::Tensor& keys,
                                                 const at::Tensor& norms) const {
   at::Tensor q = queries.transpose(0, 1);  // [h, n, d_h]

@@ -12,7 +12,7 @@ namespace vitrine {
 // head, with d_h channels,
 //   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
 // With Norm::kKeys, S is normalised over the features of K. The product Q^ S^ sums over the same features, so every
-// output is a cosine times gq gs. gq and gs are learned, one number per head; 1e-6 is added to norms. Without norms,
+// output is a cosine times gq gs. gq and gs are learned, one number per head; 1e-6 is added to norms. With Norm::kNone,
 // q^_i = gq q_i and S^ = gs S.
 //
 // An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij = queries_i . keys_j is the share of
@@ -32,7 +32,7 @@ struct LinearAttention {
                            int layer, int site, const ForwardContext& context) const;
 
  private:
-  // S and its divisor, which is 1 without norms.
+  // S, and the norms by which S is divided. With Norm::kNone, the norms are 1.
   struct Sums {
     at::Tensor products;  // S, [images, h, d_h, d_h]
     at::Tensor norms;     // |S| + 1e-6 over the axis, [images, h, 1, d_h] or [images, h, d_h, 1]

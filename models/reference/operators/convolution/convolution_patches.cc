@@ -81,7 +81,8 @@ Pooled ConvolveAndPool(const ImageBatch& images, const at::Tensor& weight, const
   return pooled;
 }
 
-// Adds one image's gradient of the weights. For each cell and channel, only the pixel with the maximum contributes.
+// Adds the gradient of the convolution's weights for one image to `sum`. In each cell and channel, only the pixel with
+// the maximum (`winners`) contributes, because the pooling drops the others.
 void AccumulateWeights(const float* neighbours, const float* gradient, const uint8_t* winners, int64_t cells,
                        int64_t positions, int64_t width, int64_t size, float* sum) {
   for (int64_t cell = 0; cell < cells; ++cell) {

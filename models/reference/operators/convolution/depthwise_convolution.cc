@@ -24,7 +24,8 @@
 namespace vitrine {
 namespace {
 
-// Runs the kernel without GELU if `scale` and `shift` are undefined.
+// Computes the convolution with our own kernel. If `scale` and `shift` are defined, then applies GELU, the scale and
+// the shift.
 at::Tensor RunKernel(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias, const at::Tensor& scale,
                      const at::Tensor& shift) {
   const int64_t channels = weight.size(0);
@@ -99,7 +100,8 @@ class DepthwiseFunction : public torch::autograd::Function<DepthwiseFunction> {
 
 namespace {
 
-// Uses the library, on any device. The tokens of a grid, row by row, are an image's pixels in channels-last order.
+// Computes the convolution with LibTorch, on any device. The tokens of a grid, row by row, are an image's pixels in
+// channels-last order.
 at::Tensor ConvolveRuns(const PackedTokens& x, const at::Tensor& weight, const at::Tensor& bias) {
   const int64_t channels = x.data.size(1);
   std::vector<at::Tensor> outputs;

@@ -46,7 +46,8 @@ class Arrangement {
   const std::vector<int>& InputsOf(int node) const { return nodes_[At(node)].inputs; }
   bool IsSource(int node) const { return InputsOf(node).empty() && nodes_[At(node)].role != GraphRole::kPort; }
 
-  // Puts ports in the first row, boxes with inputs below their inputs, and other boxes in the row above their reader.
+  // Puts ports in the first row, and boxes with inputs below their inputs. A box without inputs goes to the row above
+  // the box that reads its result.
   void AssignRows() {
     for (int node = 0; node < count(); ++node) {
       if (IsSource(node)) continue;
@@ -167,8 +168,8 @@ class Arrangement {
     }
     return true;
   }
-  // Returns the y of the horizontal wire below `node`: one track lower for each box to the right of `node`, but at most
-  // two tracks.
+  // Returns the y of the horizontal wire below `node`. Each box to the right of `node` in its row moves the wire down
+  // by one track, but two tracks at most.
   double TrackBelow(int node) const {
     int track = 0;
     for (int other = 0; other < count(); ++other) {

@@ -57,8 +57,8 @@ std::string GraphPanelNote(const GraphPanel& panel);
 // Returns a text like "58.1 M"; empty for 0.
 std::string GraphCount(int64_t count);
 
-// Arranges panels from left to right in rows, the first at `top`. Prefers a small drawing that is 1.5 times as wide as
-// high.
+// Arranges panels from left to right in rows; the first row begins at `top`. Chooses the length of the rows so that the
+// drawing is small and about 1.5 times as wide as high.
 GraphPlan PlanOf(const std::vector<GraphPanel>& panels, double top);
 
 // Arranges one panel with its corner at 0, 0 (lanes.cc).

@@ -104,7 +104,8 @@ class Comparer {
         timm_(timm),
         tolerance_(tolerance) {}
 
-  // Returns an error only if the error concerns every image.
+  // If this image cannot be compared, the result has a `fault`. Returns an error only if no image can be compared, for
+  // example because timm has ended.
   absl::StatusOr<Comparison> Compare(std::string_view bytes) {
     const absl::StatusOr<FloatArray> input = ImageInput(bytes, preprocessing_);
     const absl::StatusOr<TimmProcess::Answer> theirs = timm_.Ask(bytes);

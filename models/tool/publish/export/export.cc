@@ -51,7 +51,8 @@ absl::StatusOr<std::string> WeightsFile(ForeignSource source, const StoredVersio
   return WriteSafetensors(content);
 }
 
-// Checks that the folder has no model, because that model may be the only copy of its weights.
+// Checks that the folder has no file of a model. The export would overwrite the file, which may be part of the only
+// copy of that model.
 absl::Status CheckNoModel(const std::filesystem::path& out) {
   for (const char* name : {kForeignWeightsFile, kForeignIndexFile, kConfigFile, kPreprocessorFile}) {
     if (std::error_code error; !std::filesystem::exists(out / name, error)) continue;

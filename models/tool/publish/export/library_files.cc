@@ -52,8 +52,8 @@ struct Size {
   int height = 0, width = 0;
 };
 
-// Returns the input size for a library whose models have one input size: for a ViT, the size of the position table; for
-// XCiT, the fixed size, or the largest square of a native resolution.
+// Returns the input size for a library whose models have one input size: for a ViT, the size of the position table in
+// pixels; for XCiT, the fixed size, or the largest square that the native resolution allows.
 Size InputSize(const v1::ModelConfig& config) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   if (config.has_vit()) {
@@ -103,7 +103,7 @@ std::string AsText(const Json& json) {
   return json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n";
 }
 
-// Returns the double with the fewest decimal digits that gives the same float: 0.485, not 0.48500001430511475.
+// Returns the double with the fewest decimal digits that rounds to `value`: 0.485, not 0.48500001430511475.
 double Shortest(float value) {
   char text[32];
   const auto end = std::to_chars(std::begin(text), std::end(text), value).ptr;
@@ -144,14 +144,14 @@ std::string NetworkOf(v1::ModelConfig config) {
   return config.SerializeAsString();
 }
 
-// Returns 2 for equal preprocessing, 1 for equal means, otherwise 0.
+// Returns 2 if the preprocessing is equal, 1 if only the means of the normalisation are equal, otherwise 0.
 int Likeness(const v1::Preprocessing& a, const v1::Preprocessing& b) {
   if (a.SerializeAsString() == b.SerializeAsString()) return 2;
   return std::ranges::equal(a.mean(), b.mean()) ? 1 : 0;
 }
 
-// Returns timm's name of the model. If several names have this network, returns the name with the most similar
-// preprocessing. If no name has it, returns "".
+// Returns timm's name of the model. If timm has this network under several names, returns the name with the most
+// similar preprocessing. If timm lacks the network, returns "".
 std::string TimmName(const v1::ModelConfig& config) {
   std::string found;
   int likeness = -1;
@@ -256,8 +256,8 @@ Json TransformersConfig(const v1::ModelConfig& config, const std::vector<std::st
           {"label2id", std::move(numbers)}};
 }
 
-// Returns the settings of an image processor that stretches images, or of an image processor that scales the shorter
-// side and crops.
+// Returns the settings of an image processor. If the model crops images to a square, the processor scales the shorter
+// side and crops; otherwise it stretches images. If it stretches images that the model crops, adds a note.
 Json TransformersPreprocessing(const v1::ModelConfig& config, std::vector<std::string>& notes) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   const Size size = InputSize(config);

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Files from which a library makes a model, besides its weights.
+// Files that a library needs besides the weights to make a model.
 struct LibraryFiles {
   std::map<std::string, std::string> texts = {};  // content by file name
   std::vector<std::string> notes = {};            // parts of the preprocessing that the library cannot express

@@ -152,7 +152,7 @@ absl::StatusOr<v1::Provenance> ProvenanceOf(const HeadOptions& options, const Li
   return provenance;
 }
 
-// Returns the digest of a version's labels; "" if it cannot be read or has no classes.
+// Returns the digest of a version's labels; "" if the manifest cannot be read or lists no labels.
 std::string LabelsDigest(const std::string& repository, const VersionId& id) {
   const absl::StatusOr<v1::Manifest> manifest = ReadManifest(repository, id);
   if (!manifest.ok()) return "";

@@ -83,7 +83,8 @@ absl::StatusOr<LinearHead> Prototypes(LabelledFeatures& features) {
   Rows<double> left_out = c.x * means.transpose();
   left_out.rowwise() += bias;
   for (Index i = 0; i < left_out.rows(); ++i) {
-    // Without the image, the mean m of its class is (n m - x) / (n - 1), which is n / (n - 1) times as far from x.
+    // Let m be the mean of the n images of the class. Without the image x, the mean is (n m - x) / (n - 1). Its
+    // distance from x is n / (n - 1) times the distance of m from x.
     const int32_t label = features.labels[static_cast<size_t>(i)];
     const double n = c.counts(label);
     double& logit = left_out(i, label);
@@ -139,8 +140,8 @@ absl::StatusOr<LinearHead> Probe(LabelledFeatures& features, std::optional<doubl
   return head;
 }
 
-// Calls `fit`. Ends the process if Eigen throws std::bad_alloc, because Eigen does not call the new_handler after a
-// failed malloc.
+// Calls `fit`. Calls FailAllocation if Eigen throws std::bad_alloc: Eigen allocates with malloc, so a failure does not
+// call the new_handler, which ends the process.
 template <class Fit>
 absl::StatusOr<LinearHead> Guarded(const Fit& fit) {
   try {

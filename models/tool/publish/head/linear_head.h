@@ -20,7 +20,7 @@ struct LabelledFeatures {
 
 // A linear classifier, logits = weight x + bias. The logits are scaled by a factor so that their softmax fits the
 // labels of images that were left out of the fit (Guo et al. 2017, section 4.2). The factor does not change which class
-// is first.
+// has the largest logit.
 struct LinearHead {
   std::vector<double> weight = {};  // [classes, width]
   std::vector<double> bias = {};    // [classes]

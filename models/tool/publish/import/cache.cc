@@ -37,7 +37,7 @@ std::string ShortDigest(const std::string& text) {
 constexpr char kStored[] = "model";  // name of the model in the repository of a source
 constexpr char kSet[] = "set-";      // prefix of the repositories of sets
 
-// A model to serve, by its source.
+// A model to serve, and the folder or hub that it is imported from.
 struct Source {
   std::string name;      // model name to serve it under
   std::string pull;      // "hf:ORG/NAME@REVISION"; empty for a folder

@@ -14,7 +14,7 @@ struct CacheOptions {
   std::vector<std::string> models = {};  // "[NAME=]hf:ORG/NAME[@REVISION]" or "[NAME=]FOLDER"
 };
 
-// Returns "" if `text` has the form of a model in CacheOptions; otherwise the error.
+// Returns "" if `text` is a valid entry of CacheOptions::models; otherwise the error.
 std::string FaultOfCachedModel(const std::string& text);
 
 // Prints the path of a repository that has exactly the models of `options`. The cache has a repository for each source
@@ -23,9 +23,9 @@ std::string FaultOfCachedModel(const std::string& text);
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
 // damaged. In three cases, the last import is used, if there is one, and a line on stderr says why: the hub fails in
-// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. All other errors are errors of an import,
-// preceded by the model's name. After an error, no path is printed. A killed run leaves no incomplete version; the next
-// run continues.
+// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. Returns all other errors of an import;
+// the message begins with the model's folder or name on the hub. After an error, no path is printed. A killed run
+// leaves no incomplete version; the next run continues.
 absl::Status CacheCommand(const CacheOptions& options);
 
 }  // namespace vitrine

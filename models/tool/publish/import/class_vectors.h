@@ -24,9 +24,9 @@ absl::StatusOr<FloatArray> ParseArray(std::string_view bytes);
 // text tower. Without that tensor, returns 100, the largest value of the scale.
 double LogitScaleOf(const TensorMap& tensors);
 
-// Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its length and multiplied by
-// `scale`. INVALID_ARGUMENT names the file if ParseArray rejects it, if the array does not have a row of `width`
-// numbers for each of `labels`, or if a row is zero or not finite.
+// Returns the weight of a cosine head, [classes, width]: each row of the file, divided by its Euclidean norm and
+// multiplied by `scale`. INVALID_ARGUMENT names the file if ParseArray rejects it, if the array does not have a row of
+// `width` numbers for each of `labels`, or if a row is zero or not finite.
 absl::StatusOr<StoredTensor> CosineHead(const std::string& path, const std::vector<std::string>& labels, int64_t width,
                                         double scale);
 
@@ -34,7 +34,7 @@ absl::StatusOr<StoredTensor> CosineHead(const std::string& path, const std::vect
 absl::Status CheckTakesVectors(const ImportOptions& options, const v1::ModelConfig& config);
 
 // Adds the head of options.zero_shot to the tensors and config of a model with a projection. `foreign` has the tensors
-// of the weights file, which may include the scale. Returns a phrase for the provenance, or errors of CosineHead.
+// of the weights file, which may include "logit_scale". Returns a phrase for the provenance, or errors of CosineHead.
 absl::StatusOr<std::string> AddCosineHead(const ImportOptions& options, const std::vector<std::string>& labels,
                                           const TensorMap& foreign, v1::ModelConfig& config, TensorMap& tensors);
 

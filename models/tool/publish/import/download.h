@@ -23,8 +23,8 @@ struct Download {
 };
 
 // Downloads to `file` + ".part", resuming an earlier download (HTTP Range), and renames it if its digest is correct. So
-// if the process dies, `file` is complete or missing, and the next call continues. Reconnects after a broken connection
-// that transferred data. Sends no request if the file exists with the correct digest.
+// if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a connection breaks
+// after it has transferred data. Sends no request if the file exists with the correct digest.
 //
 // UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after both errors, a later call continues
 // the download. NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or

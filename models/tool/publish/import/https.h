@@ -35,8 +35,8 @@ struct FetchRequest {
   bool follow = true;                   // follow redirects, at most 10
   int64_t from = 0;                     // first byte to request
   size_t most_bytes = size_t{1} << 20;  // limit for a body without a sink
-  // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. An error ends the
-  // transfer.
+  // Receives the body of a 2xx response, piece by piece, with status and headers in `reply`. If `sink` returns an
+  // error, the transfer ends.
   std::function<absl::Status(const FetchReply& reply, std::string_view bytes)> sink = nullptr;
 };
 

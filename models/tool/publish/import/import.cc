@@ -95,8 +95,7 @@ absl::StatusOr<std::string> DigestOf(const std::vector<std::filesystem::path>& f
   return Sha256Hex(lines);
 }
 
-// Returns local files as a Pulled, like the result of a download. Computes their digest only if an earlier import is
-// known.
+// Returns local files as a Pulled, like the result of a download. Computes their digest only if `options.known` is set.
 absl::StatusOr<Pulled> LocalFiles(const ImportOptions& options) {
   constexpr int64_t kMostBytes = 4 << 20;
   const std::filesystem::path weights = options.weights;

@@ -39,7 +39,7 @@ struct ImportOptions {
   std::string sha256 = {};      // expected digest of the downloaded file
   std::string pull_cache = {};  // folder of downloads; empty: PullCache()
 
-  // Preprocessing of these weights. An empty value means the architecture's preprocessing.
+  // Preprocessing of the imported weights. For an empty value, the architecture's preprocessing is used.
   std::vector<float> mean = {};
   std::vector<float> std = {};
   std::optional<double> crop = {};
@@ -55,7 +55,7 @@ struct ImportOptions {
 };
 
 // File of a version that lists everything that determines the version's content: the digests of the files from which it
-// was imported, their licence, the weights' URL, and the number of the importer.
+// was imported, their licence, the weights' URL, and the version number of the importer.
 inline constexpr char kSourceFile[] = "source.txt";
 
 // Returns "" if `text` is a range of patches as in `native`; otherwise the error.

@@ -114,8 +114,8 @@ absl::StatusOr<std::pair<int, int>> ParseTokens(std::string_view text) {
       absl::StrCat("\"", std::string(text), "\" is not a range of patches, as in --native 36-1024"));
 }
 
-// Sets native resolution, with a cell as large as a patch. The weights need no change, because position tables are
-// interpolated to other grids, and XCiT computes its positions.
+// Sets native resolution, with the patch size as `cell` (see NativeResolution in model.proto). The weights need no
+// change, because position tables are interpolated to other grids, and XCiT computes its positions.
 absl::Status MakeNative(const std::string& range, v1::ModelConfig& config) {
   ASSIGN_OR_RETURN(const auto tokens, ParseTokens(range));
   v1::NativeResolution& native = *config.mutable_preprocessing()->mutable_native();
@@ -147,7 +147,8 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
   return ValidatePreprocessing(preprocessing);
 }
 
-// Prints the prefixes that UnwrapForeign removed, because the version does not show them.
+// Prints what UnwrapForeign left out: the prefix of tensor names, other copies of the model, or tensors outside the
+// model. The published version does not show it.
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file, std::ostream& notes) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {

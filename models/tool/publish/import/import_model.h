@@ -30,9 +30,9 @@ struct ImportInput {
 // are any.
 absl::Status TakeLabels(const ImportOptions& options, const std::vector<ModelFile>& files, ImportInput& given);
 
-// Returns the config of the model, which RenameForeign will compare with the tensors. Removes wrappers of training from
-// the tensors' names, and replaces missing labels by ImageNet's. Reads no data of tensors. FAILED_PRECONDITION: there
-// is no head, or the number of its classes is not the number of labels.
+// Returns the config of the model, which RenameForeign will compare with the tensors. Removes the prefixes that
+// training wrappers added to the tensors' names, and replaces missing labels by ImageNet's. Reads no data of tensors.
+// FAILED_PRECONDITION: there is no head, or the number of its classes is not the number of labels.
 absl::StatusOr<v1::ModelConfig> TakeModel(const ImportOptions& options, ImportInput& given);
 
 }  // namespace vitrine

@@ -178,8 +178,8 @@ std::vector<Numbered> SplitNumbers(const Lines& lines) {
   return all;
 }
 
-// Returns true if the numbers count the lines in some order, from 0 or 1. Other numbers before a blank may be a part of
-// the label: "30 km/h".
+// Returns true if the numbers of n lines are 0 to n-1 or 1 to n, in any order. Other numbers before a blank may be a
+// part of the label: "30 km/h".
 bool AreCounts(const std::vector<Numbered>& all) {
   std::set<int64_t> numbers;
   for (const Numbered& line : all) numbers.insert(line.number);

@@ -100,8 +100,8 @@ class Reader {
       if (!from_timm) {
         return Refused(absl::StrCat("describes timm's ", escaped, "; give --from timm --arch ", escaped));
       }
-      // OpenAI's weights have QuickGELU under both of timm's names, so --arch may be the name with QuickGELU, even if
-      // the file has the other name.
+      // timm has two names for a CLIP model, with and without QuickGELU. OpenAI's weights use QuickGELU under both
+      // names, so --arch may be the name with QuickGELU, even if the file has the other name.
       const std::string arch = WithoutTag(options_.arch);
       if (WithoutTag(name) != arch && WithoutTag(name) != absl::StrReplaceAll(arch, {{kQuick, ""}})) {
         return Refused(absl::StrCat("says that the model is a ", escaped, ", but --arch says ", options_.arch,
@@ -235,7 +235,7 @@ class Reader {
       SetStatistics(options_.std, "std", {1, 1, 1});
     }
     if (const std::optional<double> resample = NumberIn(json, "resample"); resample.has_value()) {
-      // Pillow's numbers of the filters
+      // 2 and 3 are Pillow's constants for these filters
       RETURN_IF_ERROR(TakeInterpolation(*resample == 2   ? "bilinear"
                                         : *resample == 3 ? "bicubic"
                                                          : absl::StrCat("resample ", *resample)));
@@ -259,7 +259,7 @@ class Reader {
     if (edge > 0 && cropped.height > 0 && cropped.height <= edge) {
       SetFit("crop");
       double crop = cropped.height / edge;
-      // The image is scaled to floor(side / crop).
+      // The preprocessing scales the shorter side to floor(cropped.height / crop), which must not be less than `edge`.
       if (std::floor(cropped.height / crop) < edge) crop = std::nextafter(crop, 0);
       return TakeCrop(crop);
     }

@@ -120,7 +120,7 @@ absl::Status CheckOnHub(Surveyed& model) {
   return Check(files, std::move(tensors), model);
 }
 
-// Adds the folders of models in a folder, also in a cache of huggingface_hub, where each model folder is a snapshot.
+// Adds the model folders in a folder. In a cache of huggingface_hub, the snapshots are the model folders.
 void AddModelsIn(const fs::path& folder, std::vector<std::string>& models) {
   std::error_code error;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {

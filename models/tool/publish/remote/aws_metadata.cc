@@ -69,7 +69,7 @@ absl::StatusOr<AwsCredentials> AwsFromInstance(const Surroundings& surroundings)
       Get(surroundings, {.url = base + "/latest/api/token",
                          .method = "PUT",
                          .headers = {{"X-aws-ec2-metadata-token-ttl-seconds", "21600"}}});
-  // Outside of EC2, nothing answers, or the service of another cloud answers.
+  // Outside of EC2, there is no metadata service at this address, or another cloud's service.
   if (!token.ok()) return absl::NotFoundError(token.status().message());
   const std::map<std::string, std::string> headers = {{"X-aws-ec2-metadata-token", *token}};
   const std::string url = base + "/latest/meta-data/iam/security-credentials/";

@@ -14,7 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Returns the text of an element; empty if it is missing. STS's values contain no entities.
+// Returns the text of an element; empty if it is missing. Does not decode XML entities, because STS's values contain
+// none.
 std::string Element(absl::string_view xml, const std::string& name) {
   const std::string open = absl::StrCat("<", name, ">");
   const size_t at = xml.find(open);

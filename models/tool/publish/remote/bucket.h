@@ -23,8 +23,8 @@ struct BucketOptions {
   bool azure = false;  // true: lists by Azure's protocol; false: by S3's ListObjectsV2
 };
 
-// Returns the repository with <prefix><model>/<version>/<file> as keys. Each PUT has create_headers, so that it
-// replaces no object.
+// Returns the repository in a bucket. The key of a file is <prefix><model>/<version>/<file>. Each PUT has
+// create_headers, so that it replaces no object.
 std::unique_ptr<RemoteStore> OpenBucket(BucketOptions options, Transport ask);
 
 }  // namespace vitrine

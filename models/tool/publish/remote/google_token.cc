@@ -95,7 +95,7 @@ absl::StatusOr<BearerToken> AskForToken(const Surroundings& surroundings, const 
   RETURN_IF_ERROR(ErrorOfReply(request.url, reply));
   const auto json = nlohmann::json::parse(reply.body, nullptr, /*allow_exceptions=*/false);
   const std::string text = JsonField(reply.body, "access_token");
-  // Azure's metadata service sends the number as a string.
+  // Azure's metadata service sends expires_in as a string, not as a number.
   const bool has_life = json.is_object() && json.contains("expires_in");
   const std::string life = !has_life                        ? ""
                            : json["expires_in"].is_string() ? json["expires_in"].get<std::string>()

@@ -57,7 +57,8 @@ absl::Status MakeFolders(const fs::path& path) {
   return error ? FileError(error.value(), path.native()) : absl::OkStatus();
 }
 
-// Versions in the folder whose files all have the listed sizes. A server checks the digests when it loads a version.
+// Versions in the folder whose files all have the sizes that the manifest lists. A server checks the digests when it
+// loads a version.
 class Copies {
  public:
   explicit Copies(const fs::path& root) : root_(root) {}
@@ -87,7 +88,8 @@ class Copies {
     return bytes;
   }
 
-  // Links a file with this digest, if a version has one, so that it is not downloaded again.
+  // If a version in the folder has a file with the digest of `wanted`, links this file to `into`, so that it is not
+  // downloaded again.
   void Link(const v1::FileDigest& wanted, const fs::path& into) const {
     for (const auto& [id, manifest] : manifests_) {
       for (const v1::FileDigest& file : manifest.files()) {
@@ -198,7 +200,7 @@ class Refresh {
     std::stable_sort(ids.begin(), ids.end(), [&](const VersionId& a, const VersionId& b) { return age[a] < age[b]; });
   }
 
-  // Fetches a version. Sets `is_known` if an earlier refresh returned the same error, because the version is damaged.
+  // Fetches a version. Sets `is_known` if the version is damaged and an earlier refresh returned the same error.
   absl::Status Fetch(const VersionId& id, bool& is_known) {
     ASSIGN_OR_RETURN(const std::string text, store_.ReadManifest(id));
     DamagedVersions::Damage damage;
@@ -233,8 +235,8 @@ class Refresh {
     return absl::OkStatus();
   }
 
-  // Returns OK if the version fits beside the other versions. If it fits only without versions that the source no
-  // longer has, removes these versions first, because otherwise a full copy could never get new versions.
+  // Returns OK if the copy has room for the version. With `remove`, first removes the versions that the source no
+  // longer has, if this is needed and makes enough room. Without this, a full copy could never get new versions.
   absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
@@ -255,7 +257,7 @@ class Refresh {
       copies_.Link(file, stage / file.name());
       RETURN_IF_ERROR(vitrine::Fetch(store_.DownloadOf(id, file, stage / file.name()), display));
     }
-    // An interrupted pull of another manifest may have left files that this manifest does not list.
+    // An interrupted pull of an earlier manifest of this version may have left files that this manifest does not list.
     std::vector<fs::path> others;
     std::error_code error;
     for (fs::directory_iterator entry(stage, error), end; !error && entry != end; entry.increment(error)) {
@@ -308,11 +310,13 @@ class Refresh {
     return RemoveRetired(kept);
   }
 
-  // Marks the folder as a copy although versions are missing, if the source still returns a version that was copied.
+  // Marks the folder as a copy, although versions are missing. Does so only if the source still returns the manifest of
+  // a version that was copied.
   absl::Status KeepPart() {
     const auto here = std::find_if(listed_.begin(), listed_.end(),
                                    [this](const VersionId& id) { return copies_.manifests().contains(id); });
-    // If the source refuses this version, too (credentials may have expired), the missing versions may be intact.
+    // If the source does not return this manifest either, the cause may be expired credentials, not damaged versions.
+    // The folder is then not marked.
     if (here == listed_.end() || !store_.ReadManifest(*here).ok()) return absl::OkStatus();
     if (options_.remove) RETURN_IF_ERROR(RemoveRetired(listed_));
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));

@@ -41,20 +41,20 @@ struct DamagedVersions {
 // new version in the folder is therefore complete, and the next call continues each download. Versions never change, so
 // a complete version is not compared with the source. If the source has no version, prints a warning.
 //
-// With `remove`, removes the versions that the source lacks. It does so after all other versions were fetched, or
+// With `remove`, removes the versions that the source lacks. It does so after all missing versions were fetched, or
 // earlier if a new version needs the space (most_bytes). If a version could not be fetched, removes versions of a model
 // only if the copy keeps a version of this model that the source also has. Returns FAILED_PRECONDITION and removes no
 // version if the copy has versions but the source has none, or if `folder` was never pulled and has versions that the
 // source lacks.
 //
-// After an error of one version, other versions are still fetched, except after UNAVAILABLE, which ends the refresh. A
-// folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions are missing, and `remove`
-// then removes the versions that the source lacks. The folder does not become a copy after UNAVAILABLE, or if the
-// source refuses the manifest of a version that was copied. In the last case, credentials may have expired, and the
-// missing versions may be intact. Returns the errors of all versions in one status. Leaves out errors of `damaged` that
-// an earlier refresh returned, if there are other errors. ABORTED: another process refreshes the folder.
-// RESOURCE_EXHAUSTED: the copy would exceed most_bytes, or the disk is full. All other errors are errors of RemoteStore
-// and Fetch (download.h).
+// After an error of one version, the remaining versions are still fetched, except after UNAVAILABLE, which ends the
+// refresh. A folder that is no copy of this source yet becomes a copy (kRefreshedFile) even if versions are missing,
+// and `remove` then removes the versions that the source lacks. The folder does not become a copy after UNAVAILABLE, or
+// if the source refuses the manifest of a version that was copied. In the last case, credentials may have expired, and
+// the missing versions may be intact. Returns the errors of all versions in one status. If there are other errors,
+// leaves out the errors of damaged versions that an earlier refresh already returned (see `damaged`). ABORTED: another
+// process refreshes the folder. RESOURCE_EXHAUSTED: the copy would exceed most_bytes, or the disk is full. All other
+// errors are errors of RemoteStore and Fetch (download.h).
 absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, DamagedVersions& damaged);
 
 // Calls RefreshMirror once. If watch_seconds is positive, repeats the call forever with pauses of RefreshWait, and
@@ -62,9 +62,9 @@ absl::Status RefreshMirror(RemoteStore& store, const PullOptions& options, Damag
 absl::Status PullCommand(const PullOptions& options);
 
 // Returns the wait before the next refresh. The wait is the interval, doubled for each failure in a row, up to two
-// minutes. Before the first copy, the interval is ignored, because a server may wait for the copy: the waits are then
-// 1, 2, 4, ... seconds up to two minutes. `chance`, a random number from 0 to 1, changes the result by up to a tenth,
-// so that many servers do not call at once.
+// minutes or the interval, whichever is longer. Before the first copy, the interval is ignored, because a server may
+// wait for the copy: the waits are then 1, 2, 4, ... seconds up to two minutes. `chance`, a random number from 0 to 1,
+// changes the result by up to a tenth, so that many servers do not call at once.
 absl::Duration RefreshWait(absl::Duration interval, bool has_copy, int failures, double chance);
 
 }  // namespace vitrine

@@ -41,7 +41,7 @@ std::string S3Base(const std::string& bucket, const std::string& endpoint, const
   if (!endpoint.empty()) return absl::StrCat(endpoint, "/", bucket);
   const std::string domain =
       absl::StrCat("s3.", region, ".amazonaws.com", absl::StartsWith(region, "cn-") ? ".cn" : "");
-  // The wildcard in the service's certificate does not match a name with dots.
+  // The bucket is in the path if its name has dots, because the wildcard in the certificate does not match dots.
   if (absl::StrContains(bucket, '.')) return absl::StrCat("https://", domain, "/", bucket);
   return absl::StrCat("https://", bucket, ".", domain);
 }
@@ -113,7 +113,7 @@ std::unique_ptr<RemoteStore> OpenAzure(const Address& address, const std::string
 
 std::unique_ptr<RemoteStore> OpenOci(const Address& address, const std::string& endpoint,
                                      const Surroundings& surroundings) {
-  // A registry on this machine needs no TLS, as in docker.
+  // Uses no TLS for a registry on this machine, as docker does.
   const char* const scheme = IsThisMachine(address.host) ? "http://" : "https://";
   const std::string base = !endpoint.empty() ? endpoint : absl::StrCat(scheme, address.host);
   return OpenOciRegistry(base, address.host, address.path, surroundings);

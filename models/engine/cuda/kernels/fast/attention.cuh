@@ -4,7 +4,7 @@
 // A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
 // time as bf16. If keys and values are bf16 in memory, they are copied while the previous 64 are used. A warp keeps the
 // largest score so far, and rescales its sums when that score grows. The result bits of a query depend only on its
-// image. A lane holds the scores in the layout that the next product requires of an operand, so the weights stay in
+// image. A lane gets the scores in the layout in which the next product takes its left operand, so the weights stay in
 // registers. Weights are rounded to bf16 before they are divided by their sum; the plain kernel vitrine_attend_bf16
 // rounds them after the division.
 //
@@ -208,7 +208,8 @@ class TokenHead {
   const int image_, column_, keys_, queries_, tile_;
 };
 
-// Returns the index of the first tile of `image`. Each image has at least as many tiles as its rows need.
+// Returns the index of the first tile of `image`. The formula needs no loop over the earlier images, but may give an
+// image more tiles than its rows need; the tiles without rows are skipped.
 template <int kRows>
 VITRINE_DEVICE int FirstTile(const Images& images, RowsOf rows, int image) {
   return (images.FirstRow(rows, image) + image * (kRows - 1)) / kRows;

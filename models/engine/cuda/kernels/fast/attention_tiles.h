@@ -14,7 +14,8 @@ struct ChannelTiles {
   static constexpr int kSquares = kProducts + kWarps * kWidth * kWidth * 4;  // [warps, 2 width]
   static constexpr int kInverses = kSquares + kWarps * 2 * kWidth * 4;       // [2 width]
   static constexpr int kWeights = kInverses + 2 * kWidth * 4;                // [width, kWeightStride] of bf16
-  // Four rows of weights are read at once, 8 bytes each; the stride puts them into different banks.
+  // Several rows of weights are read at once, 8 bytes in each lane. The stride puts neighbouring rows into different
+  // banks.
   static constexpr int kWeightStride = kWidth % 32 == 0 ? kWidth + 16 : kWidth;
   static constexpr int kSharedBytes = kWeights + kWidth * kWeightStride * 2;
 };
@@ -56,7 +57,7 @@ struct TokenTilesFp32 {
 
 struct QueryTiles {
   static constexpr int kThreads = 128, kMostWidth = 64;
-  // number of keys whose scores are stored; with more keys, scores are computed again
+  // number of keys whose scores are stored; if an image has more keys, its scores are computed more than once
   static constexpr int kChunk = 512;
   static constexpr int kValues = 64;  // number of values loaded at once
   // Offsets in shared memory, in bytes, of: the scaled query; the scores, later exp(score - largest score); one number

@@ -55,8 +55,9 @@ class ChannelHead {
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
   static constexpr int kTokens = 16;         // tokens per step
 
-  // Returns a channel of a lane. A lane has 4 adjacent channels in every 32 channels. If 16 channels remain at the end,
-  // it has 2 adjacent channels of these 16. Reads and products use the same order.
+  // Returns the channel that a lane with this `g` holds at index `slot`. A lane has 4 adjacent channels in every 32
+  // channels. If 16 channels remain at the end, it has 2 adjacent channels of these 16. Reads and products use the same
+  // order.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
@@ -201,7 +202,8 @@ class ChannelHead {
     const float factor = 1 / sum;
     for (int slot = 0; slot < kSlots; ++slot) scores[slot] = factor * scores[slot];
   }
-  // Writes a channel of q to a matrix [images, heads, channels of k, channels of q], unless `matrices` is null.
+  // Writes this lane's part of the column of one channel of q to `matrices` [images, heads, channels of k, channels of
+  // q]. Does nothing if `matrices` is null.
   VITRINE_DEVICE void Write(float* matrices, int channel, const float (&column)[kSlots]) const {
     if (matrices == nullptr) return;
     const int64_t first = (int64_t{image_} * arguments_.heads + head_) * kWidth * kWidth;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense convolutions of a stem as products of bf16: a row of the left matrix is the neighbourhood of a position.
+// Dense convolutions of a stem, computed as matrix products in bf16. A row of the left matrix is the neighbourhood of a
+// position.
 //
 // A warp computes 32 positions by 32, 24 or 16 outputs. Shared memory holds only the GELU table. Each of four lanes
 // reads 8 neighbouring numbers of the neighbourhood (16 bytes of a map) and uses them as its part of two products. A
@@ -96,7 +97,7 @@ struct LeftSide {
   Words4 rows[kRowsOfLane];
 };
 
-// Reads pixel values one by one.
+// Loads left operands from planes of pixels, one value at a time.
 struct Pixels {
   // Calls act(step, left operand) for each step.
   template <class Act>
@@ -134,7 +135,7 @@ struct Pixels {
     }
     return loaded;
   }
-  // Returns a mask of the neighbourhood's values (`taps`) that are inside the map.
+  // Returns a mask with bit j set if the j-th value of `taps` is inside the map.
   VITRINE_DEVICE static uint32_t BitsOf(const Words4 (&taps)[2], const Neighbourhood& at) {
     uint32_t bits = 0;
     VITRINE_UNROLL
@@ -143,7 +144,7 @@ struct Pixels {
   }
 };
 
-// Reads 8 channels of a map at once.
+// Loads left operands from a bf16 map, 8 channels at a time.
 struct Maps {
   // Calls act(step, left operand) for each step. Loads the operand of the next step before each call.
   template <class Act>
@@ -181,7 +182,7 @@ template <int kTiles>
 struct PlaceSums {
   float sums[kRowsOfLane / 2][kTiles][4] = {};
 
-  // `weights`: weights of this step for the group of outputs.
+  // Adds the products of one step. `weights` are the step's weights for the tile's 8 kTiles outputs.
   VITRINE_DEVICE void Add(const LeftSide& left, Global<const Words4> weights) {
     Words4 right[kTiles];
     VITRINE_UNROLL
@@ -204,7 +205,7 @@ struct PlaceSums {
   VITRINE_DEVICE float Of(int i, int j, int k) const { return sums[i / 2][j][i % 2 * 2 + k]; }
 };
 
-// Writes a lane's bf16 outputs at one position. The address is aligned to their total size.
+// Writes a lane's bf16 outputs at one position. If kTiles is 2 or 4, `to` must be aligned to 4 kTiles bytes.
 template <int kTiles>
 VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTiles]) {
   if constexpr (kTiles == 4) {

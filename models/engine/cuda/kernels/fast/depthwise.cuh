@@ -57,8 +57,9 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
   for (int i = Block(); i < count; i += Blocks()) act(ChannelTile{tiles[i / groups], i % groups * kTileChannels});
 }
 
-// Loads the tile and its border, with zeros outside the grid. load(channels of a cell, row of x, index of four
-// channels) reads data, and finish(loaded) converts the data to four numbers. Each thread has kAtOnce loads in flight.
+// Loads the tile and its border, with zeros outside the grid. load(cell, row, i) reads the i-th group of four channels
+// of a cell, which is a row of x. finish(loaded) converts the result to four numbers. Each thread has kAtOnce loads in
+// flight.
 template <int kBorder, class Load, class Finish>
 VITRINE_DEVICE void LoadTile(Shared<Float4> to, const Matrix& x, const ChannelTile& tile, Load load, Finish finish) {
   constexpr int kSide = SideOf(kBorder), kFours = kSide * kSide * kTileFours, kAtOnce = 6;
@@ -92,7 +93,7 @@ struct DepthwiseFours {
       : bias(tile.Weights(arguments.bias, four)) {
     for (int k = 0; k < 9; ++k) weights[k] = tile.Weights(arguments.weights + k * arguments.x.columns, four);
   }
-  // Adds a row of three cells, multiplied by weights `first` to first + 2.
+  // Adds three cells of a row to `sum`, multiplied by weights `first` to first + 2.
   VITRINE_DEVICE void Add(const Float4 (&cells)[3], int first, Float4& sum) const {
     for (int k = 0; k < 3; ++k) {
       for (int j = 0; j < 4; ++j) sum.v[j] = Fma(cells[k].v[j], weights[first + k].v[j], sum.v[j]);

@@ -6,7 +6,8 @@
 
 namespace vitrine::cuda {
 
-// The table of NarrowGelu in shared memory. Piece i of each coefficient is in bank i, so lanes have no bank conflicts.
+// The table of NarrowGelu in shared memory. NarrowGelu is a polynomial per piece of its input range. Each coefficient
+// of piece i is in bank i, so lanes have no bank conflicts.
 class GeluTable {
  public:
   static constexpr int kBytes = 3 * engine::kPieces * static_cast<int>(sizeof(float));

@@ -115,8 +115,8 @@ class LinearBlock {
   VITRINE_DEVICE explicit LinearBlock(const FastLinearArguments& arguments)
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
-  // Divides the tiles among the blocks. The numbers of tiles of any two blocks differ by at most one. Tiles of the same
-  // rows follow each other. The division does not change the outputs.
+  // Computes this block's share of the tiles. The numbers of tiles of any two blocks differ by at most one. A block
+  // computes the tiles of the same rows one after another. The division does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
       const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;
@@ -226,8 +226,8 @@ class LinearBlock {
       if (has_rows) MultiplyChunk(of_panel, weights, sums);
     }
     if (!has_rows) return;
-    // Layers without an activation have separate, short code. A launch runs this code only a few times, so the time to
-    // fetch its instructions matters.
+    // Layers without an activation have separate, short code. A launch runs this code only a few times, so fetching its
+    // instructions takes a noticeable part of the time.
     if (arguments_.y.narrow) {
       if (arguments_.activation == Activation::kNone) {
         Finish<false, uint16_t>(column, sums);

@@ -34,8 +34,10 @@ struct Outputs {
   }
 };
 
-// Positions of a lane's outputs in y: rows first, first + 8, ... below `end`, starting at `column`. Number is float, or
-// uint16_t if y is narrow; a narrow y has no residual. Each call of AddResidual loads the residual for the next call.
+// Positions in y of the outputs of a lane: kRows rows (first, first + 8, ..., without those from `end` on), in each row
+// four columns at a time, at `column` plus an offset. Number is float, or uint16_t if the numbers of y are bf16; then
+// there is no residual. To hide the latency of memory, each call of AddResidual loads the residual that the next call
+// will add; the constructor loads the first one.
 template <int kRows, class Number>
 class OutputRows {
  public:
@@ -50,10 +52,11 @@ class OutputRows {
     LoadResidual(0);
   }
 
-  // Returns true if y has columns at this distance from the first one.
+  // Returns true if column `column` + `offset` exists in y.
   VITRINE_DEVICE bool Has(int offset) const { return offset < columns_left_; }
 
-  // Adds the residual that was loaded before, and loads the residual at column offset `next`.
+  // Adds the residual that the constructor or the previous call loaded. Then loads the residual at column offset
+  // `next`.
   VITRINE_DEVICE void AddResidual(Outputs<kRows>& outputs, int next) {
     if (sizeof(Number) != sizeof(float) || residual_ == nullptr) return;
     VITRINE_UNROLL

@@ -3,7 +3,8 @@
 // those of the plain kernels.
 //
 // The kernels support any number of warps and use no shared memory. They are limited by memory bandwidth: patchify
-// reads and writes 602 KB for an image of 224 x 224. Columns are multiples of 4; rows of y are aligned to 16 bytes.
+// reads and writes 602 KB for an image of 224 x 224. The numbers of columns are multiples of 4; rows of y are aligned
+// to 16 bytes.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PATCHES_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_PATCHES_CUH_
 

@@ -112,7 +112,8 @@ class PerceptronBlock {
     }
     CommitCopies();
   }
-  // Returns the offset of a chunk of the second weights. Two rows of 64 bytes together span all banks.
+  // Returns the offset of a chunk of the second weights. Rows have 128 or 64 bytes. Because two rows of 64 bytes
+  // together span all banks, their chunks are permuted by `swizzle` / 2.
   static VITRINE_DEVICE int SecondPlace(int row, int chunk, int swizzle) {
     return row * kStrip + (chunk ^ (kStrip == 64 ? swizzle : swizzle / 2)) * 8;
   }

@@ -64,7 +64,8 @@ class QueryHead {
     CommitCopies();
   }
 
-  // Returns the score of a key, summed in 16 lanes.
+  // Returns the score of a key. Adds its products to 16 partial sums, then adds these, in the order of
+  // vitrine_attend_class.
   VITRINE_DEVICE float ScoreOf(int key) const {
     const Global<const Float4> k = ViewAs<const Float4>(k_ + key * arguments_.k.stride);
     const Shared<const Float4> query = ViewAs<const Float4>(query_);
@@ -83,7 +84,7 @@ class QueryHead {
     if (key >= arguments_.known_offsets) return lanes[0];
     return lanes[0] + Global<const float>(arguments_.offsets)[key];
   }
-  // Calls act(index among the scores, key) for this thread's keys of a chunk.
+  // Calls act(i, key) for this thread's keys of a chunk. scores_[i] is the place for the key's score.
   template <class Act>
   VITRINE_DEVICE void ForKeys(int first, Act act) const {
     for (int i = Thread(); i < Tiles::kChunk && first + i < keys_; i += Tiles::kThreads) act(i, first + i);

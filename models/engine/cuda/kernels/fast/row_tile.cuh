@@ -33,8 +33,9 @@ struct WarpRows {
     }
   }
 
-  // Combines one value per row and lane across the lanes, in the order of AcrossLanes. Returns the result for row
-  // row_of_lane(). At each step, a lane that has several rows passes half of them to another lane.
+  // Each lane passes one value per row. Combines the values of all lanes for each row, in the order of AcrossLanes.
+  // Returns the result for row row_of_lane(). At each step, a lane that has several rows passes half of them to another
+  // lane.
   template <class Combine>
   VITRINE_DEVICE float Across(float (&values)[kRows], Combine combine) const {
     VITRINE_UNROLL
@@ -57,10 +58,10 @@ struct WarpRows {
     return Across(sums, [](float a, float b) { return a + b; });
   }
   VITRINE_DEVICE int row_of_lane() const { return lane / (kWarp / kRows); }
-  // Returns the value that the lanes of `row` hold.
+  // Returns the `value` of the lanes whose row_of_lane() is `row`.
   static VITRINE_DEVICE float OfRow(float value, int row) { return Shuffle(value, row * (kWarp / kRows)); }
 
-  // Computes vitrine_row_statistics for row_of_lane().
+  // Computes the statistics of row row_of_lane(), with the same bits as vitrine_row_statistics.
   VITRINE_DEVICE RowStatistics Describe(int columns, float epsilon) const {
     float sums[kRows];
     VITRINE_UNROLL
@@ -87,7 +88,7 @@ struct WarpRows {
 // Functions by which a block of kThreads threads loads rows.
 template <int kThreads>
 struct RowLoads {
-  // Calls act(row of the tile) for the first of every kRows rows of this warp.
+  // Divides the rows of the tile into groups of kRows, and calls act(first row of the group) for this warp's groups.
   template <int kRows, class Act>
   static VITRINE_DEVICE void ForRowGroups(int rows, Act act) {
     for (int row = Opaque(Thread()) / kWarp * kRows; row < rows; row += kThreads / kWarp * kRows) act(row);
@@ -119,8 +120,9 @@ struct RowLoads {
   // Returns the smaller number, or NaN if either is NaN.
   static VITRINE_DEVICE float LeastOrNan(float a, float b) { return b < a || b != b ? b : a; }
 
-  // Computes vitrine_quantize_rows for rows of at most 32 * kValues columns. The range of a row is stored after its
-  // bytes. A row with NaN has no defined range; in the plain kernel its range depends on the position of the NaN.
+  // Quantizes rows of at most 32 * kValues columns, with the same bits as vitrine_quantize_rows. The range of a row is
+  // stored after its bytes. The range of a row that contains NaN is not defined, and may differ from the plain
+  // kernel's.
   template <int kValues>
   static VITRINE_DEVICE void LoadBytes(const Matrix& x, bool normalizes, float epsilon, int first, int end,
                                        const RowTile& to) {
@@ -159,7 +161,7 @@ struct RowLoads {
     });
   }
 
-  // --- loads without sums over rows: 8 columns per thread, aligned to 16 bytes
+  // --- loads that need no sums over a row; a thread loads 8 columns, aligned to 16 bytes
 
   static VITRINE_DEVICE Words4 PackRow(const Float4& low, const Float4& high) {
     return {{PackBf16(low.v[0], low.v[1]), PackBf16(low.v[2], low.v[3]), PackBf16(high.v[0], high.v[1]),

@@ -31,8 +31,8 @@ VITRINE_DEVICE Global<Float4> FoursOf(const Matrix& matrix, int64_t row) {
 
 // --- sums over a row
 
-// Computes SumOfRow of numbers.cuh by a warp; every lane gets the result. A lane of the warp adds the values of one
-// lane of SumOfRow's two vectors of 16.
+// Computes SumOfRow of numbers.cuh by a warp; every lane gets the result. SumOfRow has two vectors of 16 partial sums.
+// Each lane of the warp computes one of these 32 sums.
 template <class Value>
 VITRINE_DEVICE float SumOfRowByWarp(int columns, Value value) {
   const int lane = Lane(), pairs = columns / kWarp * kWarp, rest = columns - pairs;

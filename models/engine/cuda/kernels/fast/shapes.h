@@ -22,7 +22,8 @@ inline constexpr int kLocalSharedBytes = kGeluTableBytes + TileBytes(2) + TileBy
 // Convolutions of a stem: positions per warp, and values of their neighbourhoods per step.
 inline constexpr int kPlacesOfTile = 32;
 inline constexpr int kStepInputs = 32;
-// A value of a neighbourhood: its row, column and channel. Row kNoTapRow is outside every map.
+// A tap is the row, column and channel of a value in a neighbourhood, packed into one word. Row kNoTapRow marks a tap
+// that pads a step.
 inline constexpr int kNoTapRow = 15;
 constexpr uint32_t TapOf(int row, int column, int channel) {
   return static_cast<uint32_t>(row) | static_cast<uint32_t>(column) << 4 | static_cast<uint32_t>(channel) << 8;
