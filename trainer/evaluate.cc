@@ -58,7 +58,7 @@ absl::StatusOr<EvaluationBatch> ReadBatch(const Model& model, const Dataset& dat
   return batch;
 }
 
-// Returns a request for the model's first feature that is a vector. INVALID_ARGUMENT if it has none.
+// Returns a request for the model's first feature that is a vector. INVALID_ARGUMENT if the model has no such feature.
 absl::StatusOr<v1::FeatureRequest> VectorOf(const Model& model) {
   v1::FeatureRequest request;
   for (const v1::FeatureKind kind : model.features().kinds) {
@@ -143,8 +143,8 @@ absl::StatusOr<PlannedImage> ReadForEvaluation(const Dataset& data, int64_t inde
   if (preprocessing.decode() == v1::Preprocessing::REDUCED) {
     absl::StatusOr<PlannedImage> reduced = ReadReduced(data, index, preprocessing, size, crop);
     if (reduced.ok()) return reduced;
-    // If ReadReduced fails, the calls below read the image again. The data set then replaces a corrupt image or reports
-    // its error.
+    // If ReadReduced fails, the calls below read the image again. If the image is corrupt, the data set then replaces
+    // it or returns an error.
   }
   ASSIGN_OR_RETURN(image.image, data.image(index));
   ASSIGN_OR_RETURN(image.geometry, PlanEvaluation(preprocessing, {image.image.height, image.image.width}, size, crop));

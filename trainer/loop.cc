@@ -41,7 +41,8 @@ struct StepTotals {
   double stops = 0;  // number of processes with a request to stop
 };
 
-// Advice after a divergence: a new run, because a state can be resumed only with the same optimizer settings.
+// Advice after a divergence. It recommends a new run, because a state can be resumed only with the same optimizer
+// settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
@@ -243,7 +244,7 @@ void Run::Count(const StepTotals& totals, double norm, double lr) {
 }
 
 bool Run::MeasuresNow() const {
-  // The score on held-out samples chooses the state, so the last step is always measured.
+  // With held-out samples, the weights with the best score are chosen, so the last step's weights need a score, too.
   if (recipe_.validation_share() > 0 && position_.step == plan_.total_steps) return true;
   if (recipe_.evaluate_every_steps() > 0 && position_.step % recipe_.evaluate_every_steps() == 0) return true;
   const int64_t epoch = position_.step / plan_.steps_per_epoch;

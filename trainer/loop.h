@@ -29,8 +29,8 @@ struct TrainOptions {
   // number of threads or processes has changed, `say` gets a message.
   int threads = 1;
   int loader_threads = 1;
-  // Number of steps after which the state is written. The state is also written at each measurement and each epoch's
-  // end; if this number is 0, it is written only then.
+  // Number of steps after which the state is written; 0: no fixed number of steps. The state is also written at each
+  // measurement and at each epoch's end.
   int64_t save_every_steps = 0;
   // Set to true to stop: Train completes the current step, writes the state and returns with `finished` false. With
   // several processes, it is enough to set the flag of one process.

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Returns a few synthetic images: gradients, a disc and noise. They are published in place of test images that must not
-// be published. They are the same on every machine. `channels` is 1 or 3.
+// Returns a few synthetic images: gradients, a disc and noise. They are the same on every machine, and are published
+// in place of test images that must not be published. `channels` is 1 or 3.
 std::unique_ptr<Dataset> MakePatterns(Size size, int channels);
 
 }  // namespace vitrine

@@ -18,7 +18,7 @@ struct StepOutcome {
 
 // Computes a batch's gradients on several cores. Each thread computes a share of the samples with its own replica. A
 // replica shares the model's weights but has its own gradients. Threads are synchronized once per batch instead of once
-// per operator. For small models this is faster, and other programs on the machine slow it less.
+// per operator. For small models, this is faster and less sensitive to other programs on the machine.
 //
 // Gradients are summed in a fixed order, so the result does not depend on timing. Thread-compatible.
 class Replicas {

@@ -65,7 +65,8 @@ absl::StatusOr<RunPosition> ResumePosition(const TrainOptions& options, const Ru
                         position.processes, position.threads, start.processes, start.threads));
   }
   if (!finished) position.threads = start.threads;
-  // A finished run also gets the new number of processes, because the recipe's `accumulate` was chosen for that number.
+  // Also set for a finished run, because the model card divides samples_per_step by accumulate x processes, and the
+  // recipe's `accumulate` was chosen for the new number of processes.
   position.processes = start.processes;
   return position;
 }

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Restores the state in options.work_dir and returns its position, or `start` if there is no state. The returned
-// position has processes and samples_per_step of `start`. If steps are left, it also has threads of `start`. Calls
+// Restores the state in options.work_dir and returns its position, or `start` if there is no state. The fields
+// `processes` and `samples_per_step` are those of `start`; so is `threads` if the run has steps left. Calls
 // options.say with a line about the resumed step, a line for each relevant difference between this run and the run that
 // wrote the state, and a warning if PreviousStateFile is used. FAILED_PRECONDITION: the state has another number of
 // samples per step, or more steps than the plan. Other errors are those of RestoreState.

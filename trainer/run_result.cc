@@ -42,7 +42,8 @@ absl::Status WriteRunResult(const std::filesystem::path& work_dir, const v1::Rec
     }
   }
   if (position.best) {
-    // Adds the score that chose the best state, measured on held-out samples or on the split of `first`.
+    // Adds the best score, which was measured during the training, either on held-out samples or on the split of the
+    // final scores.
     const Score& first = scores.front();
     const std::string split = result.is_best ? "validation" : absl::StrCat(first.split, "-best");
     json["scores"][absl::StrCat(split, "/", first.measures.front().name)] = *position.best;

@@ -47,7 +47,7 @@ struct RunParts {
   const Optimizer& optimizer;
 };
 
-// Return the paths of a work folder's last state and of the state before it.
+// Return the path of the last state and the path of the previous state in a work folder.
 std::filesystem::path StateFile(const std::filesystem::path& work_dir);
 std::filesystem::path PreviousStateFile(const std::filesystem::path& work_dir);
 
@@ -69,10 +69,10 @@ absl::Status CheckRoomForState(const std::filesystem::path& work_dir, const RunP
 absl::Status SaveState(const std::filesystem::path& work_dir, const RunParts& parts, RunPosition& position);
 
 // Restores the last state exactly or, if it is missing or damaged, the state before it. Changes no file.
-// FAILED_PRECONDITION: the state is of other data or another recipe, or both states are missing or damaged. Recipes may
+// FAILED_PRECONDITION: the run had other data or another recipe, or both states are missing or damaged. Recipes may
 // differ only in the fields that Binding in state.cc clears. PERMISSION_DENIED, RESOURCE_EXHAUSTED or UNAVAILABLE: the
-// last state cannot be read now. Sets forgot_best instead of `best` if the recipe measures at another size than the
-// state's recipe.
+// last state cannot be read now. If the recipe measures at another size than the state's recipe, sets forgot_best and
+// leaves `best` empty.
 absl::StatusOr<RunPosition> RestoreState(const std::filesystem::path& work_dir, const RunParts& parts);
 
 // Returns the recipe of the state that RestoreState would restore, or RestoreState's error if no state can be read.
@@ -80,8 +80,8 @@ absl::StatusOr<v1::Recipe> RecipeOfState(const std::filesystem::path& work_dir);
 
 // Atomically writes the weights with the best score to best.safetensors in work_dir.
 absl::Status SaveBest(const std::filesystem::path& work_dir, const Module& model);
-// Restores the weights that SaveBest wrote. FAILED_PRECONDITION: the file is damaged or of another model. Other errors
-// are those of ReadWholeFile.
+// Restores the weights that SaveBest wrote. FAILED_PRECONDITION: the file is damaged or is for another model. Other
+// errors are those of ReadWholeFile.
 absl::Status LoadBest(const std::filesystem::path& work_dir, const Module& model);
 
 // Atomically writes a batch whose loss or gradient is not finite, for debugging. Returns the errors of SaveState.

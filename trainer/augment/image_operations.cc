@@ -30,7 +30,7 @@ Histogram HistogramOf(const Image& image, int channel) {
   return counts;
 }
 
-// Replaces the values of each channel by table(histogram of the channel).
+// Replaces every value by its entry in a table, which `table` makes from the histogram of the value's channel.
 template <typename F>
 Image LookUpByHistogram(Image image, const F& table) {
   for (int channel = 0; channel < image.channels; ++channel) {
@@ -81,7 +81,8 @@ int Luma(const uint8_t* rgb) {
   return (rgb[0] * 19595 + rgb[1] * 38470 + rgb[2] * 7471 + 0x8000) >> 16;
 }
 
-// Evaluates the cubic through v[1] at t = 0 and v[2] at t = 1.
+// Returns the value at t, from 0 to 1, of the cubic that has the value v[1] and the slope v[2] - v[0] at 0, and the
+// value v[2] and the slope v[3] - v[1] at 1.
 double Cubic(const std::array<double, 4>& v, double t) {
   const double linear = -v[0] + v[2];
   const double square = 2 * (v[0] - v[1]) + v[2] - v[3];

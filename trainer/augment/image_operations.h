@@ -21,8 +21,8 @@ Image Posterize(Image image, int bits);        // keeps the `bits` highest bits,
 Image Solarize(Image image, int threshold);    // inverts values of at least `threshold`
 Image SolarizeAdd(Image image, int addition);  // adds to values below 128
 
-// With factor 1, each function returns the original image; with factor 0, the image named after its declaration. A
-// factor above 1 increases the difference between the result and the image of factor 0.
+// With factor 1, each function returns the original image. With factor 0, it returns the image that the comment after
+// its declaration describes. A factor above 1 increases the difference between the result and the image of factor 0.
 Image Saturate(Image image, double factor);        // factor 0: the image in grey
 Image Contrast(Image image, double factor);        // factor 0: the image's mean grey
 Image Brighten(Image image, double factor);        // factor 0: black

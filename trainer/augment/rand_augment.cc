@@ -17,7 +17,7 @@ double Signed(double value, bool negative) {
   return negative ? -value : value;
 }
 
-// Returns a factor; 1 means no change.
+// Returns the factor of an operation such as Saturate. A factor of 1 does not change the image.
 double Factor(double magnitude, bool negative) {
   return std::max(0.1, 1 + Signed(magnitude / kHighest * 0.9, negative));
 }
@@ -26,7 +26,8 @@ double Share(double magnitude, double most, bool negative) {
   return Signed(magnitude / kHighest * most, negative);
 }
 
-// All operations have the same signature, which takes the image by value. Some operations only read the image.
+// All operations must have the same signature, which takes the image by value, although some operations only read the
+// image.
 // NOLINTBEGIN(performance-unnecessary-value-param)
 constexpr RandOperation kOperations[] = {
     {"AutoContrast", [](Image x, double, bool, const Colour&) { return AutoContrast(std::move(x)); }},

@@ -15,8 +15,8 @@ namespace vitrine {
 // An operation for RandAugment to choose.
 struct RandOperation {
   std::string_view name;
-  // Applies a magnitude of 0 to 10; a larger magnitude changes the image more. `negative` reverses the direction of
-  // operations that have one.
+  // Applies a magnitude of 0 to 10; a larger magnitude changes the image more. `negative` reverses the direction of the
+  // change, if the operation has two directions.
   Image (*apply)(Image image, double magnitude, bool negative, const Colour& fill);
 };
 
@@ -29,7 +29,8 @@ struct RandOperation {
 //   Color, Contrast, Brightness, Sharpness  factor 1 +- up to 0.9
 //   ShearX, ShearY                      up to 0.3
 //   TranslateX, TranslateY              up to 0.45 of the side
-// NOTE: at magnitude 10, timm's Posterize keeps no bits and gives a black image; newer versions of Pillow reject that.
+// NOTE: at magnitude 10, timm's Posterize keeps no bits and gives a black image; newer versions of Pillow reject 0
+// bits.
 std::span<const RandOperation> RandOperations();
 
 // Applies RandAugment (Cubuk et al. 2020) like timm: draws settings.operations operations with replacement. Applies

@@ -20,7 +20,7 @@ namespace vitrine {
 
 inline constexpr char kTrainProgram[] = "vitrine-train";
 
-// Flags of `vitrine-train run RECIPE`, or without the subcommand: `vitrine-train --recipe RECIPE`.
+// Flags of `vitrine-train run RECIPE`, which can also be written as `vitrine-train --recipe RECIPE`.
 struct RunFlags {
   std::string recipe, data, work, publish, name, epochs, revision, start, teacher, metrics, licence;
   std::string golden = "test";

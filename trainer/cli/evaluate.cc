@@ -77,15 +77,15 @@ absl::Status WritePredictions(const std::string& path, const Dataset& data, cons
   return WriteFile(path, table.Print(OutputFormat::kCsv));
 }
 
-// Returns the data with the model's classes, matched by name. INVALID_ARGUMENT if a label has no class; the message
-// begins with `mismatch`.
+// Returns the data with the model's class indices as labels; classes are matched by name. INVALID_ARGUMENT if the model
+// lacks a class of the data; the message begins with `mismatch`.
 absl::StatusOr<std::unique_ptr<Dataset>> WithClassesOf(const std::vector<std::string>& labels,
                                                        std::unique_ptr<Dataset> data, const std::string& mismatch) {
   absl::StatusOr<LabelMatch> match = MatchLabels(data->labels(), labels);
   if (!match.ok()) {
     const absl::string_view fault = match.status().message();
     return absl::InvalidArgumentError(
-        // omits the text after ';', which suggests --label-map: this command lacks that flag
+        // omits the text after ';', because it suggests --label-map, which is no flag of this command
         absl::StrCat(mismatch, ": ", fault.substr(0, fault.find(';'))));
   }
   if (match->unknown.empty()) {

@@ -65,7 +65,7 @@ absl::Status Continue(const InspectFlags& flags, const SequenceRun& run) {
   if (!run.recipe().sequence().has_language()) return NotOf(run, "generate", "a language");
   const std::vector<std::string>& vocabulary = run.vocabulary();
   const bool words = language.text() == v1::LanguageExperiment::NUMBER_WORDS;
-  // With the default prompt, the text begins with a new number or, if the data have lines, with a new line.
+  // After the default prompt, the model begins a new number (number words) or a new line (data with line ends).
   std::string prompt = words ? "." : std::ranges::binary_search(vocabulary, "\n") ? "\n" : vocabulary.front();
   if (flags.prompt) prompt = *flags.prompt;
   ASSIGN_OR_RETURN(const NamedSequence start, OfFlag("--prompt", run.Read(prompt)));

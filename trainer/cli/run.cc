@@ -82,8 +82,8 @@ GoldenImages GoldenImagesOf(const RunFlags& flags) {
   return flags.golden == "synthetic" ? GoldenImages::kSynthetic : GoldenImages::kTest;
 }
 
-// Logs skipped data and images. DATA_LOSS if too many images cannot be decoded; the message lists them all. Warns if
-// both splits have the same images.
+// Logs skipped data and images. DATA_LOSS if too many images cannot be decoded; the message lists these images. Warns
+// if both splits have the same images.
 absl::Status LogSkippedData(const v1::Recipe& recipe, const Experiment& experiment, const CorruptImages& corrupt,
                             Progress& progress) {
   std::vector<std::string> remarks = experiment.train->remarks();
@@ -236,7 +236,8 @@ absl::StatusOr<Score> MeasureTest(const RunFlags& flags, const Task& task, const
   return task.MeasureOn(MeasuredSplit::kTest, model, options);
 }
 
-// Returns the score of the result. Reports the score to the observers, at the step of the result's weights.
+// Returns the score of the result. If the training has not measured the score, measures it and reports it to the
+// observers, with the training step that produced the weights.
 absl::StatusOr<Score> FinalScore(const RunFlags& flags, const Experiment& experiment, const TrainResult& result,
                                  const std::vector<Observer*>& observers, Progress& progress) {
   if (result.score) return *result.score;  // this score is already checked and reported to the observers
@@ -281,7 +282,7 @@ absl::Status RunRecipe(RunFlags flags) {
   if (!flags.publish.empty()) {
     ASSIGN_OR_RETURN(const std::unique_ptr<Module> model, experiment.task->MakeModel());
     RETURN_IF_ERROR(CheckPublishable(flags.publish, flags.name, kBytesPerParameter * model->CountParameters()));
-    // Makes goldens once now, so that an error appears before the training, not after it.
+    // Makes the goldens of the untrained model and discards them, so that an error appears before the training.
     RETURN_IF_ERROR(
         MakeGoldens(experiment.recipe, dynamic_cast<const Model&>(*model), *experiment.test, GoldenImagesOf(flags))
             .status());

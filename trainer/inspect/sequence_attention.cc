@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-// Returns {`index`}, or all of 0 to `count` - 1 if `index` is nullopt. INVALID_ARGUMENT names `flag` if `index` does
-// not exist.
+// Returns {`index`}, or all numbers from 0 to `count` - 1 if `index` is nullopt. INVALID_ARGUMENT if `index` is outside
+// this range; the message names `flag`.
 absl::StatusOr<std::vector<int>> Chosen(const char* flag, std::optional<int> index, int count) {
   if (index && (*index < 0 || *index >= count)) {
     return absl::InvalidArgumentError(
@@ -57,8 +57,8 @@ absl::StatusOr<Image> SquaresOf(const SequenceMap& map, const ColourRange& range
                        static_cast<int>(side));
 }
 
-// Returns a map as SVG code. The squares are a small PNG with one pixel per value. Sets `panel` to the frame, because
-// the caller needs the frame's size.
+// Returns a map as SVG code. The squares are a small PNG with one pixel per value. Sets `panel` to the chart around the
+// squares, because the caller needs the chart's size.
 absl::StatusOr<std::string> Panel(const SequenceMap& map, const ColourRange& range, Chart& panel) {
   ShadedMatrix matrix{.title = absl::StrCat(PartInWords(map), ", ", HeadInWords(map.head))};
   matrix.row_axis = "query", matrix.column_axis = "key";

@@ -38,8 +38,8 @@ struct SequenceFigure {
 };
 
 // Returns the figure as a file of the kind "svg", "png" or "json". Requires at least one map, and the same number of
-// maps for every layer. Drawings have the tokens on both axes. In a PNG, other characters than ASCII are replaced,
-// because its font lacks them, and names that do not fit are left out. JSON:
+// maps for every layer. Drawings have the tokens on both axes. A PNG has a font with only ASCII characters, so other
+// characters are replaced. A PNG also leaves out names that do not fit. JSON:
 //   {"title", "note", "maps": [{"layer", "head" (null: the mean), "part", "queries": [names], "keys": [names],
 //    "rows", "columns", "values": row-major}]}
 absl::StatusOr<std::string> SequenceFigureFile(const SequenceFigure& figure, const std::string& kind);

@@ -39,8 +39,8 @@ std::string Shown(const std::string& token) {
   return token == "\n" ? "\\n" : token == "\t" ? "\\t" : token == "\r" ? "\\r" : token;
 }
 
-// Returns the strings in the last state or, if that is damaged, in the previous state: the recipe and the data's
-// digest.
+// Returns the metadata of the last state, such as the recipe and the data's digest. If the last state is damaged,
+// returns the metadata of the previous state.
 absl::StatusOr<std::map<std::string, std::string>> StringsOfState(const fs::path& work_dir) {
   absl::Status fault;
   for (const fs::path& file : {StateFile(work_dir), PreviousStateFile(work_dir)}) {
@@ -63,7 +63,7 @@ bool OfWords(const v1::LanguageExperiment& language) {
   return language.text() == v1::LanguageExperiment::NUMBER_WORDS;
 }
 
-// Returns all tokens of a language run's data, in the form that the run's task reads.
+// Returns all tokens of a language run's data. A token is a word or a character, as in the run's task.
 absl::StatusOr<std::vector<std::string>> LanguageTokens(const v1::Recipe& recipe, const std::string& data) {
   if (OfWords(recipe.sequence().language())) return NumberWords();
   ASSIGN_OR_RETURN(const DataPlace place, FindData(recipe, data, {"text", "generated"}));
@@ -134,7 +134,7 @@ absl::Status SequenceRun::MakeVocabularies(const std::string& data) {
   ASSIGN_OR_RETURN(const DataPlace place, FindData(recipe_, data, {"parallel", "generated"}));
   ASSIGN_OR_RETURN(const ParallelText text,
                    place.kind == "generated" ? NumberTranslations() : ReadParallelText(place.where));
-  // Uses the same vocabulary sizes as the task, which has checked them.
+  // Uses the same vocabulary sizes as the run's task, which has already validated these sizes.
   const auto most = [&](int model_vocabulary) {
     return translation.most_words() > 0 ? translation.most_words()
                                         : std::min<int64_t>(model_vocabulary - WordVocabulary::kMarks, 10'000);

@@ -17,8 +17,8 @@
 
 namespace vitrine {
 
-// One sequence, with a name for each element: its digit, character or word, or its index in a set. Names show white
-// space as ' ' and \n. `target` is empty unless the model is an encoder-decoder.
+// One sequence, with a name for each element: the digit, character or word or, in a set, the element's index. Names
+// show white space as ' ' and \n. `target` is empty unless the model is an encoder-decoder.
 struct NamedSequence {
   SequenceBatch batch = {};
   std::vector<std::string> source = {}, target = {};
@@ -27,9 +27,9 @@ struct NamedSequence {
 // A trained model of sequences, with its task and the vocabularies of its data.
 class SequenceRun {
  public:
-  // Opens the state in the work folder of a finished or stopped run. Changes no file. Uses the weights that the run
-  // itself would report: the best weights so far if the recipe holds out samples; otherwise the last weights, averaged
-  // if the recipe averages weights. `data` is the run's --data; it may be empty if the recipe generates its data.
+  // Opens the state in the work folder of a finished or stopped run. Changes no file. Loads the weights whose score the
+  // run would report: the best weights so far if the recipe holds out samples; otherwise the last weights, averaged if
+  // the recipe averages weights. `data` is the run's --data; it may be empty if the recipe generates its data.
   // NOT_FOUND: the folder has no state. INVALID_ARGUMENT: the folder has a run of images, or `data` are not the run's
   // data. Other errors are those of MakeSequenceTask, RestoreState and LoadBest.
   static absl::StatusOr<SequenceRun> Open(const std::filesystem::path& work_dir, const std::string& data);
@@ -44,11 +44,12 @@ class SequenceRun {
   // outside the vocabulary of a language run. In a translation run, a word outside the vocabulary gets the id of <unk>,
   // but keeps its name.
   absl::StatusOr<NamedSequence> Read(const std::string& text) const;
-  // Returns a training sample of the first epoch. In a set, the name of the anomaly ends with "*". INVALID_ARGUMENT if
-  // there is no such sample.
+  // Returns a training sample of the first epoch. If the sample is a set with an anomaly, the anomaly's name ends with
+  // "*". INVALID_ARGUMENT if `sample` is not an index of a training sample.
   absl::StatusOr<NamedSequence> Sample(int64_t sample) const;
-  // Translates greedily and sets the sequence's target: <bos> and the translated words, at most 50 more than the source
-  // has. An id outside the vocabulary is named <unk>. Requires a translation run and a sequence without target.
+  // Translates greedily and sets the sequence's target: <bos> and the translated words. The translation has at most 50
+  // ids more than the source. An id outside the vocabulary is named <unk>. Requires a translation run and a sequence
+  // without target.
   absl::Status Translate(NamedSequence& sequence) const;
 
   // Returns the token of each id. For language runs only.

@@ -11,7 +11,8 @@
 
 namespace vitrine::sequences {
 
-// Place of a layer in the model: its index for AttentionTap, and the first of its kSites dropout sites.
+// Place of a layer or block in the model: the layer's index for AttentionTap, and the number of the first dropout site.
+// Each block has kSites consecutive site numbers.
 struct Place {
   static constexpr int kSites = 8;
   int layer = 0;
@@ -25,7 +26,7 @@ at::Tensor AttentionScores(const at::Tensor& q, const at::Tensor& k, double alph
 struct Mixing {
   double alpha = 1;
   const MapPosition* map_pos = nullptr;  // KV+Pos only
-  // true: if no dropout rate for attention is set, attention weights are dropped at the projection's rate
+  // true: attention weights have dropout; its rate is the projection's rate unless a rate for attention is set
   bool drop_weights = false;
 };
 

@@ -39,7 +39,7 @@ class SequenceBlock : public Module {
  public:
   SequenceBlock(const v1::SequenceConfig& config, bool decoder, Initializer& initializer);
 
-  // [B, n, width] -> [B, n, width]. See MixValues for `mask`. Only a decoder reads `source`, which it requires.
+  // [B, n, width] -> [B, n, width]. See MixValues for `mask`. A decoder requires `source`; an encoder ignores it.
   at::Tensor Forward(at::Tensor x, const at::Tensor& mask, const Source* source, Place place,
                      const ForwardContext& context) const;
 

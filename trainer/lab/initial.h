@@ -8,7 +8,7 @@
 namespace vitrine::sequences {
 
 // Overwrites a matrix [outputs, inputs] with uniform values of at most sqrt(6 / (inputs + outputs)) in magnitude
-// (Glorot and Bengio 2010). If the matrix stacks several layers, `outputs` may be smaller than its number of rows.
+// (Glorot and Bengio 2010). If the matrix stacks several layers, `outputs` may be smaller than the number of rows.
 void DrawXavier(const at::Tensor& matrix, int64_t outputs, Initializer& initializer);
 
 // Returns true if every matrix of a block is drawn separately from Xavier's uniform distribution.

@@ -32,10 +32,10 @@ class SequenceModel : public Module {
   // [B, t, outputs]. Requires a batch that CheckBatch accepts. Differentiable if parameters require gradients. Throws
   // LibTorch's exceptions; RunSequenceModel catches them. May be called concurrently outside of training.
   //
-  // If context.tap requests attention with source kTokens, stores the attention there; `image` is the index of the
-  // sequence in the batch. Layers are the blocks in order. In an encoder-decoder of depth L, the encoder has layers
-  // 0..L-1, the decoder L..2L-1, and the decoder's cross-attention 2L..3L-1. Stored scores are taken before any mask is
-  // applied and, for KV+Pos, before g(j) is added (see MapPosition).
+  // If context.tap requests attention with source kTokens, stores the attention in context.tap. `image` in such a
+  // request is the index of the sequence in the batch. Layers are the blocks in order. In an encoder-decoder of depth
+  // L, the encoder has layers 0..L-1, the decoder L..2L-1, and the decoder's cross-attention 2L..3L-1. Stored scores
+  // are taken before any mask is applied and, for KV+Pos, before g(j) is added (see MapPosition).
   virtual at::Tensor Forward(const SequenceBatch& batch, const ForwardContext& context) const = 0;
 
   const v1::SequenceConfig& config() const { return config_; }

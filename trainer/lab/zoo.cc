@@ -112,8 +112,8 @@ SequenceConfig Translation(KvConfig::Attention attention, int width, int depth) 
 constexpr std::string_view kTask = "KV transformer, synthetic tasks";
 constexpr std::string_view kAnomaly = "KV transformer, set anomaly";
 constexpr std::string_view kCharacters = "KV transformer, characters";
-// The paper's models have 1 or 4 heads. With KV+Pos, the parameter count depends on the number of heads, so each number
-// has a row. Without KV+Pos, one row is enough.
+// The paper's models have 1 or 4 heads. With KV+Pos, the parameter count depends on the number of heads, so the models
+// with 1 and with 4 heads have separate rows. Without KV+Pos, one row is enough.
 constexpr std::string_view kCharactersFormula = "KV transformer, characters: 1 or 4 heads; its count by the formula";
 constexpr std::string_view kNumbers = "KV transformer, numbers";
 constexpr std::string_view kTranslation = "KV transformer, translation; vocabularies of 10,000 stand for Multi30k's";

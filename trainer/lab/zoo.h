@@ -20,11 +20,11 @@ struct SequenceRow {
   std::string_view source;  // task of the paper
 };
 
-// Returns all models. A row is valid for any number of heads, since the parameter count does not depend on that number.
-// Only the models "characters-kv-pos-..." have a row for each number of heads, because their count depends on it.
+// Returns all models. For most models, the parameter count does not depend on the number of heads, so one row is valid
+// for any number of heads. Only the models "characters-kv-pos-..." have a row for each number of heads.
 std::span<const SequenceRow> SequenceZoo();
 
-// Finds a model. NOT_FOUND lists the names of the same task or, if the task is unknown, all tasks.
+// Finds a model. NOT_FOUND lists the names of all models of the task or, if the task is unknown, all tasks.
 absl::StatusOr<SequenceRow> FindSequence(std::string_view name);
 
 }  // namespace vitrine

@@ -19,7 +19,7 @@ namespace vitrine {
 
 Optimizer::Optimizer(const v1::Optimizer& settings, std::vector<NamedTensor> parameters)
     : settings_(settings), parameters_(std::move(parameters)), steps_(at::zeros({}, at::kFloat)) {
-  // The key is NamedTensor::decays (or true if all parameters decay) and NamedTensor::rate of the members.
+  // Indices of the parameters, grouped by weight decay (true if it applies) and by NamedTensor::rate.
   std::map<std::pair<bool, double>, std::vector<int>> groups;
   for (int i = 0; i < static_cast<int>(parameters_.size()); ++i) {
     groups[{parameters_[i].decays || settings.decays_all(), parameters_[i].rate}].push_back(i);

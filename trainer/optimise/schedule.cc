@@ -38,8 +38,8 @@ double OneCycle(double start, double top, double end, const Clock& clock) {
 }
 
 // Returns the rate of timm's CosineLRScheduler. timm calls the scheduler after each epoch with that epoch's index, here
-// called the tick. Therefore the first two epochs have the rate of tick 0. The cosine also begins at tick 0, not after
-// the warm-up, so the warm-up replaces the first part of the cosine.
+// called the tick. The first epoch, before any call, also has tick 0, so the first two epochs have the same rate. The
+// cosine also begins at tick 0, not after the warm-up, so the warm-up replaces the first part of the cosine.
 double TimmCosine(const v1::Schedule& schedule, const StepPlan& plan, int64_t step, double highest) {
   const int64_t epoch = step / plan.steps_per_epoch;
   const double tick = static_cast<double>(std::max<int64_t>(0, epoch - 1));

@@ -24,8 +24,8 @@ struct StepPlan {
   int64_t samples_per_step() const { return batch * batches_per_step(); }
 };
 
-// Plans the steps. If the data set is smaller than a step, batches are smaller. INVALID_ARGUMENT if the data set has
-// fewer samples than a step has batches over all processes.
+// Plans the steps. If the data set is smaller than a step, batches are smaller. INVALID_ARGUMENT if a batch would then
+// be empty.
 absl::StatusOr<StepPlan> PlanSteps(const v1::Recipe& recipe, int64_t data_size, int processes = 1);
 
 // Returns a warning if a step has fewer samples than the recipe sets; otherwise "".

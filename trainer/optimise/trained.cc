@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Multiplies each rate by decay^(n + 1 - layer). Layers are numbered like in timm: stem 0, blocks 1 to n, last norm n,
-// head n + 1.
+// Multiplies each rate by decay^(n + 1 - layer), where n is the number of blocks. Layers are numbered as in timm: the
+// stem is 0, the blocks are 1 to n, the last norm is n, and the head is n + 1.
 void DecayByLayer(double decay, std::vector<NamedTensor>& parameters) {
   const std::vector<std::string> blocks = BlocksOf(parameters);
   for (NamedTensor& parameter : parameters) {

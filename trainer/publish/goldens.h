@@ -17,9 +17,9 @@ enum class GoldenImages {
 };
 
 // Makes goldens: inputs of every evaluation size and two encoded images, with their logits from `model`. One of the
-// encoded images needs a resize. For publishing, requires the stored weights in `model`. A call with any weights,
-// before the first step, checks that the version can be published. Returns the errors of Dataset::image, PlanEvaluation
-// and RecordGolden.
+// encoded images needs a resize. To publish the goldens, `model` must have the weights that are stored in the version.
+// Before the first step, a call with the initial weights finds errors early. Returns the errors of Dataset::image,
+// PlanEvaluation and RecordGolden.
 absl::StatusOr<Safetensors> MakeGoldens(const v1::Recipe& recipe, const Model& model, const Dataset& test,
                                         GoldenImages images);
 

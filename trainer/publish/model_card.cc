@@ -52,8 +52,8 @@ std::string Lineage(const v1::Recipe& recipe, const v1::Provenance& provenance, 
   return rows;
 }
 
-// Returns the published figure that the recipe cites. If the digest of the data is not in the recipe, returns a note
-// about that.
+// Returns the published figure that the recipe cites. If the recipe does not list the data's digest, returns a note
+// that the figure is not compared.
 std::string Comparison(const v1::Recipe& recipe, const v1::Provenance& provenance) {
   const v1::TrainingData& data = recipe.data();
   if (data.name().empty()) return "";

@@ -18,8 +18,9 @@
 namespace vitrine {
 namespace {
 
-// Allowed difference of a device's logits from the golden logits, relative to the largest logit. fp32 results differ by
-// the order of summation in other kernels and on GPUs. bf16 has 8 bits of mantissa, and every layer rounds to it.
+// Allowed difference of a device's logits from the golden logits, relative to the largest logit. fp32 results differ
+// because kernels and GPUs sum in different orders. bf16 results differ more, because every layer rounds to 8 bits of
+// mantissa.
 struct Tolerance {
   const char* device;
   const char* precision;

@@ -30,9 +30,9 @@ struct PublishOptions {
 };
 
 // Adds version numbers to the recipe's start version and teacher if they have none. `before` is the recipe in the state
-// of a resumed run. If `before` names the same model, its version number is used; otherwise, the newest version is. A
-// resumed run therefore reads the same versions, even if newer versions were published meanwhile, and the provenance
-// names these versions. Must be called before the first step. Returns the errors of ReadVersionAt.
+// of a resumed run. Uses the version number in `before` if `before` names the same model; otherwise, uses the newest
+// version. A resumed run therefore reads the same versions, even if newer versions were published meanwhile, and the
+// provenance names these versions. Must be called before the first step. Returns the errors of ReadVersionAt.
 absl::Status PinVersions(v1::Recipe& recipe, const v1::Recipe& before = {});
 
 // Rounds the weights to the recipe's storage type and publishes them with goldens, labels, provenance and

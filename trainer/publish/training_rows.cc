@@ -20,7 +20,7 @@ std::string Row(const char* name, const std::string& value) {
   return absl::StrFormat("| %s | %s |\n", name, value);
 }
 
-// Returns a table row with the parts; "" if there are no parts.
+// Returns a table row whose value lists `parts`; "" if there are no parts.
 std::string RowOf(const char* name, const Parts& parts) {
   return parts.empty() ? "" : Row(name, absl::StrJoin(parts, ", "));
 }
@@ -100,7 +100,7 @@ Parts Regularisation(const v1::Recipe& recipe) {
   return parts;
 }
 
-// Describes the actual number of images per step. If the data set is small, it is below the recipe's number.
+// Describes the actual number of images per step. For a small data set, this number is below the number in the recipe.
 std::string Step(const v1::Recipe& recipe, const RunPosition& position) {
   const int64_t batches = int64_t{std::max(1, recipe.accumulate())} * position.processes;
   const int64_t batch = position.samples_per_step / batches;

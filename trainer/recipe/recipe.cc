@@ -34,7 +34,7 @@ absl::Status MergeText(const std::string& text, const std::string& source, Messa
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   if (parser.MergeFromString(text, &message)) return absl::OkStatus();
-  // proto3 has no required fields, so a parser that fails has always reported an error.
+  // A parser that fails has reported an error, so error.message() is not empty.
   return absl::InvalidArgumentError(absl::StrCat(source, ": ", error.message()));
 }
 
@@ -61,8 +61,8 @@ std::string ValueNames(const google::protobuf::EnumDescriptor& type) {
   return absl::StrJoin(names, ", ");
 }
 
-// Returns true if `value` is a word that the enum does not have. The caller then lists the valid values, because the
-// parser's error does not.
+// Returns true if the field is an enum and `value` is a name that the enum lacks. The caller then lists the valid
+// names, because the parser's error does not list them.
 bool IsUnknownValue(const FieldDescriptor& field, const std::string& value) {
   int number = 0;
   return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM && !value.starts_with('[') &&

@@ -15,9 +15,9 @@ namespace vitrine {
 // running statistics would be saved.
 absl::Status CheckParallel(const Module& model, int processes);
 
-// Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call. All get
-// the same result. FAILED_PRECONDITION names the ranks that differ from rank 0. Such a rank has for instance another
-// recipe, seed or state.
+// Checks that all ranks start at the same step with the same bits in the model. All ranks must make this call, and all
+// ranks get the same result. FAILED_PRECONDITION names the ranks that differ from rank 0. Such a rank has for instance
+// another recipe, seed or state.
 absl::Status CheckSameStart(Communicator& ranks, const Module& model, int64_t step);
 
 }  // namespace vitrine

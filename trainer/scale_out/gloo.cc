@@ -23,8 +23,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum size of a message. It is large enough that the latency of a message is small beside its transfer, and small
-// enough to limit the memory for the flat copy.
+// Maximum size of a message. It is large enough that the latency of a message is short compared with its transfer time,
+// and small enough to limit the memory for the flat copy.
 constexpr int64_t kBucketBytes = int64_t{64} << 20;
 
 using Tensors = std::vector<at::Tensor>;
@@ -115,8 +115,8 @@ class Gloo final : public Communicator {
   }
 
   absl::Status Loss(const char* what, absl::Duration after, const std::string& why) {
-    // Closes the connections of this rank. Ranks that wait for this rank then notice the loss, and report themselves as
-    // alive, too.
+    // Closes the connections of this rank. Ranks that wait for this rank then notice the loss, too, and report
+    // themselves as alive.
     EndsWithin(options_.report_timeout, [group = std::exchange(group_, {})]() mutable { group.reset(); });
     const std::string missing = roll_call_.MissingRanks(options_.report_timeout);
     return absl::UnavailableError(absl::StrCat("rank ", rank(), " of ", size(), " waited ",

@@ -31,7 +31,7 @@ struct ConnectOptions {
 // memory and back.
 //
 // Sums are deterministic: the order of additions depends only on the world size and the tensors' shapes. If SIGPIPE has
-// no handler, sets it to be ignored, so that a write to a lost rank returns an error.
+// no handler, makes the process ignore SIGPIPE, so that a write to a lost rank returns an error.
 //
 // UNAVAILABLE: a rank did not arrive in time (the message names it), or the store through which ranks find each other
 // cannot be reached or hosted. FAILED_PRECONDITION: ranks differ in WORLD_SIZE or `agreement`. ALREADY_EXISTS: two

@@ -25,7 +25,8 @@ struct ValueEffect {
   std::optional<PairedTest> test = {};
 };
 
-// Returns the effects of all axes with several values, in the grid's order. All are tested in one call of TestPaired.
+// Returns the effects of all axes with several values, in the grid's order. All effects are tested in one call of
+// TestPaired.
 std::vector<ValueEffect> EffectsOf(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Returns a table with a row for each effect. If the table is printed as text, fractions are in percent.

@@ -31,7 +31,8 @@ constexpr size_t kLongestName = 200;  // file systems allow 255 bytes
 constexpr char kImageMetric[] = "test/top1";
 constexpr char kSequenceMetric[] = "test/accuracy";
 
-// One value of an axis. The grid's file lists it as a value of the axis's path or as one of the axis's settings.
+// One value of an axis (SweepAxis in sweep.proto). It is either one of `values`, which are values of the one field that
+// `path` names, or one of `settings`, each of which may set several fields.
 struct Entry {
   std::string label;
   std::vector<std::string> assignments;

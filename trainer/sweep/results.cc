@@ -11,14 +11,15 @@
 namespace vitrine {
 namespace {
 
-// Returns the number `name` of a JSON object, or 0 if that is not a number. The file has null for a loss that is not
-// finite.
+// Returns the number `name` of a JSON object, or 0 if the value is not a number. For example, a loss that is not finite
+// is null in result.json.
 double NumberAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// Returns the string `name` of a JSON object, or "" if that is not a string.
+// Returns the value of the member `name` of a JSON object, or "" if there is no such member or its value is not a
+// string.
 std::string TextAt(const nlohmann::json& object, const char* name) {
   const auto found = object.find(name);
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";

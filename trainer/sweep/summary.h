@@ -38,8 +38,8 @@ struct PointSummary {
 absl::StatusOr<std::vector<PointSummary>> Summarise(const SweepGrid& grid,
                                                     const std::vector<std::optional<CellResult>>& results);
 
-// Returns the index of the complete point with the best mean; if several have it, of the first. nullopt: no point is
-// complete.
+// Returns the index of the complete point with the best mean. If several points have the best mean, returns the lowest
+// index. nullopt: no point is complete.
 std::optional<size_t> BestPoint(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 }  // namespace vitrine

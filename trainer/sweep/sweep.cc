@@ -120,7 +120,8 @@ class Sweeper {
     return absl::StrCat("; shard ", ToString(options_.shard), " has ", jobs_.size(), " others");
   }
 
-  // Checks that the folder is of this cell's experiment. If the folder is new, writes the experiment into it.
+  // Checks that experiment.textproto in the folder describes this cell's experiment. Writes this file if the folder is
+  // new.
   absl::Status ClaimFolder(size_t cell, const std::filesystem::path& folder) const {
     const std::filesystem::path file = folder / "experiment.textproto";
     const std::string now = ExperimentText(grid_.cells[cell].recipe, options_);

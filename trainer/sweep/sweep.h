@@ -58,9 +58,9 @@ std::vector<std::string> CommandOf(const SweepGrid& grid, const SweepOptions& op
 // that a crash of a run or of this process costs at most the steps since the last saved state. If a run fails, the
 // other runs continue.
 //
-// FAILED_PRECONDITION: a cell's folder is of another experiment or was made with other data, flags, program or threads;
-// the program was replaced during the sweep; or another sweep is running in the folder. INVALID_ARGUMENT: the runs have
-// no score with the name of the sweep's metric. This is found after the first finished run. UNAVAILABLE: system errors.
+// FAILED_PRECONDITION: a cell's folder has a run with another recipe or with other data, flags, program or threads; the
+// program was replaced during the sweep; or another sweep is running in the folder. INVALID_ARGUMENT: the runs have no
+// score with the name of the sweep's metric; this error is detected with the first result. UNAVAILABLE: system errors.
 absl::StatusOr<SweepOutcome> RunSweepGrid(const SweepGrid& grid, const SweepOptions& options);
 
 }  // namespace vitrine

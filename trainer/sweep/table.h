@@ -19,8 +19,8 @@ enum class SweepFormat { kTable, kCsv, kJson, kMarkdown };
 // with the effects of the axes (effects.h). Formats for programs have plain numbers and the score of every seed.
 std::string SweepTable(const SweepGrid& grid, const std::vector<PointSummary>& points, SweepFormat format);
 
-// Returns the table as an SVG chart. The first axis is the x axis. Each combination of the other axes is a series; the
-// series are side by side.
+// Returns the table as an SVG chart. The x axis has the values of the grid's first axis. Each combination of values of
+// the other axes is a series; at each x value, the series are drawn side by side.
 absl::StatusOr<std::string> SweepPlot(const SweepGrid& grid, const std::vector<PointSummary>& points);
 
 // Writes table.txt, table.csv, table.json, table.md, effects.csv, effects.json, runs.csv (a row per finished run, with

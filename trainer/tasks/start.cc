@@ -47,8 +47,8 @@ Grid TableGrid(const v1::ModelConfig& config) {
   return {};
 }
 
-// Resizes the stored table to the model's grid. Returns an undefined tensor if the tables do not have the sizes of
-// their models' grids, or if their widths differ.
+// Resizes the stored table to the grid of `wanted`. Returns an undefined tensor if the size of a table does not match
+// its grid, or if the widths of the two tables differ.
 at::Tensor ResizedTable(const at::Tensor& stored, Grid from, const at::Tensor& wanted,
                         const program::TablePosition& position) {
   const Grid to = position.grid;

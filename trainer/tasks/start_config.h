@@ -19,8 +19,8 @@ namespace vitrine {
 // message has both values and the solution.
 absl::StatusOr<v1::ModelConfig> ConfigFrom(const v1::Manifest& start, const v1::Recipe& recipe, int classes);
 
-// Returns true if the classifier's last layer starts with random weights: if the recipe says so, or if the recipe uses
-// the version's model with other classes.
+// Returns true if the classifier's last layer starts with random weights: if recipe.start.replace_head is set, or if
+// the recipe uses the version's model with other classes.
 bool ReplacesHead(const v1::Recipe& recipe, const std::vector<std::string>& version_labels,
                   const std::vector<std::string>& labels);
 

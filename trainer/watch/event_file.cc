@@ -39,8 +39,8 @@ void AddScalar(const std::string& tag, double number, tensorboard::Event& event)
   value.set_simple_value(static_cast<float>(number));
 }
 
-// Returns an event with the recipe as text. TensorBoard shows Markdown, in which an indent of four spaces marks literal
-// text.
+// Returns an event with the recipe as text. TensorBoard renders text as Markdown, so the recipe is indented by four
+// spaces, which marks literal text.
 tensorboard::Event RecipeEvent(const std::string& recipe) {
   tensorboard::Event event = EventAt(0);
   tensorboard::Summary::Value& value = *event.mutable_summary()->add_value();

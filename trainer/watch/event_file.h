@@ -21,7 +21,7 @@ class Event;
 
 // A run as a TensorBoard event file: `tensorboard --logdir FOLDER`.
 //   train/loss, train/learning_rate, train/gradient_norm, train/accuracy, train/samples_per_second,
-//   train/data_wait_share    at every step; in a longer run, at about 10,000 of its steps
+//   train/data_wait_share    at every step; in a run of 20,000 steps or more, at 10,000 to 15,000 of them
 //   SPLIT/MEASURE            at measurements: "test/top1"
 //   recipe                   as text, at step 0
 // Omits the gradient norm if it is 0 and the accuracy if it is NaN.

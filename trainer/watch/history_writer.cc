@@ -12,15 +12,15 @@
 namespace vitrine {
 namespace {
 
-// Returns the content of a file that was read; if the file does not exist, returns empty content.
+// Returns `content`, the result of reading a file; if the file does not exist, returns empty content.
 template <typename Content>
 absl::StatusOr<Content> Kept(absl::StatusOr<Content> content) {
   if (absl::IsNotFound(content.status())) return Content();
   return content;
 }
 
-// Removes rows after `step`, and columns that the remaining rows do not use. The next measurement adds such columns
-// again.
+// Removes rows after `step`, and columns that the remaining rows do not use. If a later measurement needs a removed
+// column, the column is added again.
 void KeepUpTo(int64_t step, History& history) {
   std::erase_if(history.rows, [&](const HistoryRow& row) { return row.step > step; });
   std::erase_if(history.score_columns, [&](const std::string& column) {
@@ -53,7 +53,7 @@ void HistoryWriter::OnStart(const StartReport& report) {
   }
   const int64_t lost = report.step - last_row - steps_;
   if (lost > 0) {
-    // The mean loss of the lost steps is unknown. The last learning rate may be unknown, too.
+    // The losses of the steps that steps.csv lacks are unknown. The last learning rate may be unknown, too.
     loss_sum_ = lr_ = std::numeric_limits<double>::quiet_NaN();
     if (warn_) {
       warn_(absl::StrCat("steps.csv lacks ", lost, " of the steps ", last_row + 1, " to ", report.step,

@@ -18,8 +18,8 @@ namespace vitrine {
 
 // Writes history.csv, with a row for every epoch and every measured step, and steps.csv, with a row for every step.
 //
-// An interrupted and resumed run gives the same rows as an uninterrupted run, except for samples_per_second: rows after
-// the resumed step are removed and written again.
+// A resumed run removes the rows after the resumed step and writes them again. The final rows are therefore the same as
+// in an uninterrupted run, except for samples_per_second.
 //
 // A full disk does not end the run: rows that could not be written are written once there is space.
 class HistoryWriter final : public Observer {

@@ -16,7 +16,7 @@ namespace vitrine {
 
 using Sentence = std::vector<std::string>;  // words
 
-// Sentences of one split in two languages. The i-th sentences of the two languages are translations of each other.
+// Sentences of one split in two languages. The i-th sentences of both languages are translations of each other.
 using SentencePairs = std::array<std::vector<Sentence>, 2>;
 
 // A corpus for translation.
@@ -26,15 +26,16 @@ struct ParallelText {
 };
 
 // Reads DIR/{train,val,test}.{de,en}. Instead of de and en, any two extensions are allowed. A line is a sentence; lines
-// with the same number are translations. WordsOf splits a line into words. NOT_FOUND names the expected files.
-// INVALID_ARGUMENT names the file and the cause: different numbers of lines in a split, or a line without a word.
+// with the same number are translations of each other. WordsOf splits a line into words. NOT_FOUND names the expected
+// files. INVALID_ARGUMENT names the file and the cause: different numbers of lines in a split, or a line without a
+// word.
 absl::StatusOr<ParallelText> ReadParallelText(const std::filesystem::path& folder);
 
 // Returns a corpus that needs no files: the numbers 1 to 9,999 in the languages "digits" and "words". The split of each
 // number is fixed: 7,999 numbers for training, 1,000 for validation, 1,000 for testing.
 ParallelText NumberTranslations();
 
-// Words of one language, sorted by frequency, after four special tokens.
+// Vocabulary of one language: four special tokens, then the words, sorted by frequency.
 class WordVocabulary {
  public:
   static constexpr int64_t kUnknown = 0, kPadding = 1, kBegin = 2, kEnd = 3, kMarks = 4;

@@ -70,7 +70,7 @@ absl::StatusOr<AnomalySets> AnomalySets::Make(std::span<const int> labels, int s
 
 AnomalySet AnomalySets::Draw(int64_t anomaly, const Below& below) const {
   const int own = labels_[anomaly];
-  // Draws one of the other classes uniformly: a random distance from `own`, modulo the number of classes.
+  // Draws one of the other classes uniformly: adds a random distance to `own`, modulo the number of classes.
   const int64_t classes = static_cast<int64_t>(members_.size());
   std::vector<int64_t> others = members_[(own + 1 + below(classes - 1)) % classes];
   AnomalySet set;

@@ -46,8 +46,8 @@ enum class AnomalyPlace {
   kLast,
 };
 
-// Draws the KV transformer's sets: `size - 1` different images of one class and one image of another. Immutable after
-// construction; thread-safe.
+// Draws the KV transformer's sets: `size - 1` different images of one class and one image of another class. Immutable
+// after construction; thread-safe.
 class AnomalySets {
  public:
   // `labels` holds the class of every image, from 0. INVALID_ARGUMENT if a label is negative, `size` is below 3 (in a

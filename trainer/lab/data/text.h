@@ -25,7 +25,8 @@ EncodedText EncodeTokens(const std::vector<std::string>& tokens);
 absl::StatusOr<std::vector<std::string>> CharactersOf(std::string_view text);
 
 // Returns a sentence's words in lower case. White space separates words, and every ASCII punctuation mark is a word:
-// "It's two-piece." gives it ' s two - piece . Converts only letters of ASCII and Latin-1 (in UTF-8) to lower case.
+// "It's two-piece." has the seven words: it ' s two - piece . Converts only letters of ASCII and Latin-1 (in UTF-8) to
+// lower case.
 std::vector<std::string> WordsOf(std::string_view sentence);
 
 }  // namespace vitrine

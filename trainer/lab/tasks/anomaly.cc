@@ -59,7 +59,7 @@ class Anomaly : public SequenceTask {
   }
   BatchLoss Compare(const SequenceModel& model, const TrainingBatch& batch, const ForwardContext& context,
                     double smoothing) const override {
-    // Removes the last dimension, [B, n, 1] -> [B, n], so that the elements of the set are the classes of the loss.
+    // Removes the last dimension, [B, n, 1] -> [B, n], so that the loss treats the n elements of a set as n classes.
     return ElementLoss(model.Forward(batch.sequences, context).squeeze(-1), batch.labels, smoothing);
   }
   Score ScoreOf(const MeasureSums& sums) const override { return AccuracyAndLoss(sums, /*loss_first=*/false); }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kDigits = 10;
 
-// Split of the data. The key of a sequence's random numbers includes it.
+// Split of the data. It is part of the key of the random numbers, so every split has its own random numbers.
 enum class Part { kTrain, kValidation, kTest };
 
 struct DigitSettings {

@@ -32,7 +32,8 @@ struct Windows {
   bool random = false;  // true: windows at new random places in each epoch; false: consecutive windows
 };
 
-// Returns the number of consecutive windows of `context` tokens. Each window needs the token after it.
+// Returns the number of consecutive windows of `context` tokens. The token after a window must exist, because it is the
+// label of the window's last token.
 int64_t WindowsOf(const Tokens& tokens, int64_t context) {
   return (static_cast<int64_t>(tokens.size()) - 1) / context;
 }

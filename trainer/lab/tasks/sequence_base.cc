@@ -35,8 +35,7 @@ at::Device DeviceOf(const Module& model) {
 }  // namespace
 
 CounterRandom RandomFor(uint64_t seed, Stream stream, int64_t epoch, int64_t sample) {
-  // Bit 63 separates these streams from the streams of the training loop, which use plain numbers of epochs and
-  // batches.
+  // Bit 63 separates these streams from the training loop's streams, whose ids are epoch numbers and batch numbers.
   return CounterRandom(seed, uint64_t{1} << 63 | static_cast<uint64_t>(stream) << 48 | epoch, sample);
 }
 

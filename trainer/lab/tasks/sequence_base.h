@@ -33,7 +33,7 @@ struct DataPlace {
   std::string where;  // folder, file, or generator
 };
 
-// Splits `data`; see MakeSequenceTask. NOT_FOUND if `data` is empty; the message has recipe.data.origin.
+// Parses the value of --data; see MakeSequenceTask. NOT_FOUND if `data` is empty; the message has recipe.data.origin.
 // INVALID_ARGUMENT if the kind is not in `kinds`.
 absl::StatusOr<DataPlace> FindData(const v1::Recipe& recipe, const std::string& data,
                                    std::initializer_list<std::string_view> kinds);

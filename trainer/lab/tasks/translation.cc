@@ -106,9 +106,9 @@ class Translation : public SequenceTask {
     return split == MeasuredSplit::kValidation && validates() ? corpus_.validation : corpus_.test;
   }
 
-  // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] are
-  // weights of the sentences; each is the batch's number of sentences divided by its number of words. With these
-  // weights, the mean over sentences is the mean over words, even if replicas share the batch.
+  // The inputs are the target ids except the last; the labels are the target ids except the first. `targets` [B, 1] has
+  // the same weight for every sentence: the number of sentences in the batch, divided by the number of words in the
+  // batch. With this weight, the mean over sentences is the mean over words, even if replicas share the batch.
   static TrainingBatch Gather(const EncodedPairs& pairs, const std::vector<int64_t>& rows) {
     TrainingBatch batch;
     batch.samples = static_cast<int64_t>(rows.size());

@@ -64,7 +64,7 @@ struct ExamineOptions {
 };
 
 // Runs the model on images of a labelled set. The result does not depend on the number of threads. INVALID_ARGUMENT:
-// the set is empty, has other classes than the model, or has a size that the model cannot accept.
+// the set is empty, has another number of classes than the model, or has images of a size that the model cannot accept.
 absl::StatusOr<Examination> Examine(const Model& model, const Dataset& data, const ExamineOptions& options);
 
 }  // namespace vitrine

@@ -19,9 +19,9 @@ namespace vitrine {
 // of the class token, or the mean over queries. Null if the model has none of these three kinds.
 const AttentionAbility::Offer* SpatialAttention(const AttentionAbility& ability);
 
-// Returns an image, then the image with the SpatialAttention of each shown layer (mean over heads) drawn over it. Shows
-// up to `layers` layers, evenly spread from first to last; if `layers` is 1, the last layer. Returns the errors of
-// RunModel.
+// Returns the image, then one copy of the image for each shown layer, with the layer's SpatialAttention (mean over
+// heads) drawn over it. Shows up to `layers` layers, evenly spread from first to last; if `layers` is 1, only the last
+// layer. Returns the errors of RunModel.
 absl::StatusOr<std::vector<ImageCard::Tile>> LookAt(const Model& model, const Dataset& data, int64_t index,
                                                     std::optional<Size> size, int layers);
 
