@@ -10,8 +10,8 @@ namespace vitrine {
 // because each change of it must be reviewed. With VITRINE_STORE=1, writes the file instead.
 void ExpectStored(const std::string& name, const std::string& text);
 
-// Returns the text of an HTML page, one line for each piece of text, without tags and style. A drawing becomes its
-// texts and a hash of its elements.
+// Returns the text of an HTML page, one line for each piece of text, without tags and style. A drawing is returned as
+// its texts, followed by a hash of its tags.
 std::string Reading(const std::string& html);
 
 }  // namespace vitrine

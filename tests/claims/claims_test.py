@@ -212,7 +212,7 @@ class Rules(unittest.TestCase):
         return judge.decide([claim], {"e": experiment}, {"e": results.Runs(origin, rows)})["C1"][0]
 
     def test_compared_runs_are_paired_by_seed(self):
-        """The scores of both models overlap, but all pairs differ by nearly the same amount."""
+        """The scores of the two models overlap, but their difference is nearly the same for every seed."""
         verdict = self.judge(self.rule(), {"a": [0.52, 0.62, 0.73], "b": [0.50, 0.60, 0.71]})
         self.assertEqual(verdict.word, "holds here")
         self.assertIn("sign test p 0.25", verdict.text)

@@ -278,7 +278,7 @@ TEST_F(VitrineProgram, DescribesInvalidAddressesImagesAndPorts) {
               HasSubstr("may be that of vitrine-server --admin or --health-listen: give the host:port of --listen"));
 }
 
-// The server's policy allows callers with this token only to classify.
+// The server's policy allows a caller with this token to call the Classifier service, and no other service.
 TEST(VitrineProgramWithPolicy, ACallerWithOnlyClassifyRightsCanClassify) {
   const ScratchFolder folder;
   folder.Write("token", std::string(48, 'a'));

@@ -45,8 +45,8 @@ TEST(ParseCommandLine, ErrorsStateTheRequirementOnAValue) {
   EXPECT_THAT(Said({}), HasSubstr("--bytes = 1k; write a whole number of bytes\n"));
 }
 
-// Parses the words for a program with a command. Returns the values of --metrics, of the command's --name and of
-// --page, and the other words, all separated by commas.
+// Parses `words` as the command line of a program that has a command. Returns the values of --metrics, of the command's
+// --name and of --page, and the other words, all separated by commas.
 std::string Parsed(std::vector<std::string> words) {
   CLI::App app("", "t");
   app.fallthrough();

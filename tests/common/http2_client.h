@@ -41,8 +41,8 @@ class Http2Client {
     std::string why;
   };
 
-  // Connects to `address`, which is 127.0.0.1:PORT or unix:///PATH. Sends the bytes `before` before the preface.
-  // `window` is the initial flow-control window of each stream.
+  // Connects to `address`, which is 127.0.0.1:PORT or unix:///PATH. First sends the bytes of `before`, then the HTTP/2
+  // preface. `window` is the initial flow-control window of each stream.
   explicit Http2Client(const std::string& address, const std::string& before = "", uint32_t window = 1 << 20) {
     Connect(address);
     nghttp2_session_callbacks* callbacks = nullptr;
@@ -110,7 +110,8 @@ class Http2Client {
     while (!done() && !is_gone && std::chrono::steady_clock::now() < end) Step(50);
     return done();
   }
-  // Reads and writes until the response has ended, with the limits of Until.
+  // Reads and writes until the response has ended or its stream is closed. Also stops if the server disconnects or
+  // after ten seconds.
   const Response& Await(int32_t id) {
     Until([&] { return responses[id].is_ended || responses[id].is_closed; });
     return responses[id];

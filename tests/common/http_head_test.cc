@@ -148,7 +148,7 @@ TEST(HttpHead, TooLongHeadersAreRefusedWithTheirLimit) {
   }
 }
 
-// Tests only chunks, because the caller checks an announced length.
+// Tests only chunked bodies. The parser does not check the Content-Length of other bodies, because its caller does.
 TEST(HttpRequestParser, TooLongChunksAreRefusedWithTheLimit) {
   HttpRequestParser parser;
   std::string sent = "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n65\r\n" + std::string(101, 'x');

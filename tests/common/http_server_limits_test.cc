@@ -164,7 +164,8 @@ TEST(HttpServer, ASlowBodyIsGivenUp) {
 }
 
 TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
-  // At this rate, the bytes in the sockets' buffers extend the timeout by less than a second.
+  // Every sent byte extends the timeout, and bytes in the buffers of the sockets count as sent. With this minimum rate,
+  // they extend the timeout by less than a second.
   constexpr int64_t kRate = int64_t{1} << 30;
   const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate},
                             [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });
@@ -252,7 +253,8 @@ TEST_F(ConnectionSlots, TheLongestIdleConnectionIsClosedForANewOne) {
     client->Send(kRequest);
     EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
   }
-  // The timeout of idle keep-alive connections is longer, but they are closed if a new connection needs a slot.
+  // The idle connections have not reached their keep-alive timeout, but they are closed, because new connections need
+  // their slots.
   Client fourth(address_), fifth(address_);
   EXPECT_EQ(first.Read(), "");
   EXPECT_EQ(second.Read(), "");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the code that reads /proc and /sys/fs/cgroup, on constructed trees in the form that kernels and container
-// runtimes make.
+// Tests the code that reads /proc and /sys/fs/cgroup. The tests write these files as kernels and container runtimes do.
 #include "common/machine/machine.h"
 
 #include <gmock/gmock.h>

@@ -28,7 +28,8 @@ struct Settings {
   bool check = false;
 };
 
-// Parses flags like the server. `file` is the content of --config; if it is empty, --config is not given.
+// Parses flags with the same setting sources as the server. `file` is the content of --config; if it is empty, --config
+// is not given.
 Settings Parse(const std::string& file, std::vector<std::string> flags = {}) {
   Settings settings;
   CLI::App app;
@@ -112,7 +113,8 @@ TEST(SettingSources, AnUnknownKeyIsNamedWithASuggestionButWithoutItsValue) {
   EXPECT_THAT(Fault("executors = many"), HasSubstr("--executors"));
 }
 
-// CLI11 would parse lists over several lines, so that an unterminated list would hide the settings after it.
+// The parser of CLI11 accepts lists over several lines. With this parser, an unterminated list would hide the settings
+// after it.
 TEST(SettingSources, AnInvalidLineIsRefusedAndHidesNoOtherLine) {
   for (const std::string line :
        {"proxies = [\"a\"", "proxies = [\"a\", # office", "proxies = [\"a#\"]", "max-wait = \"a#b\"", "max-wait = 'a'",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Known deviations from the RFCs by nghttp2 1.52 (Debian 12) with our settings: case, observed behaviour and reason.
-Most of them are permitted, because RFC 9113 allows that any error ends the connection (5.4.1)."""
+"""Known deviations of nghttp2 1.52 (Debian 12), with our settings, from the RFCs. DEVIATIONS maps a case to the observed behaviour and the
+reason. Most deviations are permitted, because RFC 9113 allows that any error ends the connection (5.4.1)."""
 
 from case import *
 

@@ -43,8 +43,8 @@ for _name, _payload in [("as long as the payload", b"\x05abcd"), ("longer than t
 def _(c):
     c.open()
     room = c.settings.get(INITIAL_WINDOW_SIZE, 65535)
-    # Each frame has a byte of the body, because the server treats many frames with only padding as an attack. The
-    # message has an unknown field.
+    # Each frame has a byte of the body, because the server treats many frames with only padding as an attack. An unknown field makes the
+    # message long enough to fill the window twice.
     size = 2 * room // 257 + 2
     message = b"\x7a" + bytes([size % 128 + 128, size // 128 % 128 + 128, size // 16384]) + bytes(size)
     body = b"\0" + len(message).to_bytes(4, "big") + message

@@ -274,8 +274,8 @@ def _(c):
     return Malformed()
 
 
-# The server's encoder. Every case decodes the server's header blocks with hpack and reports errors. The cases below
-# also change the size of the server's table.
+# The cases below test the server's encoder. Like every case, they decode the server's header blocks with hpack and report errors. They also
+# change the size of the server's dynamic table.
 
 for _size in (0, 64, 100, 65536):
     @case("7541 4.2", f"the server keeps to a table of {_size} bytes", begins=False)

@@ -149,7 +149,8 @@ class Runbooks(unittest.TestCase):
                 self.assertIn("```", text, "a runbook has something to type")
 
     def test_every_runbook_has_kubernetes_instructions(self):
-        """Under Kubernetes, the manifests enable no Admin service, and every port must be forwarded."""
+        """The Kubernetes manifests enable no Admin service, and a pod's port must be forwarded. Therefore every runbook links the
+        page on Kubernetes, and every step with --admin has its own instruction for Kubernetes."""
         for path in RUNBOOKS:
             with self.subTest(path.name):
                 text = path.read_text()
@@ -195,8 +196,7 @@ class Runbooks(unittest.TestCase):
 
 
 def commands(text):
-    """Returns the lines of code blocks and the code within sentences. Joins lines that end with a backslash, and cuts
-    off pipes."""
+    """Yields the lines of code blocks and the code within sentences. Joins lines that end with a backslash, and cuts off pipes."""
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
         yield code
     for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):

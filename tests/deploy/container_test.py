@@ -72,7 +72,7 @@ class ServerImage(Image):
         self.assertIn("there is no NVIDIA driver on this machine", said.stderr)
 
     def test_opens_the_device_of_a_mounted_driver(self) -> None:
-        """The first folder has the fake driver, and the second folder has the system libraries that the fake driver needs."""
+        """Passes the folder of the fake driver, and then the folder of the system libraries that the fake driver needs."""
         said = self.check(BUILD / "tests/cuda", "/usr/lib/x86_64-linux-gnu")
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("the configuration is valid", said.stdout + said.stderr)
@@ -92,7 +92,8 @@ class ServerImage(Image):
             self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_size_is_limited(self) -> None:
-        """docs/concepts/other-servers.md states the size. Kernels for GPUs add 2.7 MB, and the bound with them is 48 MB."""
+        """docs/concepts/other-servers.md states 48 MB for the image with kernels for GPUs. These kernels take 2.7 MB, and the image of
+        this test lacks them."""
         self.assertLess(sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()), 45.3e6)
 
     def test_a_crash_prints_the_names_of_functions(self) -> None:
@@ -166,7 +167,7 @@ class ClientImage(Image):
 
 
 class Tarball(Image):
-    """The folder of programs that script/package puts into the tarball, after a move to another path."""
+    """The folder of programs that script/package puts into the tarball. It must work at any path."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -239,7 +240,7 @@ class HealthCheck(unittest.TestCase):
                         if asked.returncode == 0:
                             break
                         self.assertEqual(asked.returncode, 1, asked.stderr)
-                        # The second message occurs on a busy machine, where an answer takes seconds.
+                        # On a busy machine, an answer takes seconds, and the health check prints the second message.
                         self.assertRegex(asked.stderr, "does not serve: NOT_SERVING|no health listener answers")
                     time.sleep(0.05)
                 self.assertEqual(asked.stdout, "SERVING\n", asked.stderr)

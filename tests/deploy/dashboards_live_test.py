@@ -42,7 +42,7 @@ OF_A_GPU = re.compile("vitrine_device_|vitrine_model_memory_bytes")
 
 
 def finite(series):
-    """Returns the samples of a series that are numbers. 0 / 0 gives NaN, which is not counted."""
+    """Returns the finite values of a series. Leaves out NaN, which PromQL gives for 0 / 0."""
     pairs = series.get("values") or [series["value"]]
     return [float(value) for _, value in pairs if math.isfinite(float(value))]
 

@@ -20,7 +20,7 @@ def selectors(expression):
 
 
 def family(metric):
-    """Returns the documented name of the metric to which a series of a histogram belongs."""
+    """Returns the metric's name as documented, without the suffix of a histogram's series, such as "_bucket"."""
     return re.sub(r"_(bucket|sum|count)$", "", metric)
 
 

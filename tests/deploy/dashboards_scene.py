@@ -35,7 +35,7 @@ models {{
 """
 
 
-# Every caller may use these two models and no other model. The user who runs this test may read the serving state.
+# Every caller may use the models SERVED and SECOND and no other model. The user who runs this test may read the serving state.
 POLICY = f"""
 roles {{
   name: "ask"
@@ -81,7 +81,7 @@ def free_port():
 
 
 class Scene:
-    """A context manager. At its end the processes are stopped; `folder` stays."""
+    """A context manager whose exit stops the processes and keeps `folder`."""
 
     def __init__(self, programs, folder):
         self.programs, self.folder = pathlib.Path(programs), pathlib.Path(folder)
@@ -202,8 +202,8 @@ class Scene:
         self._published("prometheus", process, "Server is ready to receive web requests")
 
     def load(self, seconds):
-        """Sends requests for at least `seconds`: to both models with both methods, too many at once, invalid requests, and an
-        incomplete call."""
+        """Sends requests for at least `seconds`: to both models with both methods, at a rate that is too high for the server, invalid
+        requests, and requests of a client that is killed."""
         vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
         (self.folder / "no.png").write_text("no picture")
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}

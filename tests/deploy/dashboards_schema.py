@@ -14,8 +14,8 @@ import dashboards_queries as queries
 
 
 def lost(ours, theirs, path):
-    """Yields the paths in `ours` whose value is missing or different in `theirs`. Values that the SDK adds are
-    defaults."""
+    """Yields the paths in `ours` whose value is missing or different in `theirs`. Ignores values that only `theirs`
+    has, because these are the SDK's defaults."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key, value in ours.items():
             yield from lost(value, theirs[key], f"{path}.{key}") if key in theirs else [f"{path}.{key} is unknown"]

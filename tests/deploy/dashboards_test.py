@@ -18,7 +18,7 @@ except ImportError:
 
 import dashboards_queries as queries
 
-# Grafana's ids of the units in use. Grafana would draw a misspelled id as a suffix.
+# Grafana's ids of the units in use. Grafana would print a misspelled id after the number.
 UNITS = {"short", "s", "bytes", "percentunit", "reqps", "cps", "Bps"}
 KINDS = {"timeseries", "stat", "bargauge", "table", "heatmap", "state-timeline"}
 
@@ -90,8 +90,8 @@ class Dashboards(unittest.TestCase):
                         self.assertTrue(metric in known or queries.family(metric) in known, metric)
 
     def test_shared_metrics_select_the_job(self):
-        """Other jobs, such as the kubelet, may export several series of a shared metric per instance. A PromQL join
-        rejects such series."""
+        """Queries of metrics that other jobs also export must select our job. Other jobs, such as the kubelet, may have
+        several series per instance, and a PromQL join would fail on these series."""
         for _, panel, where in self.each_panel():
             for target in panel["targets"]:
                 for metric, matchers in queries.selectors(target["expr"]):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the wheel of the engine that deploy/release/engine_wheel.py makes.
+"""Tests the engine's wheel, which deploy/release/engine_wheel.py makes.
 
   engine_wheel_test.py SOURCE BUILD
 """

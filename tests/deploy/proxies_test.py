@@ -103,7 +103,8 @@ class ProxyCase:
 
     @classmethod
     def example(cls, name):
-        """Returns the example's text with the ports and files of this test, and with its second server."""
+        """Writes the example with the ports and files of this test, and with the lines of the second server enabled. Returns its
+        path."""
         text = (SOURCE / "deploy/proxies" / name).read_text().replace("/etc/vitrine", str(cls.folder))
         text = text.replace("# server", "server").replace("/tmp/vitrine-nginx", str(cls.folder / "nginx"))
         for port, free in cls.ports.items():
@@ -147,7 +148,7 @@ class ProxyCase:
                 self.assertEqual(self.curl(f"/v1/models/{MODEL}:classify", version, "-X", "PUT", "-d", "x")[0], "405")
 
     def test_a_too_large_body_is_refused(self):
-        """Over HTTP/2, curl 7.88 loses a response that arrives before curl has sent the whole request."""
+        """Uses HTTP/1.1, because over HTTP/2 curl 7.88 loses a response that arrives before curl has sent the whole request."""
         too_large = self.folder / "large"
         too_large.write_bytes(b"\xff\xd8\xff" + bytes(17 << 20))
         code, body = self.curl(f"/v1/models/{MODEL}:classify", "--http1.1", "--data-binary", f"@{too_large}")
@@ -195,7 +196,7 @@ class ProxyCase:
         self.assertGreater(len(codes), 20)
         print(f"{type(self).__name__}: {len(codes)} requests, {restarts} restarts", file=sys.stderr)
         lost = {code: codes.count(code) for code in set(codes) if code != "200"}
-        # A draining server is not ready, and a restarted server is ready again: these lines are expected.
+        # Removes expected lines: the proxy logs that a draining server is not ready and that a restarted server is ready again.
         log = [line for line in self.proxy_log.read_text().splitlines() if not re.search(r"status, code: 503|UP, reason", line)]
         self.assertEqual(lost, {}, "other lines of the proxy's log:\n" + "\n".join(log[-200:]))
 

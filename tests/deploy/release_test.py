@@ -59,7 +59,7 @@ def deb(folder: pathlib.Path, name: str, fields: str = "", text: str = "x\n", si
 
 
 class Case(unittest.TestCase):
-    """A release of fake packages, made in a repository with this checkout's pins."""
+    """A release of fake packages, made in a repository with the pinned versions of this checkout (script/pins)."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()

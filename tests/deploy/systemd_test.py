@@ -62,7 +62,7 @@ class Unit(unittest.TestCase):
     def test_restarts_on_failure_unless_misconfigured(self) -> None:
         self.assertEqual(settings("vitrine.service", "Restart"), ["on-failure"])
         self.assertEqual(settings("vitrine.service", "RestartPreventExitStatus"), ["2"])
-        # With a limit, the service would stay down if a device is unavailable for minutes.
+        # With a limit on restarts, the service would stay down after a device was unavailable for minutes.
         self.assertEqual(settings("vitrine.service", "StartLimitIntervalSec"), ["0"])
         # RestartPreventExitStatus does not apply to ExecStartPre, so systemd would repeat a failing command forever.
         self.assertEqual(settings("vitrine.service", "ExecStartPre"), [])
@@ -102,7 +102,8 @@ class Upgrade(unittest.TestCase):
 
 class Purge(unittest.TestCase):
     def test_removes_every_cache_and_no_model(self) -> None:
-        """Runs the package's postrm over the folders that systemd makes for the units: links into `private`."""
+        """Runs the package's postrm on a copy of the folders that systemd makes for the units. The cache folders are links into
+        `private`."""
         with tempfile.TemporaryDirectory() as folder:
             cache, models = pathlib.Path(folder, "var/cache"), pathlib.Path(folder, "var/lib/vitrine/models/a")
             models.mkdir(parents=True)

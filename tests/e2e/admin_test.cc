@@ -83,7 +83,8 @@ class AdminTest : public ::testing::Test {
     request.set_request_id(id);
     return request;
   }
-  // Returns the version that answered, and expects that version's logits. Returns 0 if the call failed; see `status`.
+  // Returns the version that answered, and expects the logits of this version. Returns 0 if the call failed. Stores the
+  // call's status in `status` unless it is null.
   int64_t Answered(const v1::ClassifyRequest& request, grpc::Status* status = nullptr) {
     v1::ClassifyResponse response;
     const grpc::Status got = running_->Classify(request, &response);

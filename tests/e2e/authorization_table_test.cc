@@ -34,7 +34,7 @@ using ::testing::IsSupersetOf;
 constexpr char kAbsent[] = "eit-absent";
 constexpr char kOther[] = "other";  // published, but no role of these callers may use it
 
-// Role of a test caller. The policy file and the expectations are made from all roles.
+// Role of a test caller. The policy file and the expected results are both made from these roles.
 struct TestRole {
   const char* caller;  // the caller's line in the policy
   std::vector<std::string> methods;
@@ -78,7 +78,7 @@ bool RoleHas(const std::string& role, const std::string& method) {
   return false;
 }
 
-// A caller of the table, with its credential and its role ("": no role).
+// A caller in the authorization table, with its credential and its role ("": no role).
 struct TestCaller {
   std::string title = {};
   std::string token = {};
@@ -167,8 +167,8 @@ class AuthorizationTable : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Returns the methods of Admin and of all services that reflection lists. The server requires no credentials, because
-// reflection would be off otherwise.
+// Returns the methods of Admin and of all services that reflection lists. Starts a server without credentials to ask
+// it, because a server that accepts credentials offers no reflection.
 std::vector<std::string> RegisteredMethods() {
   const ScratchFolder folder;
   RunningServer running(folder.path());
@@ -243,7 +243,7 @@ class Markdown {
     absl::StrAppend(&text_, "\n", line, "\n");
   }
   void Add(const std::string& text) { text_ += text; }
-  // Writes the table to the file in $VITRINE_AUTHORIZATION_TABLE; does nothing if the variable is not set.
+  // Writes the table to the file that $VITRINE_AUTHORIZATION_TABLE names. Does nothing if the variable is not set.
   void Write() const {
     const char* path = std::getenv("VITRINE_AUTHORIZATION_TABLE");
     if (path != nullptr) std::ofstream(path) << text_;
@@ -343,7 +343,7 @@ std::vector<std::string> AdminMethods() {
   return methods;
 }
 
-// The calls name a served model, so a missing check would change something.
+// The calls name a served model, so a call that is wrongly allowed would change something.
 TEST_F(AuthorizationTable, AnUnauthorizedAdminCallChangesNothing) {
   const std::vector<std::string> methods = AdminMethods();
   EXPECT_THAT(methods,

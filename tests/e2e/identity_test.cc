@@ -138,7 +138,7 @@ TEST_F(IdentityServer, ARotatedCertificateIsUsedForNewConnections) {
   EXPECT_EQ(Ask(old_connection, kList), grpc::StatusCode::OK);
 
   authority_->Issue("next", "DNS:vitrine.test", "serverAuth");
-  // Replaces the certificate, which then does not match the old key.
+  // Replaces the certificate but not its key, so the two files do not match.
   AwaitRefusal([&] { authority_->Write("server.pem", authority_->Read("next.pem")); });
   EXPECT_EQ(Shown(), first) << "half a rotation";
   authority_->Write("server.key", authority_->Read("next.key"));
@@ -163,7 +163,7 @@ TEST_F(IdentityServer, MutualTlsRequiresAClientCertificate) {
   EXPECT_EQ(Ask(Secure(), kCheck), grpc::StatusCode::UNAVAILABLE) << "health too: that is what --health-listen is for";
 }
 
-// The stream ends soon. It does not get the time of --connection-age-grace, which is five minutes by default.
+// The stream must end soon, without the grace time of --connection-age-grace, which is five minutes by default.
 TEST_F(IdentityServer, AStreamEndsAfterItsAuthorityIsRemoved) {
   WithTls("clients.pem");
   authority_->Write("clients.pem", authority_->Read("ca.pem"));
@@ -199,7 +199,8 @@ TEST_F(IdentityServer, ThePlaintextListenerServesOnlyProbes) {
   server_->Drain();
 }
 
-// Without a limit on names, clients without a credential could make the server store megabytes.
+// Without a limit on the length of names in requests, clients without a credential could make the server store
+// megabytes.
 TEST_F(IdentityServer, TooLongNamesAreRefusedWithoutBeingStored) {
   Start();
   const auto channel = Plain(server_->address());

@@ -88,7 +88,8 @@ TEST_F(IdleHttp, SilentConnectionsAndPartialHeadersDelayNoProbe) {
   }
 }
 
-// Each of these requests occupies a worker thread, but some threads are reserved for requests without a body.
+// Each request with an incomplete body occupies a worker thread, but some threads are reserved for requests without a
+// body.
 TEST_F(IdleHttp, MissingBodiesDelayNoProbe) {
   const Crowd posts(metrics(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
   EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));

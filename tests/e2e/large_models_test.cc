@@ -22,10 +22,10 @@
 namespace vitrine::testing {
 namespace {
 
-// Returns the large models whose size is printed in a paper. Together they have every depth, width and patch size.
-// Every other large model of the zoo combines one of these widths with one of these patch sizes. The other models would
-// take gigabytes and much time, and their parameter counts are tested elsewhere. Without VITRINE_WHOLE_ZOO, returns
-// only the smallest model.
+// Returns the large models whose size is printed in a paper. Together they have every depth, width and patch size. The
+// other large models of the zoo only combine these widths and patch sizes differently. Testing them would take
+// gigabytes and much time, and other tests check their parameter counts. Without VITRINE_WHOLE_ZOO, returns only the
+// smallest model.
 std::vector<std::string> LargeVariants() {
   std::vector<std::string> names;
   int64_t least = INT64_MAX;

@@ -28,7 +28,7 @@ inference::ModelInferRequest PixelsRequest(int images) {
   return request;
 }
 
-// A load balancer that polls this service instead of the health service must also stop sending requests.
+// A load balancer that polls the Open Inference Protocol instead of the health service must also stop sending requests.
 TEST(OipReady, ServerAndModelsAreNotReadyDuringADrain) {
   const ScratchFolder folder;
   PublishModel(folder.path(), "mixed", MixedConfig());

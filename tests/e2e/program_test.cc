@@ -216,7 +216,7 @@ TEST(ServerProgram, CheckReportsARepositoryWithoutModels) {
   EXPECT_EQ(allowed.Wait(), 0) << allowed.Output();
 }
 
-// Files that root creates would prevent a later start as another user.
+// If a check by root left files behind, the server could not start later as another user.
 TEST(ServerProgram, CheckLeavesNoFiles) {
   const ScratchFolder folder;
   std::filesystem::create_directory(folder.path() / "repository");

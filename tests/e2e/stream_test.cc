@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that ClassifyStream keeps the limits of a stream.
+// Tests that ClassifyStream respects the limits of a stream.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -48,8 +48,8 @@ TEST(Streams, ALargeAnswerLimitDoesNotPreventBatching) {
   EXPECT_TRUE(stream->Finish().ok());
 }
 
-// For a client that writes but does not read, the server must hold one answer of ten megabytes, not sixty-four such
-// answers.
+// A client writes eight requests and reads no answer. The server must compute and hold at most two answers, of about
+// ten megabytes each.
 TEST(Streams, UnreadAnswersAreBoundedInBytes) {
   const ScratchFolder folder;
   v1::ModelConfig config = FixedConfig();

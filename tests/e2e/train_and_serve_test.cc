@@ -49,7 +49,7 @@ struct Ledger {
 };
 
 // Sends requests until ledger.stop is true. Every answer must be from a published version, and never from an older
-// version than the answer before.
+// version than the previous answer.
 void Send(const std::string& address, const std::string& image, const std::map<int64_t, std::string>& digests,
           Ledger& ledger) {
   grpc::ChannelArguments arguments;

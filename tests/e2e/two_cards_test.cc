@@ -53,7 +53,8 @@ class TwoGpus : public ::testing::Test {
   const ScratchFolder folder_;
 };
 
-// Sends calls from several threads and a stream until End is called. Counts failures, and the answers of each GPU.
+// Several threads send calls until End is called, and one thread sends a stream of kStreamed requests. Counts failures,
+// and the answers of each GPU.
 class Load {
  public:
   explicit Load(Client& client) : client_(client) {

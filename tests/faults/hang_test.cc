@@ -84,7 +84,7 @@ class Callers {
  private:
   void Run(const std::string& address) const {
     const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
-    // The image is small: a batch that was stopped for half of the timeout must end within the other half.
+    // The image is small, so that a batch that was stopped for half of the timeout can still end within the other half.
     const v1::ClassifyRequest request = ImageRequest("slow", NoiseJpeg(80, 80, 1));
     while (!stop_) {
       grpc::ClientContext context;

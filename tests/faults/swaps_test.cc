@@ -26,7 +26,7 @@ namespace {
 
 // A thousand versions take half a minute: every version is published with fsync, found by a poll of the registry (at
 // most a hundred polls per second), verified, built and run on its golden images. `script/prove swaps` sets larger
-// numbers with the environment variables that are named here.
+// numbers with the environment variables that are named below.
 constexpr int kSwaps = 60;  // VITRINE_SWAPS
 // VITRINE_SWAP_REQUESTS: minimum number of requests. Callers and version changes continue until it is reached.
 constexpr int64_t kRequests = 0;
@@ -115,7 +115,8 @@ TEST(Swaps, SwapsUnderLoadLoseNoRequestAndLeakNothing) {
     callers.emplace_back([&] {
       while (!seen.stop) {
         seen.unready += !absl::StartsWith(running.Get("/readyz"), "HTTP/1.1 200 ");
-        // Each poll uses a new connection. Linux has 28,000 ephemeral ports and blocks each for a minute after its use.
+        // Limits the rate of polls, because each poll uses a new connection, and Linux blocks each of its 28,000
+        // ephemeral ports for a minute after use.
         absl::SleepFor(absl::Milliseconds(2));
       }
     });

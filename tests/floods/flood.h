@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hostile HTTP/2 client that floods a server on this machine with the speed of one core.
+// A hostile HTTP/2 client that floods a server on this machine as fast as one core allows.
 #ifndef VITRINE_TESTS_FLOODS_FLOOD_H_
 #define VITRINE_TESTS_FLOODS_FLOOD_H_
 
@@ -81,8 +81,8 @@ extern const Flood kFrameFloods[];
 extern const Flood kCallFloods[];
 extern const Flood kRawFloods[];
 
-// The following functions are in frames.c and append to connection->out. Flood::fill must call RoomFor before it
-// appends.
+// Functions of frames.c. Put, PutFrame, PutNumber and PutPreface append to connection->out, and Flood::fill must call
+// RoomFor before them.
 bool RoomFor(const Connection* connection, size_t bytes);
 void Put(Connection* connection, const void* bytes, size_t size);
 void PutFrame(Connection* connection, uint8_t type, uint8_t flags, uint32_t stream, const void* body, size_t size);

@@ -207,7 +207,8 @@ class Run:
         return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
     def attack(self, server, name, *flags, honest_flags=()):
-        """Runs one flood. Returns the numbers of its row: honest callers alone, and together with the flood."""
+        """Runs one flood. Returns its row of results, which has the latencies of honest callers alone ("base") and together
+        with the flood ("beside")."""
         seconds = self.options.seconds
         base = read(self.honest(server, max(2, seconds / 3), flags=honest_flags))
         before, closed = server.rss(), server.closed()

@@ -24,7 +24,7 @@ using vitrine::Require;
 // mutations would hardly ever find.
 constexpr int kFill = 0x80;
 
-// A folder in memory; the destructor removes it.
+// A temporary folder, in memory if /dev/shm exists. The destructor removes it.
 class Folder {
  public:
   Folder() {

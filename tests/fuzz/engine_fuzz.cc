@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls the engine's C API: one call with up to three images and a request, then every function for the answers. An
-// input starts with the number of images. Each image has its kind, height, width, channels, size (two bytes) and bytes.
-// The rest of the input is the request. If the number is 255, the rest of the input is the name of a model to load.
-// Each call must return OK, or a code with a sentence.
+// Calls the engine's C API: runs a model once on up to three images with one request, then calls every function that
+// reads the answers. An input starts with the number of images. Each image has its kind, height, width, channels, size
+// (two bytes) and bytes. The rest of the input is the request. If the input starts with 255, the rest is the name of a
+// model to load instead. Each call must return OK, or an error code together with a message.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -40,7 +40,7 @@ class Reader {
   std::string_view bytes_;
 };
 
-// Returns true if a call succeeded. A failure must have a sentence.
+// Returns true if a call succeeded. Requires an error message after a failed call.
 bool Succeeded(int code) {
   Require(code >= 0 && code <= 16);
   Require(code == VITRINE_ENGINE_OK || *vitrine_engine_last_error() != '\0');

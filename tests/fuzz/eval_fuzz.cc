@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the lines with valid checksums, because mutations would hardly ever make a checksum valid.
+// Puts the right checksum before each line, because mutations would hardly ever make a checksum valid.
 std::string WithChecksums(std::string_view text) {
   std::string journal;
   while (!text.empty()) {

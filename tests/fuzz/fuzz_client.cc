@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Options of a step.
+// Bits of a step that are options.
 enum Option : uint8_t { kEnds = 16, kSecond = 32, kRepeated = 64, kGzip = 128 };
 
 constexpr size_t kMostData = size_t{16} << 10;       // bytes of a DATA frame
@@ -91,13 +91,14 @@ std::string FuzzClient::Step(uint8_t step) {
   }
 }
 
-// Returns any stream below 64, or one of the last four requests.
+// Returns a stream identifier: one below 64, or the identifier of one of the last four requests.
 uint32_t FuzzClient::Stream() {
   const uint8_t chosen = input_.Byte();
   return chosen < 64 ? chosen : last_stream_ - std::min(last_stream_, 2 * ((chosen - 64U) / 48));
 }
 
-// Returns headers. In HTTP/2, if `step` has kSecond, they end in a second frame, whose HPACK bytes come from the input.
+// Returns headers. In HTTP/2, if `step` has kSecond, a second frame completes the headers, and its HPACK bytes come
+// from the input.
 std::string FuzzClient::Head(uint8_t step, uint32_t stream, HttpHeaders head) {
   for (int more = step / kRepeated; more > 0; --more) {
     const std::string& name = requests_.names[input_.Byte() % requests_.names.size()];

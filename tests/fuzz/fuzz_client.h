@@ -12,7 +12,7 @@
 
 namespace vitrine {
 
-// An input, read from the front.
+// Reads the fuzzer's input from front to back.
 class FuzzInput {
  public:
   explicit FuzzInput(absl::string_view bytes) : bytes_(bytes) {}

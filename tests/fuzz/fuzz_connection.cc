@@ -16,7 +16,7 @@
 namespace vitrine {
 namespace {
 
-// Bits of the first byte.
+// Bits of the input's first byte.
 enum Setting : uint8_t {
   kFromProxy = 1,    // the connection begins with bytes of the input that may be a PROXY header
   kFewPoints = 2,    // limits on abuse are low
@@ -36,8 +36,8 @@ constexpr int kMostStuck = 1000;   // rounds in which the server does not read
 constexpr int kMostRounds = 4000;  // rounds until a connection without new bytes is idle or closed
 constexpr size_t kMostUnsent = size_t{128} << 10;
 
-// State that all connections of this process use, one after the other. Of this state, only counters stay from one
-// connection to the next.
+// State that all connections of this process use, one after the other. Only the counters in this state carry over from
+// one connection to the next.
 const std::shared_ptr<HttpCommon>& Common() {
   static const auto& common = *new std::shared_ptr<HttpCommon>([] {
     auto made = std::make_shared<HttpCommon>();
@@ -147,7 +147,7 @@ class Connection {
       if (Has(kCloses) || (rounds_.was_idle() && !has_read)) Leave();
       return true;
     }
-    // A client that only stops sending still gets its responses.
+    // If the client only stopped sending, the connection stays open for the responses that the server still keeps.
     if (connection_ == nullptr || !Has(kCloses)) server_.act(kDropAll);
     return !IsReleased();
   }

@@ -16,11 +16,12 @@ namespace vitrine {
 struct FuzzServer {
   HttpHandler handler;
   std::shared_ptr<ByteBudget> received;
-  // Sends, resets or drops something that the server keeps; the argument is from the input. kDropAll drops everything.
+  // Sends, resets or drops something that the server keeps. The argument is a byte of the input that selects the
+  // action, or kDropAll, which drops everything.
   std::function<void(uint8_t)> act;
   // Waits until the other threads have finished the work that was handed to them.
   std::function<void(HttpCommon&)> settle;
-  // Everything that the transport must release holds a reference to this object: a reference that remains is a leak.
+  // Everything that the transport must release holds a reference to this object, so a reference that remains is a leak.
   std::shared_ptr<int> token = std::make_shared<int>(0);
 };
 inline constexpr uint8_t kDropAll = 0xff;

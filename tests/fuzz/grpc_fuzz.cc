@@ -54,7 +54,7 @@ void Echo(const HttpHead& head, HttpHeaders& initial, HttpHeaders& trailing) {
   for (const std::string& value : *values) trailing.emplace_back("x-echo-bin", BinaryValue(value));
 }
 
-// Returns the status that a message demands: 'F', the code, the text.
+// Returns the error that a message requests with 'F', the code and the text. Returns OK for any other message.
 absl::Status Demanded(const std::string& bytes) {
   if (bytes.size() < 2 || bytes[0] != 'F') return absl::OkStatus();
   return absl::Status(static_cast<absl::StatusCode>(static_cast<uint8_t>(bytes[1]) % 17), bytes.substr(2));
@@ -130,7 +130,7 @@ GrpcServer& Server() {
   return server;
 }
 
-// Ends late calls, and waits until the worker has done its work.
+// Ends calls whose deadline has passed, and waits until the worker has done its work.
 void Settle() {
   Server().EndExpiredCalls();
   const auto done = std::make_shared<std::latch>(1);

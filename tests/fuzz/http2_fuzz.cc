@@ -39,7 +39,7 @@ struct Kept {
   std::vector<std::shared_ptr<HttpReply>> replies ABSL_GUARDED_BY(mutex);
 };
 
-// Answers a stream before its body, or sends the body back, or leaves the stream to Act.
+// Answers a request before its body arrives, sends the body back, or leaves the response to Act().
 class Answering final : public HttpStreamHandler {
  public:
   enum class Way { kEarly, kEcho, kSilent };

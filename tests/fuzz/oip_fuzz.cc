@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses arbitrary bytes as requests of the Open Inference Protocol. A request must be rejected with a status, or be
-// planned image by image, answered, and written like an HTTP response. The first byte selects the form of the request.
+// planned image by image, answered, and written as the body of an HTTP response. The first byte selects the form of the
+// request.
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
@@ -138,8 +139,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       vitrine::TryBody(body, std::nullopt);
       break;
     case vitrine::kSplitJson: {
-      // The first zero byte ends the JSON, which cannot contain one. Binary data follow it. A length field in place of
-      // the zero byte would seldom match after a mutation.
+      // The first zero byte ends the JSON, because JSON cannot contain a zero byte. Binary data follow. A length field
+      // in place of the zero byte would seldom match after a mutation.
       const size_t end = body.find('\0');
       if (end == std::string_view::npos) {
         // The announced length may exceed the body by 1.

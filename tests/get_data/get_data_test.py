@@ -303,7 +303,7 @@ class Kept(GetData):
 
 
 class Originals(unittest.TestCase):
-    """Tests the program's own table of files."""
+    """Tests script/get-data with its own table of files. The other tests use a table of substitute files."""
 
     def test_existing_files_are_accepted(self):
         data = pathlib.Path(os.environ.get("VITRINE_DATA") or "/nonexistent")

@@ -91,7 +91,7 @@ TEST(AttentionDistance, SkipsQueriesWithoutWeightOnCells) {
   EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
 }
 
-// For scores far below the largest, kernels return e^-87 instead of 0. These weights must not count.
+// For scores far below the largest score, kernels return the weight e^-87 instead of 0. These weights must not count.
 TEST(AttentionDistance, IgnoresTinyWeightsOfKernels) {
   Weights weights(17, 1.6e-38F);
   for (int query = 1; query < 17; ++query) weights.at(query, 0) = 1;

@@ -118,7 +118,7 @@ TEST(CollectAttention, ClassQueryKeysAreClassTokenAndGrid) {
   EXPECT_THAT(mean.at(0).values, Pointwise(FloatNear(1e-7F), {0.15F, 0.15F, 0.3F}));
 }
 
-// The products of each head's factors [2, 3] and [2, 3] were computed by hand.
+// Each head has queries and keys of shape [2, 3]. Their products were computed by hand.
 TEST(CollectAttention, HeadsOfFactorsAreScaledBeforeTheirMean) {
   AttentionTap tap;
   const FloatArray queries{{2, 2, 3}, {1, 0, 2, 0, -1, 1, 10, 0, 0, 0, 10, 0}};

@@ -55,7 +55,7 @@ std::vector<v1::AttentionKind> KindsOf(const Program& program) {
   return kinds;
 }
 
-// Dropout acts once after the positions and in every block, as in the papers.
+// Dropout acts once after the positions are added, and in every block, as in the papers.
 TEST(ProgramDropout, EveryFormHasDropoutAfterPositionsAndInBlocks) {
   for (const SmallForm& form : SmallForms()) {
     std::map<Place, int> drops = DropsOf(ProgramOf(form.config).value());
@@ -78,8 +78,8 @@ TEST(AttentionOf, ScoresReplaceRolloutWithoutSoftmax) {
   }
 }
 
-// The small forms use every value of every enum in a family's config, so that tests over all forms omit none. Value 0
-// (unspecified) and value 1 (the usual default) are left out.
+// Checks that each value of every enum in a family's config is used by at least one small form, except the first two
+// values of an enum (unspecified, and the usual default). So tests over all small forms cover these values.
 TEST(SmallForms, UseEveryEnumValueOfEveryFamily) {
   std::set<std::string> left;
   for (const std::vector<SmallForm>& forms : {SmallForms(), SmallPrefixForms(), SmallKvForms()}) {

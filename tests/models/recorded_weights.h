@@ -21,8 +21,8 @@ class WeightsDigest {
   uint64_t state_ = 0xcbf29ce484222325;
 };
 
-// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. The rows were recorded before models
-// became programs; they ensure that checkpoints from that time still load.
+// A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. The rows were recorded in an earlier
+// version, in which models were not yet programs. They ensure that checkpoints from that time still load.
 struct RecordedWeights {
   std::string name;
   v1::ModelConfig config;

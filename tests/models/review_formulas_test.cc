@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the numbers of the review's tables with their formulas.
+// Compares the numbers in the tables of models/workload/review.h with the formulas in these tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the counts for the published form of every model of the zoo with counts from an independent description of
-// the models.
+// Compares the costs (parameters, multiply-adds, bytes and FLOPs) of the published form of every model of the zoo with
+// costs from an independent description of the models.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -34,7 +34,7 @@ TEST(XcitWorkload, TheExecutedFormIsFactored) {
   // Replaces the cost of the published embedding by the cost of its factored form. All other costs stay as published.
   const int64_t factored = Macs(Published(coded, 224)) - 12 * (196 * 3 * (136 * 128 + 128 * 128)) +
                            12 * (196 * (128 * 128 + 3 * 128 * 128) + 3 * 8 * 128);
-  // Besides, the executed form omits only the queries of patches in the two class-attention blocks.
+  // The only other difference is that the executed form omits the queries of patches in the two class-attention blocks.
   EXPECT_EQ(factored - Macs(*WorkloadOf(coded, {224, 224}, Form::kExecuted)), 2 * 196 * 128 * 128);
 }
 
@@ -97,8 +97,8 @@ TEST(Review, CorrectedTablesOfVitBaseAreReproduced) {
   EXPECT_EQ(12 * layer + 1'536'000 + 231'211'008, 34'997'941'248);
 }
 
-// A row of the review's tables must state errors if and only if the printed and the corrected formula differ. The test
-// uses sizes that reveal a missing factor. A corrected intensity is FLOPs / bytes.
+// A row of ReviewTables must state errors if and only if the printed and the corrected formula differ. The test uses
+// sizes that reveal a missing factor. A corrected intensity is FLOPs / bytes.
 TEST(Review, ErrorsAreListedWherePrintAndCorrectionDiffer) {
   for (const ReviewOperator& row : ReviewTables({.batch = 8, .tokens = 197})) {
     const auto same = [](double a, double b) { return std::abs(a - b) <= 1e-9 * b; };

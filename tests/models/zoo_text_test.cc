@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares every config of the zoo with its stored text, because the number of parameters does not depend on heads,
-// scales or statistics.
+// Compares every config of the zoo with its stored text. A comparison of parameter counts would not detect a wrong
+// number of heads, scale or statistic.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Represents a C++ file as lines of code. Recognizes comments, strings, and lines in which a fault would be useless.
+"""Represents a C++ file as lines of code. Recognizes comments, strings, and lines that are not mutated.
 
 Relies on the project's clang-format: binary operators are between spaces, but `*` and `&` of types are not.
 """

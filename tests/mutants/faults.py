@@ -46,8 +46,8 @@ WORD = re.compile(r"\b(true|false)\b")
 
 
 def more(number):
-    """Adds one to a small number and doubles a larger number. No test could detect, for example, that a second is one
-    nanosecond longer."""
+    """Returns a larger number. Doubles integers from 10 on, because no test could detect, for example, that a second is one
+    nanosecond longer. Adds one to all other numbers."""
     plain = number.replace("'", "")
     if plain.lower().startswith("0x"):
         return hex(int(plain, 16) + 1)

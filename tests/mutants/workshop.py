@@ -75,7 +75,7 @@ class Workshop:
         listed.write_text(json.dumps(sorted(names)))
 
     def run(self, command):
-        """Runs the command in the copy, and ends the processes that it started. Returns its exit code, output and
+        """Runs the command in the copy, and ends the processes that the command started. Returns its exit code, output and
         run time in seconds."""
         def limit():
             resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

@@ -3,7 +3,8 @@
 
 timm saves random weights of three architectures. `import` reads them, and `verify --against timm` compares the models
 with timm in this interpreter. Both must preprocess an image to the same bits. `verify` must fail for the same weights
-with another crop. `export` also writes weights for transformers; for these, timm must use the version's preprocessing.
+with another crop. Finally, `export` writes one model for transformers, and `import` reads it with another preprocessing. In this
+case, timm must also use this preprocessing.
 """
 import json
 import pathlib

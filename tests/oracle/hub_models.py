@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hub_models.py VITRINE_REPO [PART]...: tries models of the hub and prints rows of docs/reference/hub-models.md. Each model gets
-random weights in its published architecture, is saved by its own library, and is imported like in `vitrine-server --model`. The
-library then preprocesses the version's golden images, and the model's outputs for these images must equal Vitrine's outputs.
+"""hub_models.py VITRINE_REPO [PART]...: tries models of the Hugging Face hub and prints rows of docs/reference/hub-models.md. Each model
+gets random weights in its published architecture, is saved by its own library, and is imported in the same way as by `vitrine-server
+--model`. The library then preprocesses the version's golden images, and the model's outputs for these images must equal Vitrine's outputs.
 Times and errors go to stderr. With PART, tries only models whose name contains one of the given texts.
 """
 import io
@@ -91,7 +91,8 @@ class Transformers:
 
 
 def refusal(repo, folder, classes):
-    """Imports folder/hub into a repository, folder/repository. Returns the message of a failure, or ""."""
+    """Imports the model in folder/hub; the repository is then folder/repository. Returns "", or the last line of the error if the import
+    fails."""
     command = [repo, "cache", folder / "cache", f"model={folder}/hub"]
     if classes not in (0, 1000):  # ImageNet's labels do not fit
         (folder / "labels.txt").write_text("".join(f"thing {i}\n" for i in range(classes)))

@@ -2,7 +2,7 @@
 """The models that hub_models.py tries, grouped by the feature that Vitrine would need to serve them.
 
 A name without a slash is a model tag of timm. Models of transformers are made from the published sizes with random
-weights, because their configurations are only on the hub.
+weights, because their configurations are only on the hub, which hub_models.py does not contact.
 """
 from transformers import BitImageProcessorPil, DeiTImageProcessorPil, ViTImageProcessorPil
 

@@ -10,7 +10,7 @@ from torch.nn import functional as F
 class Trace:
     """Intermediate results of a forward pass, recorded for comparison.
 
-    tokens[block] [B, n, d] are the tokens after a block. Class-attention blocks have the last numbers. tokens["final"]
+    tokens[block] [B, n, d] are the tokens after a block. Class-attention blocks are numbered after the other blocks. tokens["final"]
     are the tokens that the head reads. attention[source, layer] are attention weights; `source` is "tokens"
     [B, h, n, n], "class" [B, h, 1, n] or "channels" [B, h, d_h, d_h]. Layers are numbered separately for each source.
     """

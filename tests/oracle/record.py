@@ -4,7 +4,7 @@
 A golden file holds, for every image i:
 
     logits                 [images, classes]
-    tokens.<block>.<i>     the tokens after a block; class-attention blocks have the last numbers
+    tokens.<block>.<i>     the tokens after a block; class-attention blocks are numbered after the others
     final.<i>              the tokens that the head reads
     class_row.<layer>.<i>  the class token's attention, [heads, n]
     map.<layer>.<i>        X-ViT's signed token-to-token map, [heads, N, N]

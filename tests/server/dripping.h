@@ -16,7 +16,7 @@
 namespace vitrine::testing {
 
 // Sends `head` to the server at 127.0.0.1:port, then a byte every 0.1 s for 5 s, like a client that announced a body
-// and never completes it. Returns the response if the server closes the connection in this time, otherwise "".
+// and never completes it. Returns the response if the server closes the connection within these 5 s, otherwise "".
 inline std::string AnswerToADrip(const std::string& address, const std::string& head) {
   const int connection = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in to = {};

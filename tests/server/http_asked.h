@@ -12,7 +12,7 @@
 
 namespace vitrine::testing {
 
-// Returns a request with this head; the text of `url` after "?" is the query.
+// Returns a request with this method, URL and headers. The text of `url` after "?" is the query.
 inline std::shared_ptr<HttpRequest> HeadOf(std::string method, const std::string& url,
                                            const std::map<std::string, std::string>& headers = {}) {
   HttpHead head = {.method = std::move(method),

@@ -10,12 +10,12 @@
 
 namespace vitrine::testing {
 
-// Returns bytes in the form in which a transport passes them on.
+// Returns bytes in the form of a message that a transport has received.
 inline MessageBytes Received(std::string bytes) {
   return std::make_shared<const ReceivedBytes>(ReceivedBytes{std::move(bytes), {}});
 }
 
-// Returns a message as ReadInfer returns it for the serialized message.
+// Serializes a message and returns the result of ReadInfer for these bytes.
 inline absl::StatusOr<ReceivedInfer> Received(const inference::ModelInferRequest& message) {
   return ReadInfer(Received(message.SerializeAsString()));
 }

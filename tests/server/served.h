@@ -14,7 +14,7 @@
 
 namespace vitrine {
 
-// Returns a version as the registry would, without weights, for a config in text format.
+// Returns a version for a config in text format. It has the fields that the registry sets, but no weights.
 inline ModelHandle Served(const std::string& name, const std::string& config_text) {
   auto served = std::make_shared<LoadedModel>();
   served->id = {name, 3};

@@ -26,7 +26,7 @@ v1::ModelConfig NullConfig();
 std::shared_ptr<LoadedModel> MakeLoaded(const std::string& name, int64_t version, const v1::ModelConfig& config,
                                         const std::function<void(std::vector<float>& weight)>& change = nullptr);
 
-// Publishes a version with hashed weights and its goldens.
+// Publishes a version with pseudo-random weights, together with its goldens.
 VersionId PublishVersion(const std::filesystem::path& root, const std::string& name, const v1::ModelConfig& config,
                          uint64_t seed = 1);
 
@@ -38,7 +38,8 @@ struct Answer {
   int calls = 0;
   absl::StatusOr<v1::ClassifyResponse> result = absl::UnknownError("no answer yet");
 };
-// Returns the request that PlanRequest makes from an image, without a deadline. Stores its answer in `answer`.
+// Returns the request that PlanRequest makes from an image, without a deadline. The answer to the request is stored in
+// `answer`.
 InferenceRequest ImageRequest(ModelHandle model, std::string image, Answer& answer);
 
 }  // namespace vitrine

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files that may use the wall clock. The second value is the reason why a change of the wall clock does no harm.
+// Files that may use the wall clock, each with the reason why a change of the wall clock does no harm.
 const std::map<std::string, std::string> kMayAsk = {
     {"common/http/connection.cc", "certificates expire at a wall-clock time"},
     {"common/file/process_lock.cc", "reports since when a lock is held"},
@@ -38,7 +38,7 @@ std::string CodeOf(const fs::path& path) {
   return code;
 }
 
-// Folders of common/ whose code has no timed waits.
+// Folders of common/ that are not checked, because their code has no timed waits.
 const std::regex kRooms("^common/(imaging|data|drawing|charts)/");
 
 TEST(Clocks, ServerAndCommonUseTheSteadyClock) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a folder of the server includes only itself and folders before it in the list of server/CMakeLists.txt.
+// Tests that a folder of the server includes only its own headers and headers of folders before it in the list of
+// server/CMakeLists.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>

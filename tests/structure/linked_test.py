@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests the dynamic libraries that the build links.
 
-Programs that do not need LibTorch are not linked with it. The server is not linked with gRPC. libvitrine_torch.so has no
-copy of the messages. libvitrine_cuda.so has the expected dependencies and GPU architectures.
+Programs that do not need LibTorch are not linked with it. The server is not linked with gRPC. libvitrine_torch.so has
+no copy of the protobuf messages. libvitrine_cuda.so has the expected dependencies and GPU architectures.
 
   linked_test.py BUILD [CudaLibrary]
 """
@@ -49,7 +49,8 @@ def symbols(file: Path, *flags: str) -> "list[str]":
 
 
 def kernels(library: bytes) -> "list[str]":
-    """Returns the kernels of nvcc's fat binary in a library, for example "sm_90" or "compute_80".
+    """Returns the architectures of the kernels in a library, for example "sm_90" or "compute_80", from nvcc's fat
+    binary.
 
     Returns [] if the library has no kernels.
     """
@@ -72,7 +73,8 @@ class CudaLibrary(unittest.TestCase):
     def test_needs_only_the_c_and_cpp_libraries(self) -> None:
         text = subprocess.run(["readelf", "-d", str(self.library)], check=True, capture_output=True, text=True).stdout
         libraries = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
-        # libstdc++ needs libgcc_s. The library opens the CUDA driver with dlopen.
+        # libgcc_s is allowed because libstdc++ needs it. The CUDA driver is not in the list, because the library opens
+        # it with dlopen.
         self.assertLessEqual(set(libraries), {"libc.so.6", "libm.so.6", "libstdc++.so.6", "libgcc_s.so.1"})
 
     def test_exports_only_its_entry_point(self) -> None:

@@ -190,7 +190,7 @@ TEST(SourceFolders, LinkOnlyAllowedLibraries) {
   EXPECT_GE(rooms, 14);
 }
 
-// A program's flags and main function may be included only by the same program.
+// A header in the folder of a program, for example its flags, may be included only by files in this folder.
 TEST(SourceFolders, OnlyAProgramIncludesItsOwnFlags) {
   const std::regex program("#include \"((?:programs|(?:client|trainer)/cli|models/tool|bench/gpu_check)/[^\"/]*)\"");
   for (const std::string folder : {"bench", "client", "server", "tests", "trainer"}) {

@@ -148,7 +148,8 @@ TEST(Resume, AnUnreadableStateIsRefusedAndKept) {
   EXPECT_EQ(std::filesystem::file_size(state), size);
 }
 
-// If the run crashes while it writes its first new state, the two files must not both hold the damaged state.
+// Resumes from the previous state, because the newest state is damaged. When the run saves its first new state, it must
+// not keep the damaged state as the previous state, because then a crash while saving would leave no valid state.
 TEST(Resume, ThePreviousStateIsKeptUntilANewOneIsWritten) {
   ScratchFolder folder;
   StopAfter stop(13);

@@ -135,8 +135,8 @@ void ExpectRates(const v1::Recipe& recipe, const StepPlan& plan, const std::stri
 }
 
 TEST(LearningRate, AgreesWithTheReleasedLogOfEit) {
-  // The log is of a training on ImageNet with the rate 1e-3 per 512 images and steps of 1,024 images. It has one rate
-  // per epoch, so this test compares one step per epoch.
+  // The released log is from a training on ImageNet with the rate 1e-3 per 512 images and steps of 1,024 images. It has
+  // one rate per epoch. In this test, an epoch has three steps, which must all have this rate.
   v1::Recipe recipe = *FindRecipe("xcit-imagenet");
   recipe.set_epochs(300);
   recipe.set_batch(128);

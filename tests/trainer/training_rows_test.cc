@@ -69,7 +69,8 @@ void Change(Message& message, const FieldDescriptor& field) {
   }
 }
 
-// Expects that each field of `part`, a part of `recipe`, changes the rows, except the fields named in `elsewhere`.
+// Expects that each field of `part`, a part of `recipe`, changes the result of TrainingRows, except the fields named in
+// `elsewhere`.
 void ExpectEveryField(v1::Recipe& recipe, Message& part, const std::set<std::string>& elsewhere = {}) {
   const std::string before = RowsOf(recipe);
   const auto& descriptor = *part.GetDescriptor();

@@ -145,7 +145,7 @@ TEST_F(WriteAttentionTest, ALayerWithUniformWeightsIsFlatOnTheSheet) {
   }
   Draw(exchange, true);
   const Image sheet = Drawing("cat.class.sheet.png");
-  // Tiles are 224 x 149 pixels, on the right of the captions. The margin below the last tile is 16 pixels.
+  // Each tile has 224 x 149 pixels and is to the right of its caption. The margin below the last tile is 16 pixels.
   const int left = 16 + std::max(TextWidth("layer 0", 10), TextWidth("layer 1", 10)) + 8;
   const auto spread = [&](int bottom) {
     int least = 765, most = 0;

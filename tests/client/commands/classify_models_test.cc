@@ -86,8 +86,8 @@ TEST_F(ClassifyModels, ThePageDescribesFailures) {
   EXPECT_THAT(page, HasSubstr("data:image/png;base64,"));
 }
 
-// If a request names no version, version 4 answers it, as can happen with traffic shares. The model has 12 layers, but
-// the answer has attention maps of only 2 layers.
+// Version 4 answers the requests that name no version, as if it had a share of the traffic. The model has 12 layers,
+// but the answer has attention maps of only 2 layers.
 TEST_F(ClassifyModels, EachColumnNamesItsVersionLayerAndDoubt) {
   SmallServer::Methods methods = ServerWithEveryKind();
   methods.models.mutable_versions(0)->set_layers(12);

@@ -39,7 +39,8 @@ TEST(SlowSource, RequestsAreSentAndDeliveredWhileTheSourceIsSlow) {
   std::atomic<int> answered = 0;
   const SmallServer server(Counting(&answered));
   int taken = 0, delivered = 0;
-  // Returns each request after the server has answered the previous request. Ends once the first result is delivered.
+  // Waits until the server has answered the previous request, then returns the next request. The source ends once the
+  // client has delivered a result.
   const RequestSource next = [&]() -> std::optional<absl::StatusOr<v1::ClassifyRequest>> {
     if (delivered > 0) return std::nullopt;
     if (!Eventually([&] { return answered == taken; })) {
@@ -87,7 +88,7 @@ TEST(Stop, AwaitsSentRequestsAndDropsTheOthers) {
     while (stream->Read(&request)) {
       held.push_back(request);
       if (++received < kInFlight) continue;
-      // The server does not answer until the client's stop callback has been called.
+      // The server does not answer until the client's stop callback returns true.
       EXPECT_TRUE(Eventually([&] { return told.load(); }));
       for (const auto& each : held) stream->Write(StreamAnswerTo(each));
       held.clear();

@@ -52,7 +52,7 @@ std::vector<std::string> Lines(const std::string& text) {
   return lines;
 }
 
-// Returns a function that returns false at its call number `lines`, which ends the watch.
+// Returns a function for WatchCommand::more. Its call number `lines` returns false, which ends the watch.
 std::function<bool()> UpTo(int lines) {
   return [left = lines]() mutable { return --left > 0; };
 }

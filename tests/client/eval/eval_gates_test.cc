@@ -30,7 +30,7 @@ std::string Refusal(const char* text, int classes, int top_k = 5) {
   return std::string(status.message());
 }
 
-// Two of four answers are correct, and every score is known.
+// Two of four answers are correct. kRows has the expected score of every measure.
 TEST(EvalGates, EveryMeasureEqualsItsScore) {
   Evaluation made = MadeEvaluation({{0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},
                                     {0, {{0, 0.5F}, {1, 0.25F}, {2, 0.25F}}},

@@ -96,7 +96,7 @@ TEST(JournalLines, NumbersMustBeInRange) {
   EXPECT_EQ(timeless->evaluation.predictions[0].seconds.client, 0.007);
 }
 
-// The member "whole" is optional, because older journals do not have it.
+// The likelihood is the member "whole" of a line. It is optional, because older journals do not have it.
 TEST(JournalLines, TheLikelihoodIsOptional) {
   EXPECT_FALSE(Read(Checked(kImage))->evaluation.predictions[0].likelihood.has_value());
   const auto with = [](const std::string& whole) {

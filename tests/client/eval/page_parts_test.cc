@@ -145,7 +145,8 @@ TEST(PageParts, MappedLabelsAreListed) {
   EXPECT_EQ(mapped({0, 1, 1, 1}), begin + "owl -&gt; dog\n");
 }
 
-// The curve has sixty points over the active time. In this test, consecutive points are one second apart.
+// The curve has sixty points over the time in which a session was active. In this test, the session lasts 60 s, so
+// consecutive points are one second apart.
 TEST(PageParts, ThroughputIsDrawnOverTheWholeTime) {
   const auto page = [](double at) {
     Evaluation evaluation = MadeEvaluation({{0, {{0, 0.5f}}}});

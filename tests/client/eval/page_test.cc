@@ -72,8 +72,8 @@ struct AttentionServer {
     v1::AttentionMap& map = *answer.mutable_response()->add_attention();
     map.set_kind(request.attention(0).kind());
     map.set_encoding(v1::FLOAT32);
-    // The answer has an attention map of two rows, or distances of two layers with two heads. The distances of every
-    // second image differ.
+    // The four values are an attention map of 2x2 cells, or the distances of two layers with two heads. In every second
+    // answer, the first value is 4 higher.
     const float shift = asked.size() % 2 == 0 ? 0.0f : 4.0f;
     const float values[] = {1 + shift, 2, 3, 4};
     map.set_rows(2);

@@ -223,7 +223,8 @@ TEST(ClassifyMany, StopsWhenTheServerIsLost) {
   EXPECT_GT(outcome.Failed(), 0);
 }
 
-// Ends the first `streams` streams as a server that shuts down does. Answers on later streams.
+// Ends the first `streams` streams with UNAVAILABLE, like a server that shuts down. Answers the requests on later
+// streams.
 SmallServer::Methods DownFor(int streams, std::atomic<int>* opened) {
   return {.stream = [streams, opened](StreamOfServer* stream, grpc::ServerContext* context) {
     v1::ClassifyRequest request;

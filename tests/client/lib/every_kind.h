@@ -10,13 +10,13 @@
 
 namespace vitrine {
 
-// Returns version 3 of "sizes", a ViT with patches of 4 pixels and up to 64 tokens. It offers every kind of attention
-// with 2 layers of 3 heads, and every feature with width 4.
+// Returns version 3 of the model "sizes", a ViT with patches of 4x4 pixels, up to 64 tokens and 2 layers of 3 heads. It
+// offers every kind of attention map, and every kind of feature as vectors of 4 values.
 v1::ModelVersion ModelWithEveryKind();
 
 // Answers a request for the model of ModelWithEveryKind. The requested attention maps have the order that the API's
-// contract states, and the features encode the image's width. The values of a map start at 1 and rise from cell to
-// cell. The values of WEIGHTS have both signs. Returns INVALID_ARGUMENT if the bytes are not an image.
+// contract states, and the features encode the image's width. The values of a map rise from cell to cell. They start at
+// 1, for DISTANCE at 0.5, and for WEIGHTS below 0. Returns INVALID_ARGUMENT if the bytes are not an image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // Returns a server with the model of ModelWithEveryKind, for unary and streaming calls.

@@ -33,7 +33,8 @@ std::string Bytes(std::initializer_list<int> bytes) {
 }
 
 TEST(AttentionValues, ReadsHalfPrecision) {
-  // 1, -2, 0.333252, 65504 (largest), 2^-14 (smallest normal), 2^-24 (smallest), -0, infinity
+  // The bytes are these numbers in half precision: 1, -2, 0.333252, 65504 (the largest finite number), 2^-14 (the
+  // smallest normal number), 2^-24 (the smallest positive number), -0 and infinity.
   const std::string bytes =
       Bytes({0x00, 0x3c, 0x00, 0xc0, 0x55, 0x35, 0xff, 0x7b, 0x00, 0x04, 0x01, 0x00, 0x00, 0x80, 0x00, 0x7c});
   EXPECT_THAT(*AttentionValues(Map(v1::CLASS_TOKEN_ROW, 2, 4, v1::FLOAT16, bytes)),

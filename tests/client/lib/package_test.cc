@@ -54,7 +54,7 @@ TEST(ClientPackage, BuildsAndRunsTheExample) {
   const std::string cmake = VITRINE_CMAKE, compiler = VITRINE_CXX;
   Ran ran = Shell(folder, cmake + " --install " VITRINE_BUILD " --prefix prefix --component client");
   ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.errors;
-  // Moves the package, because it must not contain absolute paths.
+  // Moves the package, so that the build fails if the package contains absolute paths to its own files.
   std::filesystem::rename(folder.Path("prefix"), folder.Path("moved"));
   std::filesystem::copy(VITRINE_SOURCE "/client/examples/classify", folder.Path("app"));
   ran = Shell(folder, cmake + " -G Ninja -S app -B out -DCMAKE_CXX_COMPILER=" + compiler +

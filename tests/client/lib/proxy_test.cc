@@ -59,7 +59,8 @@ class ProxyTest : public testing::Test {
                            {"NO_PROXY", nullptr}}};
 };
 
-// Returns the name of the host's proxy, "" if it has none, or the error.
+// Returns the name of the proxy that requests to `host` use; "" if they use no proxy. If ProxyOf fails, returns its
+// error message.
 std::string NameOfProxy(const std::string& host) {
   const absl::StatusOr<std::optional<Proxy>> proxy = ProxyOf(host);
   if (!proxy.ok()) return std::string(proxy.status().message());

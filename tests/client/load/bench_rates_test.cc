@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with few requests, so that a late load generator cannot make a measured rate void. The server answers the
-// first `good` requests and rejects the others.
+// A load with few requests. With so few, a late load generator cannot make a measured rate invalid (void). The server
+// answers the first `good` requests and rejects the others.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =

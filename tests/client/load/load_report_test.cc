@@ -131,8 +131,8 @@ TEST(LoadReport, AMetGoalIsValidEvenWithALateGenerator) {
   EXPECT_EQ(PointVerdict(point), "met, not stable");
 }
 
-// For three seconds, 200 requests per second were due and 91 per second were answered. The other requests are answered
-// later, but within the deadline of 30 s.
+// During three seconds, 200 requests per second are due, but only 91 per second are answered. The other requests are
+// answered after these three seconds, but within their deadline of 30 s.
 TEST(LoadReport, IncreasingLatencyIsAnOverload) {
   LoadPoint point{.offered = 200, .result = {.record = LoadRecord(kInterval, 1)}};
   for (int i = 0; i < 600; ++i) {
@@ -169,7 +169,7 @@ TEST(LoadReport, EachSecondHasItsOwnQuantiles) {
   expect_near("slip_p99_ms", 198);
 }
 
-// The threads of a load count separately. The sum of their records must equal a single record.
+// Each thread of a load has its own record. The sum of these records must equal a single record of all requests.
 TEST(LoadReport, TheSumOfSeveralRecordsEqualsOneRecord) {
   LoadReport one = MadeReport(), several = MadeReport();
   LoadRecord parts[] = {LoadRecord(kInterval, 2), LoadRecord(kInterval, 2), LoadRecord(kInterval, 2)};

@@ -94,7 +94,7 @@ TEST(RunLoad, WithALateGeneratorLatencyCountsFromTheScheduledStart) {
   };
   const LoadResult result = RunLoad(server.Connect(1), Models({"m"}), settings, hooks);
   EXPECT_EQ(result.record.due(), Scheduled(100, 0, 600'000'000));  // late requests are not omitted
-  // Half of the requests become due during the pause.
+  // Half of the requests become due while the tenth call blocks.
   EXPECT_GE(result.record.slip().Quantile(0.8), 100'000'000);
   EXPECT_GE(result.record.latency().Quantile(0.8), 100'000'000);
   EXPECT_NE(result.VoidReason(), "");

@@ -156,8 +156,8 @@ TEST(MissedGoal, CoversAllDueRequestsAndNotOnlyTheAnswered) {
   EXPECT_EQ(MissedGoal(silent, {}, {{}, 0}), "no request was answered");
 }
 
-// A server that can answer 100 requests per second gets 200. The run is too short for any request to reach its
-// deadline.
+// A server that can answer 100 requests per second receives 200 requests per second. The run is too short for any
+// request to reach its deadline.
 TEST(MissedGoal, AGrowingQueueMissesEveryGoal) {
   LoadRecord record({0, 10 * kSecond}, 1);
   for (int64_t i = 0; i < 2000; ++i) {

@@ -178,8 +178,9 @@ TEST_F(LocalScorerTest, AChangedSourceEndsTheRun) {
   EXPECT_EQ(Score(data).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// After a stop, running batches are still finished. Two tests check that a batch has only a few large images. To be
-// quick, this test uses a damaged file, and the next test uses a small image followed by zeros.
+// After a stop, the scorer still finishes the running batches. This test and the next test check that a batch has only
+// a few images if they are large. So that the tests are quick, the large image of this test is cut off and cannot be
+// decoded, and the large file of the next test is a small image followed by zeros.
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
   results_.stops = true;
   const std::string whole = Png(2100);  // 4.4 million pixels, more than a batch takes

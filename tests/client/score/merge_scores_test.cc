@@ -66,7 +66,7 @@ TEST_F(MergingScores, MissingAndOverlappingImagesAreRefused) {
   EXPECT_THAT(Refused({"part1", "data"}), HasSubstr("data holds no scores"));
 }
 
-// A shard whose images all failed has no precision.
+// A shard has no precision if all its images failed.
 TEST_F(MergingScores, PartsOfTwoPrecisionsAreRefused) {
   for (int i = 1; i <= 3; ++i) {
     ScoreIndex index = RunShard(i, absl::StrCat("part", i));

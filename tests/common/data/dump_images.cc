@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the images of a training split as training and evaluation read them. Usage: dump_images FORMAT:DIR. For each
-// image, prints a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" and the pixels, or a line "NAME\tERROR" if the image is
-// rejected.
+// Prints the images of a training split. Reads them with the code that training and evaluation use. Usage: dump_images
+// FORMAT:DIR. For each image, prints a line "NAME\tHEIGHT\tWIDTH\tCHANNELS" and the pixels, or a line "NAME\tERROR" if
+// the image is rejected.
 #include <cstdio>
 #include <memory>
 #include <string>

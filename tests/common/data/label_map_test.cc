@@ -81,7 +81,8 @@ TEST(LabelMap, WordNetIdsMatchClassesOfImageNet) {
   EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));
   EXPECT_TRUE(match->by_wnid);
   EXPECT_THAT(MatchLabels({"goldfish"}, {"n01440764", "n01443537"})->classes, ElementsAre(1));
-  // If the model has all classes, labels match by index, so the names may differ or be repeated.
+  // If the model has all classes of ImageNet, an id matches the class with the id's index, so the model's names may
+  // differ or be repeated.
   Labels model = ImageNetNames();
   for (int i = 200; i < 300; ++i) model[static_cast<size_t>(i)] = "same";
   const int place = *ImageNetClass("n02123045");

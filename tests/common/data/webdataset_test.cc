@@ -26,7 +26,7 @@ class WebDatasetTest : public ::testing::Test {
   absl::StatusOr<std::unique_ptr<Dataset>> Open(Split split) {
     return OpenDataset("tar:" + folder_.path().string(), split);
   }
-  // Returns the error when opening a set with one shard of these members.
+  // Opens a data set with one shard that has these members. Returns the error message.
   std::string Fault(const std::string& members) {
     Write("train-0.tar", members);
     const auto data = Open(Split::kTrain);

@@ -41,7 +41,7 @@ TEST(ColourScale, AnEmptyOrTinyRangeIsDrawn) {
   EXPECT_THAT(StepsOf({.high = 1}, {std::nanf("")}), ElementsAre(0));
 }
 
-// The page has a copy of both scales, each with 33 colours.
+// colour.js has a copy of the sequential and of the diverging colour scale, each with 33 colours.
 TEST(ColourScale, EqualsThatOfThePage) {
   std::ifstream file(VITRINE_SOURCE "/server/page/colour.js");
   const std::string page((std::istreambuf_iterator<char>(file)), {});

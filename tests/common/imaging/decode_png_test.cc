@@ -104,7 +104,7 @@ TEST(DecodePng, ATransparentColourIsWhite) {
   EXPECT_THAT(MustDecode(PngFile(4, 1, {0b00011011}, low)).pixels, ElementsAre(0, 255, 170, 255));
 }
 
-// The decoder compares the upper 8 of 16 bits, like Pillow.
+// The decoder compares only the upper 8 of 16 bits of a pixel with the transparent colour, like Pillow.
 TEST(DecodePng, ATransparentColourOfSixteenBitsIsWhite) {
   PngOptions options = {.color_type = SPNG_COLOR_TYPE_TRUECOLOR, .bit_depth = 16, .transparent = {0x0102, 0x2000, 0}};
   const std::vector<uint8_t> samples = Bytes16({0x0102, 0x2000, 0, 0x0103, 0x20FF, 1, 0x0202, 0x2000, 0});

@@ -22,7 +22,7 @@ Image MustDecodeWebp(const std::string& file) {
   return image.ok() ? *std::move(image) : Image{};
 }
 
-// Returns the chunks of a file without an extended header.
+// Returns the chunks of `file`, which must not have an extended header.
 std::string Pixels(const std::string& file) {
   return file.substr(12);
 }
@@ -60,7 +60,8 @@ TEST(DecodeWebp, LosslessFilesAreExactAndLossyFilesAreClose) {
   EXPECT_LT(LargestDifference(smooth, MustDecodeWebp(WebpFile(smooth, {.quality = 95}))), 24);
 }
 
-// Returns one file of each kind. The files are larger than the pieces in which the incremental decoder gets a file.
+// Returns files with their names. Each file is encoded differently and is larger than the pieces that the incremental
+// decoder receives.
 std::vector<std::pair<std::string, std::string>> LargeFiles() {
   const Image noise = NoiseImage(700, 600, 3), flat = PlainImage(700, 600, {10, 20, 30});
   const std::vector<uint8_t> alpha = SmoothImage(700, 600, 1).pixels;

@@ -38,8 +38,8 @@ TEST(EncodePng, RefusesImagesThatDoNotFitTheirBytes) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// The image has noise at the top, is flat at the bottom, and is mixed between them, so that no part represents the
-// whole image.
+// The image has strong noise at the top, weak noise in the middle and no noise at the bottom, so that no part
+// represents the whole image.
 TEST(EstimatePngBytes, IsCloseToTheRealSize) {
   Image image = Noise(640, 1024, 3);
   for (size_t i = 0; i < image.pixels.size(); ++i) {

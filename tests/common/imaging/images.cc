@@ -26,8 +26,8 @@ std::string BigEndian(uint32_t value, int bytes) {
   return out;
 }
 
-// Returns a valid list of `scans` scans for a progressive JPEG. The first scan has the mean values. Each later scan has
-// one AC coefficient of one component. The first scan of a coefficient is coarse, and each further scan of it adds one
+// Returns a valid list of `scans` scans for a progressive JPEG. The first scan has the DC coefficients. Each later scan
+// has one AC coefficient of one component: its upper bits if no scan had this coefficient before, otherwise one more
 // bit.
 std::vector<jpeg_scan_info> Script(int components, int scans) {
   std::vector<jpeg_scan_info> script;

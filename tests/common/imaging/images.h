@@ -16,7 +16,7 @@ namespace vitrine {
 
 // Returns a smooth image without symmetry. JPEG preserves it well, and all its orientations differ.
 Image SmoothImage(int width, int height, int channels);
-// Returns an image whose pixels are integer hashes.
+// Returns an image of pseudo-random pixels.
 Image NoiseImage(int width, int height, int channels, uint32_t seed = 1);
 Image PlainImage(int width, int height, std::vector<uint8_t> colour);
 
@@ -48,7 +48,8 @@ struct PngOptions {
   std::vector<uint16_t> transparent = {};  // transparent colour: a grey value, or red, green and blue
   std::optional<std::string> exif = {};
 };
-// Encodes `samples`, which are in host byte order and bit-packed for depths below 8.
+// Encodes `samples` as a PNG file. Samples of 16 bits are in host byte order. Samples of less than 8 bits are packed
+// into bytes.
 std::string PngFile(int width, int height, const std::vector<uint8_t>& samples, const PngOptions& options);
 std::string PngFile(const Image& image, PngOptions options = {});
 

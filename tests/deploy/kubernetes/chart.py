@@ -55,7 +55,7 @@ def leaves(schema: dict[str, Any], values: Any, path: str = "") -> Iterator[tupl
 
 
 def meanings() -> dict[str, str]:
-    """Returns the comments before the values of values.yaml, by path."""
+    """Returns the comment before each value of values.yaml, by the value's path."""
     found: dict[str, str] = {}
     path: list[str] = []
     comment: list[str] = []

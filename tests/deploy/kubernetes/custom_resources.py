@@ -19,12 +19,12 @@ def shape_of(document: manifests.Document) -> Any:
 
 
 def faults(value: Any, shape: Any, where: str) -> Iterator[str]:
-    """Yields the faults of a value of this shape."""
+    """Yields an error for each part of `value` that does not match `shape`."""
     shape = DEFINITIONS.get(shape, shape) if isinstance(shape, str) else shape
     if shape == "any":
         return
     if isinstance(shape, str):
-        # Kubernetes accepts neither a number for a string nor a string for a number.
+        # Kubernetes accepts no number in place of a string, and no string in place of a number.
         if type(value) is not TYPES.get(shape, str) or (shape not in TYPES and not re.fullmatch(shape, value, re.S)):
             yield f"{where}: {value!r} is no {shape}"
     elif isinstance(shape, list):

@@ -49,5 +49,5 @@ def faults(line: list[str]) -> list[str]:
 
 
 def program_lines(words: list[str]) -> list[list[str]]:
-    """Returns a container's command line if it runs one of our programs."""
+    """Returns a list with the container's command line, or an empty list if it runs none of our programs."""
     return [words] if words and pathlib.PurePath(words[0]).name in PROGRAMS else []

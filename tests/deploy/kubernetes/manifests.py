@@ -17,7 +17,7 @@ Document = dict[str, Any]
 
 
 class Pod(NamedTuple):
-    """The template of the pods that a document makes: of a Deployment, a Job, a role of a PyTorchJob, ..."""
+    """A pod template in a document, for example in a Deployment, a Job or a role of a PyTorchJob."""
 
     where: str        # "overlays/cpu Deployment/vitrine-server"
     kind: str         # the document's kind
@@ -29,7 +29,7 @@ class Pod(NamedTuple):
 
 
 def kustomizations(kind: str) -> list[pathlib.Path]:
-    """Returns every folder with a Kustomization or Component."""
+    """Returns every folder whose kustomization.yaml has this kind (Kustomization or Component)."""
     files = sorted(FOLDER.rglob("kustomization.yaml"))
     return [file.parent for file in files if yaml.safe_load(file.read_text())["kind"] == kind]
 
@@ -66,7 +66,7 @@ def identity(document: Document) -> str:
 
 
 def pods_of(where: str, document: Document, others: list[Document]) -> Iterator[Pod]:
-    """Returns the pods that a document describes. `others` are the other documents of its folder."""
+    """Yields the pods that a document describes. `others` are the other documents of its folder."""
     kind, spec = document["kind"], document.get("spec", {})
     templates: dict[str, Document] = {}
     if kind in ("Deployment", "Job"):
@@ -117,7 +117,7 @@ def container_of(pod: Pod, program: str) -> Optional[Document]:
 
 
 def quantity(text: Any) -> float:
-    """Parses a quantity of Kubernetes: 4, 500m, 256Mi."""
+    """Parses a quantity of Kubernetes, for example 4, 500m or 256Mi."""
     found = re.fullmatch(r"([0-9.]+)(m|[KMGT]i?|k)?", str(text))
     if not found:
         raise AssertionError(f"{text} is no quantity")
@@ -126,7 +126,7 @@ def quantity(text: Any) -> float:
 
 
 def seconds(text: str) -> float:
-    """Parses a duration like the programs: 250ms, 1m30s."""
+    """Parses a duration as the programs do, for example 250ms or 1m30s."""
     parts = re.findall(r"([0-9.]+)(ms|s|m|h)", text)
     if "".join(number + unit for number, unit in parts) != text:
         raise AssertionError(f"{text} is no duration")

@@ -35,7 +35,8 @@ def by_identity(documents):
 
 
 class Examples(unittest.TestCase):
-    """The objects of a release "vitrine" in the namespace "vitrine" equal the overlay's objects in each field."""
+    """Tests that the chart renders the server's objects exactly as the overlays in deploy/kubernetes do, for a release "vitrine" in the
+    namespace "vitrine"."""
 
     def check(self, overlay, documents):
         kustomized = {name: one for name, one in by_identity(manifests.documents(f"overlays/{overlay}")).items()
@@ -160,7 +161,8 @@ class Values(unittest.TestCase):
 
     def test_certificates_and_tokens_give_the_right_flags(self):
         """With CA certificates for clients and no tokens, every caller needs a certificate. With tokens as well, a caller may give a token
-        instead. If `identity.policy` is empty, the server has the chart's own policy with tokens, and no policy without tokens."""
+        instead. If `identity.policy` is empty, a server with tokens has the chart's own policy, and a server without tokens has no
+        policy."""
         def flags(*arguments):
             pod = next(one for one in chart.template(IMAGE, "--set=identity.tlsSecret=t,identity.clientCaSecret=c", *arguments)
                        if one["kind"] == "Deployment")["spec"]["template"]["spec"]["containers"][0]
@@ -191,8 +193,8 @@ class Values(unittest.TestCase):
 
 class Traffic(unittest.TestCase):
     def test_canary_routes_divide_the_traffic(self):
-        """The weights add up to 100 %. The second Service belongs to the other release. Each Service selects only the pods of its own
-        release."""
+        """A route divides the traffic between the Services of two releases, "gateway" and "canary". The weights add up to 100 %, and each
+        Service selects only the pods of its own release."""
         for kind in ("HTTPRoute", "GRPCRoute"):
             backends = manifests.documents("helm/gateway", kind)[0]["spec"]["rules"][0]["backendRefs"]
             self.assertEqual(sum(one["weight"] for one in backends), 100)
@@ -221,7 +223,7 @@ class ScaleToZero(unittest.TestCase):
         self.route = manifests.documents("helm/keda", "InterceptorRoute")[0]
 
     def test_scaling_equals_the_autoscaler(self):
-        """The targets and the scaling behaviour equal those of the HorizontalPodAutoscaler."""
+        """The targets and the scaling behaviour of KEDA's ScaledObject equal the values of the HorizontalPodAutoscaler."""
         file = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]
         push, busy, cpu = self.spec["triggers"]
         self.assertEqual(float(busy["metadata"]["threshold"]),
@@ -235,7 +237,7 @@ class ScaleToZero(unittest.TestCase):
         target = self.route["spec"]["target"]
         service = next(one for one in manifests.documents("helm/keda", "Service") if one["metadata"]["name"] == target["service"])
         port = next(one for one in service["spec"]["ports"] if one["name"] == target["portName"])
-        # Without this field, the interceptor would send HTTP/1.1 to the server.
+        # Without this field, KEDA's interceptor would send HTTP/1.1 to the server.
         self.assertEqual(port["appProtocol"], "kubernetes.io/h2c")
         self.assertEqual(self.spec["scaleTargetRef"]["name"], manifests.documents("helm/keda", "Deployment")[0]["metadata"]["name"])
 

@@ -39,7 +39,8 @@ class Server(unittest.TestCase):
                 health = int(manifests.flag(container, "--health-listen").rpartition(":")[2])
                 self.assertEqual(container["readinessProbe"]["grpc"], {"port": health})
                 live = container["livenessProbe"]["httpGet"]
-                # A startup probe that waited for a good version would repeatedly kill a server that has no good version.
+                # If the startup probe waited for a ready model, the kubelet would repeatedly kill a server whose repository has no
+                # usable version.
                 self.assertEqual(container["startupProbe"]["httpGet"], live)
                 port = live["port"] if isinstance(live["port"], int) else port_of(container, live["port"])
                 self.assertEqual(port, int(manifests.flag(container, "--metrics").rpartition(":")[2]))
@@ -60,7 +61,7 @@ class Server(unittest.TestCase):
                 drain = manifests.seconds(manifests.flag(container, "--drain-deadline"))
                 self.assertGreaterEqual(pod.spec["terminationGracePeriodSeconds"],
                                         before + lame_duck + drain + SPARE_SECONDS)
-                # The kubelet and clients that watch must have seen NOT_SERVING before new calls are rejected.
+                # The kubelet and the clients that watch the server's health must receive NOT_SERVING before new calls are rejected.
                 probe = container["readinessProbe"]
                 self.assertGreater(lame_duck, probe["periodSeconds"] * probe["failureThreshold"])
 
@@ -147,8 +148,8 @@ class References(unittest.TestCase):
 
 class Guide(unittest.TestCase):
     def test_the_guides_overlay_renames_all_images(self):
-        """The overlay in the guide names the user's images of the server and of the models. This must hold with each overlay
-        that can be its base."""
+        """docs/operations/kubernetes.md has an overlay that replaces the images of the server and of the models by the user's images. It
+        must do so with the overlays cpu, gpu and gpu-mig as its base."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         block = next(one for one in re.findall(r"(?ms)^```yaml\n(.*?)^```", guide) if "volumes/0/image" in one)
         for name in ("cpu", "gpu", "gpu-mig"):
@@ -165,7 +166,7 @@ class Guide(unittest.TestCase):
 
 class Numbers(unittest.TestCase):
     def test_disruption_budgets_allow_a_drain(self):
-        """A disruption budget lets a node be drained. If there are several servers, it keeps one of them running."""
+        """A disruption budget lets a node be drained. If there are several servers, the budget keeps at least one of them running."""
         for folder in manifests.folders("Deployment"):
             scalers = [*manifests.documents(folder, "HorizontalPodAutoscaler"), *manifests.documents(folder, "ScaledObject")]
             replicas = (scalers[0]["spec"].get("minReplicas") or scalers[0]["spec"]["minReplicaCount"] if scalers
@@ -187,7 +188,7 @@ class Numbers(unittest.TestCase):
             self.assertLess(scaler["minReplicas"], scaler["maxReplicas"])
 
     def test_first_autoscaler_metric_follows_the_load(self):
-        """The time in the queue does not follow the load: it is near zero below the capacity and unbounded above it."""
+        """The first metric must not be the time in the queue, which is near zero below the server's capacity and unbounded above it."""
         first, *others = yaml.safe_load((manifests.FOLDER / "components/autoscaling/autoscaler.yaml").read_text())["spec"]["metrics"]
         self.assertEqual((first["pods"]["metric"]["name"], manifests.quantity(first["pods"]["target"]["averageValue"])),
                          ("vitrine_lanes_busy_ratio", 0.65))

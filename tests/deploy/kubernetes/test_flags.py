@@ -19,7 +19,7 @@ def from_pods():
 
 
 def from_kustomizations():
-    """Checks flags that patches and components add, even if no overlay renders them."""
+    """Yields the flags that patches and components add, even if no overlay renders them."""
     for file in sorted(manifests.FOLDER.rglob("*.yaml")):
         for found in re.findall(r"value: (--[a-z][^\s]*)", file.read_text()):
             yield str(file.relative_to(manifests.ROOT)), ["vitrine-server", found]

@@ -20,12 +20,12 @@ SCALER = manifests.FOLDER / "components" / "autoscaling" / "autoscaler.yaml"
 
 
 def adapter_rules():
-    """Returns the adapter's rules by the name of the metric that a rule makes."""
+    """Returns prometheus-adapter's rules by the name of the metric that a rule makes."""
     return {rule["name"]["as"]: rule for rule in yaml.safe_load(ADAPTER.read_text())["rules"]["custom"]}
 
 
 def query(name):
-    """Returns the query with the adapter's values for the pods of a deployment."""
+    """Returns the query of a rule, with the values that prometheus-adapter inserts for the pods of a deployment."""
     text = adapter_rules()[name]["metricsQuery"]
     text = text.replace("<<.GroupBy>>", "pod").replace("<<.LabelMatchers>>", 'namespace="vitrine",pod=~"a|b|c"')
     assert "<<" not in text
@@ -118,8 +118,8 @@ class Monitoring(unittest.TestCase):
 
     @unittest.skipIf(shutil.which("promtool") is None, NO_PROMTOOL)
     def test_expiry_query_gives_the_ratio_per_pod(self):
-        """In the first pod, all requests expire. The second pod gets only requests that have already expired, and the third pod gets no
-        requests."""
+        """In the first pod, all requests expire in the queue or during the computation. The second pod gets only requests that expired
+        before their admission, which do not count. The third pod gets no requests."""
         self.check_query("vitrine_requests_expired_ratio",
                          [series("", "a", 40, code="DEADLINE_EXCEEDED"), series("", "a", 0, code="OK"),
                           series("expired_", "a", 30, stage="queue"), series("expired_", "a", 10, stage="compute"),

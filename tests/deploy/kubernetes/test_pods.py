@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that every pod is restricted, can get exclusive resources, and mounts read-only what it only reads."""
+"""Tests that every pod is restricted, can get exclusive cores, and has write access only to volumes that it must change."""
 import re
 import unittest
 
@@ -8,8 +8,8 @@ import yaml
 import manifests
 
 SERVER = "/usr/bin/vitrine-server"
-# Kinds of volumes that the manifests use. The security standard "restricted" admits these kinds, and since Kubernetes 1.33 also
-# "image".
+# Kinds of volumes that the manifests use. The security standard "restricted" admits all of them, but "image" only since Kubernetes
+# 1.33.
 VOLUMES = {"configMap", "emptyDir", "image", "persistentVolumeClaim", "secret"}
 
 
@@ -51,7 +51,8 @@ class Pods(unittest.TestCase):
                     self.assertEqual(effective(pod, container, "seccompProfile"), {"type": "RuntimeDefault"})
 
     def test_the_guides_init_container_is_restricted(self):
-        """A restricted namespace would admit the template for the training operator."""
+        """The guide replaces the training operator's template of an init container. A namespace with the standard "restricted" must
+        admit the new template."""
         guide = (manifests.ROOT / "docs/operations/kubernetes.md").read_text()
         template = re.search(r"(?ms)^```yaml\n(- name: init-pytorch\n.*?)^```", guide)[1]
         self.assertEqual(set(re.findall(r"{{\.(\w+)}}", template)), {"InitContainerImage", "MaxTries", "MasterAddr"})
@@ -123,7 +124,7 @@ class Pods(unittest.TestCase):
                         self.assertIn("sizeLimit", volume["emptyDir"])
 
     def test_pods_with_claims_share_a_node(self):
-        """No claim is ReadWriteMany. Therefore all pods with claims, except those of the chart, must run on the same node."""
+        """No claim is ReadWriteMany. Therefore all pods with claims, except the pods of the Helm chart, must run on the same node."""
         for folder in manifests.all_documents():
             self.assertNotIn("ReadWriteMany", str(manifests.documents(folder)), folder)
         term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"vitrine.claims": "true"}}}

@@ -44,7 +44,7 @@ def make_certificate(folder, names):
 
 
 def localized(words, paths, ports):
-    """Returns the command line with other paths and ports: /models becomes a folder of this test."""
+    """Returns the command line with paths and ports of this test. For example, a local folder replaces /models."""
     made = []
     for word in words:
         name, equals, value = word.rpartition("=")
@@ -61,7 +61,7 @@ def localized(words, paths, ports):
 
 
 def health(port, service=""):
-    """Probes like the kubelet, in plaintext but with a longer timeout. Returns the status, or the code of the error."""
+    """Probes in plaintext as the kubelet does, but with a longer timeout. Returns the status, or the code of the error."""
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
         check = channel.unary_unary("/grpc.health.v1.Health/Check", request_serializer=lambda message: message,
                                     response_deserializer=lambda message: message)
@@ -132,7 +132,7 @@ class Cluster:
 
     def start(self):
         line = localized(manifests.arguments(self.container), self.paths, self.ports)
-        # Shortens the lame duck, since the test checks its behaviour, not its fifteen seconds.
+        # Shortens the lame duck from fifteen to six seconds, which is enough to test the server's behaviour in this time.
         line = ["--lame-duck=6s" if word.startswith("--lame-duck=") else word for word in line]
         self.process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=self.log)
 

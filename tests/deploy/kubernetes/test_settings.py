@@ -12,7 +12,7 @@ POLICY = manifests.FOLDER / "components" / "identity" / "policy.textproto"
 
 
 def encode(message, file, text):
-    """Returns protoc's error for the text as a message of this type; empty if it is valid."""
+    """Returns protoc's error if the text is not a valid message of this type, otherwise an empty string."""
     root = manifests.ROOT / "proto"
     said = subprocess.run(["protoc", f"--proto_path={root}", f"--encode=vitrine.v1.{message}", f"vitrine/v1/{file}.proto"],
                           input=text.encode(), capture_output=True)

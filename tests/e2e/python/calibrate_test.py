@@ -3,7 +3,7 @@
 
 Usage: calibrate_test.py BUILD [-v]
 
-The images are the digits of samples/, shifted and noisy, so that the bundled model recognizes some of them.
+The images are the digits of samples/, shifted and noisy, so that the bundled model recognizes only some of them.
 """
 
 import json
@@ -171,7 +171,7 @@ class Calibrate(unittest.TestCase):
         self.assertIn("calibrated", self.tool("vitrine-repo", "show", self.folder / "models", f"{MODEL}@2").stdout)
 
     def doubtful(self):
-        """A grey square is not a digit, so the answer must be unsure."""
+        """Returns the path of an image of random grey pixels, for which the model must be unsure."""
         path = self.folder / "grey.png"
         if not path.exists():
             chance = random.Random(3)

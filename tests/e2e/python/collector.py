@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A fake OpenTelemetry collector: OTLP over HTTP. It keeps the received requests."""
+"""A fake OpenTelemetry collector that receives OTLP over HTTP and keeps the requests."""
 
 import http.server
 import threading

@@ -3,9 +3,8 @@
 
 Usage: first_steps_test.py BUILD [-v]
 
-The programs are those of BUILD. Files that a reader must have (a data set, weights, a certificate) are made first,
-under the names that the documents use. Every command must end with 0, serve until the test stops it, or have a row in
-NOT_RUN.
+The programs are those of BUILD. Files that a reader must have (a data set, weights, a certificate) are made first, under the names
+that the documents use. Every command must end with exit code 0, serve until the test stops it, or have a row in NOT_RUN.
 """
 
 import os
@@ -29,7 +28,7 @@ from pull_test import WEIGHTS  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv[1]).resolve()
 
-# The documents, each with the number of its command blocks that are first steps (None: all).
+# The documents, each with the number of command blocks at its beginning that this test runs (None: all).
 DOCUMENTS = [("README.md", None), ("docs/tutorial/tour.md", None), ("docs/how-to/http.md", 1),
              ("docs/how-to/attention.md", 1), ("docs/tutorial/ten-minutes.md", None), ("docs/how-to/command-line.md", 1),
              ("docs/how-to/training.md", 1), ("docs/how-to/importing.md", 1)]
@@ -67,7 +66,7 @@ def commands(document, most):
     for block in blocks[:most]:
         pending = ""
         for line in block.splitlines():
-            # An open string, or a backslash at the end, continues in the next line.
+            # A command continues on the next line after a backslash at the end of the line or within a quoted string.
             pending += re.sub(r"\s+#\s.*$", "", line)
             if pending.endswith("\\"):
                 pending = pending[:-1]

@@ -10,8 +10,8 @@ from oip_pictures import ATTENTIVE, LABELS, MODEL, SURE, TEMPERATURE, UNSURE_BEL
 
 
 class OipClientCase:
-    """Tests for either client, with a server per class. The subclass defines `module`, `codes`, `gzip`, `address`,
-    `as_dict` and `set_text`."""
+    """Tests that run with each client. Every subclass starts its own server and defines `module`, `codes`, `gzip`,
+    `address`, `as_dict` and `set_text`."""
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +102,7 @@ class OipClientCase:
             self.assertEqual(rows, sorted(rows, reverse=True))
 
     def test_unsure_is_returned_on_request(self):
-        """The output "unsure" has a bool for each image, if it is requested."""
+        """If a client requests the output "unsure", it gets one bool for each image."""
         names = ["cat-chelsea.jpg", *SURE]
         result = self.infer(encoded(names), "BYTES", [("probabilities", {}), ("unsure", {})])
         unsure = result.as_numpy("unsure")

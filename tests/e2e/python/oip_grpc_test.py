@@ -37,7 +37,7 @@ class Grpc(OipClientCase, unittest.TestCase):
 
     def test_answers_above_the_clients_limit_are_refused(self):
         """The server rejects a request whose answer is above gRPC's default receive limit. The error names the client's
-        option to raise."""
+        option that must be raised."""
         large = io.BytesIO()  # an image with the model's maximum number of tokens
         PIL.Image.open(CIFAR / SURE[1]).resize((300, 300)).save(large, "JPEG")
         image, few = (tritonclient.grpc.InferInput("image", [pictures, 1], "BYTES") for pictures in (64, 8))
@@ -76,7 +76,7 @@ class Grpc(OipClientCase, unittest.TestCase):
         self.assertNotIn("triton_final_response", answers[1].parameters)
 
     def test_typed_contents_are_accepted(self):
-        """Sends values in `contents`, which tritonclient never uses."""
+        """Sends values in the field `contents`, which tritonclient never uses."""
         stub = self.client._client_stub
         floats = (pixels(SURE[1]) / 255).astype(numpy.float32)
         for datatype, field, values in [("FP32", "fp32_contents", floats.ravel()),

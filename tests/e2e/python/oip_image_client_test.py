@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the tensor views of every bundled model with the calls of Triton's image clients: metadata and configuration, a
-tensor in the scaling of these clients, and classes as texts. Run by script/test-oip-clients."""
+"""Tests the tensor views of every bundled model with the calls of Triton's image clients: reads metadata and configuration, sends a
+tensor scaled as these clients scale it, and gets classes as texts. Run by script/test-oip-clients."""
 
 import functools
 import queue
@@ -48,7 +48,8 @@ class ImageClients(unittest.TestCase):
         cls.server.wait(lambda: all(cls.clients["grpc"].is_model_ready(name + ":tensor") for name in MODELS))
 
     def form(self, protocol, name):
-        """Returns batch size, input, output, channels, height and width from the metadata and the configuration."""
+        """Checks that the metadata and the configuration agree. Returns the names of the input and the output, and the number of
+        channels, height and width."""
         client = self.clients[protocol]
         if protocol == "grpc":
             metadata, config = client.get_model_metadata(name), client.get_model_config(name).config
@@ -71,7 +72,7 @@ class ImageClients(unittest.TestCase):
         return names[0], names[2], *shape[1:]
 
     def request(self, protocol, model, view, names):
-        """Returns inputs and outputs for these images as one batch."""
+        """Returns the inputs and the requested outputs for a batch of these images, and the output's name."""
         put, get, channels, height, width = self.form(protocol, f"{model}:{view}")
         planes = []
         for name in names:

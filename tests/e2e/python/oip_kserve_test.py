@@ -32,7 +32,7 @@ def labels(answer):
 
 
 def forms(name):
-    """Sends the image in every datatype."""
+    """Returns the image once for each datatype, as a pair of the array and the datatype's name."""
     picture = pixels(name)
     return [(encoded([name]), "BYTES"), (picture, "UINT8"), ((picture / 255).astype(numpy.float32), "FP32")]
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests loading on the admin listener and bearer tokens with the real tritonclient. Run by script/test-oip-clients."""
+"""Tests with the real tritonclient that the admin listener loads and unloads models, and that bearer tokens are
+required. Run by script/test-oip-clients."""
 
 import hashlib
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the spans of real calls that a collector gets. Run by script/test-oip-clients BUILD tracing_test."""
+"""Tests the spans that a collector receives for real calls. Run by script/test-oip-clients BUILD tracing_test."""
 
 import collections
 import os
@@ -66,8 +66,8 @@ class Tracing(unittest.TestCase):
         self.assertEqual(self.count(server, name), wanted)
 
     def check_nested(self, spans):
-        """Expects one span of a request that contains the spans of its stages, one after the other. Returns the span of the
-        request and the spans of the stages."""
+        """Expects the span of one request and, within its time, the spans of the request's stages, which follow each other. Returns the
+        span of the request and the spans of the stages."""
         self.assertEqual(len(spans), 5)
         whole = next(span for span in spans if span.kind == trace_pb2.Span.SPAN_KIND_SERVER)
         stages = [span for span in spans if span is not whole]
@@ -135,7 +135,8 @@ class Tracing(unittest.TestCase):
         client.infer(MODEL, [image], headers={"traceparent": traceparent} if traceparent else None, **options)
 
     def check_call(self, spans, pictures):
-        """Expects one span of a call, with a child span for each image and its stages. Returns the span of the call."""
+        """Expects the span of one call, with a child span for each image. The child spans of an image are its stages. Returns the span of
+        the call."""
         self.assertEqual(len(spans), 1 + 5 * pictures)
         below = collections.defaultdict(list)
         for span in spans:

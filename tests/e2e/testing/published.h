@@ -21,7 +21,8 @@ v1::ModelConfig FixedConfig();  // KV+Pos, grey, 28 x 28; 10 classes; has scores
 v1::ModelConfig NullModelConfig();
 // Returns an EIT with native resolution that takes more than 0.1 s for SlowImage() on one core.
 v1::ModelConfig SlowConfig();
-// Like SlowConfig(), but four times as slow, so that a test can act during the computation on any machine.
+// Returns a model that is four times as slow as SlowConfig(), so that a test can act during the computation on any
+// machine.
 v1::ModelConfig VerySlowConfig();
 
 // Publishes HashedModel(config, seed) as the next version of `model`.

@@ -87,7 +87,7 @@ std::string HttpExchange(const std::string& address, const std::string& bytes) {
   setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
   std::string answer;
   if (connect(connection, reinterpret_cast<sockaddr*>(&where), sizeof(where)) == 0) {
-    // The other side may answer and close before it has read all bytes.
+    // Ignores an error of send(), because the other side may answer and close before it has read all bytes.
     (void)!send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     char part[4096];
     for (ssize_t got; (got = recv(connection, part, sizeof(part), 0)) > 0;) answer.append(part, got);

@@ -39,7 +39,7 @@ class RunningServer {
 
   // Sends a GET to the metrics port. Returns the whole response, with its head.
   std::string Get(const std::string& path) const;
-  // Returns the metric whose line begins with `prefix` (name and labels), or 0 if there is none.
+  // Returns the sum of the metrics whose lines begin with `prefix` (a name with labels), or 0 if there is none.
   double Metric(const std::string& prefix) const;
 
  private:

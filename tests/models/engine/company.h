@@ -20,9 +20,9 @@ class Company {
     size_t most_images = 0;  // maximum size of every eighth batch; other batches have at most four images
     int team_every = 8;      // a multiple of four; large, because teams are slow on a machine with few cores
   };
-  // Expects the same bits in random batches: first on one thread, then on two threads at once. The second thread
-  // reverses each batch. Every second batch requests attention, and every fourth also tokens. Every `team_every`-th
-  // batch runs on a team of two to four threads and requests no attention.
+  // Expects the same bits in random batches as for each image alone: first on one thread, then on two threads at once.
+  // The second thread reverses each batch. Every second batch requests attention, and every fourth also tokens. Every
+  // `team_every`-th batch runs on a team of two to four threads and requests no attention.
   void ExpectChangesNothing(const Trials& trials) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares depthwise convolutions with arithmetic in double: the fp32 kernels, and the kernels for bf16 and int8, of
-// every instruction set of this CPU.
+// Compares depthwise convolutions with arithmetic in double. Covers the fp32, bf16 and int8 kernels of every
+// instruction set of this CPU.
 #include <gtest/gtest.h>
 
 #include <cmath>

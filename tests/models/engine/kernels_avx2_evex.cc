@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// int8 kernels for machines with AVX-VNNI, built for AVX512_VNNI, so that more machines test them.
+// The int8 kernels for CPUs with AVX-VNNI, compiled for AVX512_VNNI, so that tests can also run them on CPUs without
+// AVX-VNNI.
 #include "models/engine/cpu/kernels/avx2_int8.h"
 
 namespace vitrine::engine {

@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A backend whose two logits are the image's first value and its index in the call. Records the number of images of
-// each call.
+// A backend that returns two logits per image: the first value of the image, and the index of the image in the call.
+// Records the number of images of each call.
 class Calls : public Backend {
  public:
   absl::Status Run(std::span<const engine::ImagePlanes> images, engine::Workspace&, float* logits, AttentionTap*,

@@ -78,7 +78,7 @@ TEST_P(Bf16KernelsTest, ProductsOfActivationsUseRoundedNumbers) {
   }
 }
 
-// Tests the transposed left operand of a product: XCiT's k^T.
+// Tests products with a transposed left operand, such as XCiT's k^T q.
 TEST_P(Bf16KernelsTest, ProductsAcceptATransposedLeftOperand) {
   for (const int64_t tokens : {1, 9, 50}) {
     const int64_t columns = kernels_.panel_columns - 3, groups = GroupsOf(tokens), whole = kernels_.panel_columns;

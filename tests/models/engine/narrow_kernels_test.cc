@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares bf16 and int8 products with arithmetic in double on the same rounded numbers, for every instruction set that
-// has such kernels.
+// Compares the matrix products of the bf16 and int8 kernels of every instruction set of this CPU with sums in double of
+// the rounded numbers.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -215,8 +215,8 @@ TEST_P(NarrowKernelsTest, RowsCanConsistOfParts) {
   const std::vector<float> bias = NoiseVector(4, kOutputs);
   const NarrowMatrix matrix(std::as_const(weight).view(), bias.data(), kernels_, kParts);
   const std::vector<double> rounded = Rounded(weight.view());
-  // The parts of a row are rows of one matrix, kRows apart. The parts of a row share one range, so all rows of the
-  // matrix get the range -1 to 1.
+  // Part p of row i is row p * kRows + i of one matrix. All parts of a row must have the same range, so the test gives
+  // every row of this matrix the range -1 to 1.
   Matrix<float> a(kRows * kParts, kPart);
   a.FillWithNoise(1);
   for (int64_t i = 0; i < kRows * kParts; ++i) {
@@ -271,7 +271,8 @@ TEST_P(NarrowKernelsTest, QuantizedRowsAreWithinTheirTolerance) {
   }
 }
 
-// Covers the GELU of a narrow product in steps of 1e-4 from -6 to 6, where GELU is curved, and at a few other inputs.
+// Tests the GELU that the kernels apply to the results of a matrix product in bf16 or int8: in steps of 1e-4 from -6 to
+// 6, where GELU is curved, and at a few other inputs.
 TEST_P(NarrowKernelsTest, GeluAgreesWithTheFormulaForAllInputs) {
   constexpr int64_t kOutputs = 32;
   Matrix<float> weight(kOutputs, 1), zero(1, 1), y(1, kOutputs);
@@ -294,7 +295,8 @@ TEST_P(NarrowKernelsTest, GeluAgreesWithTheFormulaForAllInputs) {
   }
 }
 
-// Values that differ little relative to their size leave few quantization steps for a row. No byte may overflow.
+// If the values of a row differ little relative to their size, the row has few quantization steps. Its bytes must not
+// overflow.
 TEST_P(NarrowKernelsTest, RowsFarFromZeroAreWithinTheirTolerance) {
   constexpr int64_t kColumns = 70;
   for (const float center : {1.0f, -1.0f, 300.0f, -300.0f, 1e6f, -1e-20f}) {

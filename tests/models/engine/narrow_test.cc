@@ -51,8 +51,8 @@ std::string NameOf(const EngineForm& form, const NarrowPath& narrow) {
   return absl::StrCat(NameOf(form, narrow.path), "_", Name(narrow.precision));
 }
 
-// Returns the tolerance relative to the largest logit, for random weights: values have an 8-bit mantissa (bf16), or 8
-// bits for the range of a row (int8).
+// Returns the tolerance for models with random weights, relative to the largest logit. bf16 values have a mantissa of 8
+// bits; int8 values have 8 bits for the range of a row.
 double ToleranceOf(Precision precision) {
   return precision == Precision::kBf16 ? 0.02 : 0.03;
 }
@@ -127,8 +127,8 @@ std::vector<NarrowPath> Bf16NarrowPaths() {
   return paths;
 }
 
-// Even if PrecisionChoice::kept names all other operators, the convolutions of images are narrow. If one of them pools,
-// none is narrow.
+// Even if PrecisionChoice::kept names all other operators, the convolutions of the stem are computed in bf16. If one of
+// these convolutions also pools, all of them are computed in fp32.
 TEST_P(NarrowBf16, StemConvolutionsAreNarrowUnlessOnePools) {
   PrecisionChoice choice = {.precision = Precision::kBf16, .kept = {}};
   const Compiled fp32(form().config, narrow().path);

@@ -37,7 +37,8 @@ TEST(PlanArena, BuffersWithDisjointLifetimesShareASlot) {
 // A buffer takes the smallest free slot that is large enough. If no free slot is large enough, the buffer takes the
 // slot that must grow least.
 TEST(PlanArena, ABufferGetsTheBestFittingSlot) {
-  // When the last buffer is written, slots of widths 8 and 16 are free, and a slot of width 2 has the step's input.
+  // When the last buffer is written, slots of widths 8 and 16 are free, and a slot of width 2 holds the input of the
+  // step.
   const auto slot_of_last = [](int64_t width) {
     const LoweredPlan plan =
         Chain({{RowsOf::kTokens, 8}, {RowsOf::kTokens, 16}, {RowsOf::kTokens, 2}, {RowsOf::kTokens, width}},

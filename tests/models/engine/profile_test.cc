@@ -20,8 +20,8 @@ std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
   return views;
 }
 
-// Every step must have a name. The steps together must have as many multiply-adds as the workload, or fewer (see
-// below).
+// Every step must have a name. In XCiT and X-ViT, the steps together must have as many multiply-adds as the workload.
+// In the other models, they may have fewer.
 TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
   for (const testing::EngineForm& form : testing::EngineForms()) {
     SCOPED_TRACE(form.name);
@@ -41,7 +41,8 @@ TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
       EXPECT_GT(step.seconds, 0) << step.name;
       multiply_adds += step.multiply_adds;
     }
-    // The workload also counts operators that no logit reads, and rows of positions, which the engine caches.
+    // Leaves out the operators of positions, whose results the engine caches. In some models, the workload also counts
+    // products that no logit needs.
     const WorkloadInput input = {.height = height, .width = width, .images = 3};
     int64_t counted = 0;
     const absl::StatusOr<Workload> workload = WorkloadOf(form.config, input, Form::kExecuted);

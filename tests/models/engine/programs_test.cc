@@ -58,7 +58,8 @@ class Programs : public ::testing::TestWithParam<cpu::CpuPath> {};
 INSTANTIATE_TEST_SUITE_P(, Programs, ::testing::ValuesIn(EnginePaths()),
                          [](const auto& info) { return std::string(cpu::Name(info.param)); });
 
-// Tests learned positions for an image with the grid of the table, and for an image with another grid.
+// Tests learned positions for two images: the grid of one image equals the grid of the table, and the other grid
+// differs.
 TEST_P(Programs, LearnedPositionsWithoutAClassTokenAgreeWithTheReference) {
   Builder b(3);
   const Value cells = b.Linear("patches", b.Patchify(2), 4);
@@ -99,8 +100,8 @@ void Split(Weighted& together, Weighted& apart) {
   }
 }
 
-// The last block needs queries only for the class token. If the program offers attention, this block must still return
-// the attention of all queries.
+// For the logits, the last block needs only the query of the class token. If callers can request the attention of all
+// queries, the last block must still compute it.
 TEST_P(Programs, AttentionIsEqualForJoinedAndSeparateQueries) {
   for (const bool class_query : {false, true}) {
     Weighted together(Attending(class_query, /*apart=*/false)), apart(Attending(class_query, /*apart=*/true));

@@ -21,15 +21,15 @@ class GoldenCase {
  public:
   // If the file cannot be read, the test fails and the program ends.
   explicit GoldenCase(const std::string& name);
-  // Returns the names of all files, without the suffix, sorted.
+  // Returns the names of all files in tests/golden/parity, without the suffix, sorted.
   static std::vector<std::string> All();
 
   // Returns the recorded values by name.
   const std::map<std::string, at::Tensor>& recorded() const { return recorded_; }
   const ImageBatch& images() const { return images_; }
 
-  // Returns the model with weights that are recomputed from the hash. Weights of other libraries are imported first. If
-  // the weights do not fit the model, the test fails and the program ends.
+  // Returns the model with weights that are recomputed from the hash. Weights with the names of another library are
+  // imported first. If the weights do not fit the model, the test fails and the program ends.
   std::unique_ptr<Model> Build() const;
 
  private:

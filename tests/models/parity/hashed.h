@@ -9,8 +9,8 @@
 
 namespace vitrine::testing {
 
-// Returns an fp32 tensor, uniform in [centre - half, centre + half), from an integer hash of its key and each element's
-// index. On any machine, the bits equal the bits from tests/oracle/hashed.py. `half` is a power of two.
+// Returns an fp32 tensor, uniform in [centre - half, centre + half), from an integer hash of `key` and the index of
+// each element. On any machine, the bits equal the bits from tests/oracle/hashed.py. `half` is a power of two.
 at::Tensor HashedTensor(std::string_view key, at::IntArrayRef shape, double centre, double half);
 
 // Returns a normalised image [channels, height, width]: 32-pixel squares that differ strongly, with added noise.

@@ -12,7 +12,7 @@
 namespace vitrine::testing {
 namespace {
 
-// Maximum number of samples of a tensor, and their distance, as in tests/oracle/golden.py.
+// Maximum number of samples of a tensor, and the distance between two samples, as in tests/oracle/golden.py.
 constexpr int64_t kSamples = 320;
 constexpr int64_t kStride = 7919;
 

@@ -29,7 +29,7 @@ double Off(const at::Tensor& ours, const at::Tensor& theirs) {
   return (ours - theirs).abs().max().item<double>() / largest;
 }
 
-// Returns logits [images, classes] without their mean over images, which does not depend on the image.
+// Returns logits [images, classes] minus their mean over the images. The rest shows how the logits depend on the image.
 at::Tensor Centred(const at::Tensor& logits) {
   return logits - logits.mean(0, /*keepdim=*/true);
 }

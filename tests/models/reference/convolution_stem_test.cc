@@ -78,7 +78,7 @@ TEST_F(Stem, TrainingIsRepeatableWithoutStatisticsUpdates) {
   EXPECT_EQ(Difference(Run(images_, true, false), first), 0);
 }
 
-// If the running statistics equal the batch's, evaluation computes the same as training.
+// If the running statistics equal the batch's, evaluation gives the same output as training.
 TEST_F(Stem, EvaluationUsesTheRunningStatistics) {
   const at::NoGradGuard no_grad;
   const at::Tensor in_training = Run(images_, true);

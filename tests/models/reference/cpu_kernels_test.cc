@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that the reference computes with the chosen instruction set.
+// Tests that the reference computes with the instruction set that VITRINE_ISA names, or by default with the best one.
 #include "models/reference/operators/cpu_kernels.h"
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests a family's own loops in a program: their arguments, their gradient, and the properties that the program
-// derives.
+// Tests the operator Custom, which calls a function of a family: the arguments and the gradient of the function, and
+// the features of a program with this operator.
 #include "models/reference/operators/custom.h"
 
 #include <ATen/TensorOperators.h>

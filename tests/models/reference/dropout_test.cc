@@ -216,7 +216,7 @@ struct Form {
   std::string change;  // merged into the config
 };
 
-// Tests one variant of every family that has blocks, and one variant with every form of block.
+// Tests every family that has blocks. Families with several forms of blocks are tested with several variants.
 class EveryBlockDropout : public ::testing::TestWithParam<Form> {
  protected:
   EveryBlockDropout() {

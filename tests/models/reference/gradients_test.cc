@@ -83,7 +83,7 @@ TEST(GridConvolution, ValueAndGradientsAgreeWithConv2d) {
   const auto layout = TokenLayout::Make({{3, 5}, {3, 5}, {1, 4}, {6, 2}, {1, 1}}, 1);
   constexpr int kChannels = 12;
   at::Tensor weight = Leaf(Hashed({kChannels, 3, 3, kChannels}, 3) * 0.1);
-  // The input is a slice of wider rows, like the channels of a block.
+  // The input is a range of columns of a wider matrix, as in a block that convolves only some channels.
   at::Tensor wide = Leaf(Hashed({layout->total_tokens(), kChannels + 5}, 1));
   at::Tensor double_wide = DoubleLeaf(wide), double_weight = DoubleLeaf(weight);
   const at::Tensor direction = Hashed({layout->total_tokens(), kChannels}, 2);

@@ -14,11 +14,11 @@ namespace vitrine::testing {
 // Returns HashedValues (tests/models/hashed_weights.h) as a tensor of at least one value.
 at::Tensor Hashed(at::IntArrayRef shape, uint64_t seed);
 
-// Returns an input with the model's channels.
+// Returns an image [channels, height, width] with the values of Hashed.
 at::Tensor RandomImage(int channels, int height, int width, uint64_t seed);
 
 // Sets every parameter and every running statistic of the model to values from HashedWeight
-// (tests/models/hashed_weights.h). They depend only on `seed` and on the names, shapes and order of the model's
+// (tests/models/hashed_weights.h). The values depend only on `seed` and on the names, shapes and order of the model's
 // weights.
 void HashWeights(Module& model, uint64_t seed = 1);
 

@@ -50,7 +50,7 @@ TEST(Interpreter, FreesAValueAfterItsLastRead) {
   EXPECT_EQ(PeakOf(eit + "depth: 8 }"), PeakOf(eit + "depth: 2 }"));
 }
 
-// Programs that no family builds: the interpreter must run every supported program.
+// Tests programs that no family builds. The interpreter must run every program that CheckSupported accepts.
 class WrittenProgram : public ::testing::Test {
  protected:
   static at::Tensor Run(const program::Program& program, const ForwardContext& context) {
@@ -67,8 +67,8 @@ class WrittenProgram : public ::testing::Test {
   }
 };
 
-// Operators that mix tokens or channels keep their input's type (bf16 with gradients). The operator that reads their
-// result may need fp32.
+// Operators that mix tokens or channels keep the type of their input, which is bf16 here because autograd is enabled.
+// The operator that reads the result, here a norm, may need fp32.
 TEST_F(WrittenProgram, NormsReadMixedTokensInBf16) {
   program::Builder b(3);
   const program::Value x = b.Linear("x", b.Patchify(2), 16);
@@ -94,7 +94,8 @@ TEST_F(WrittenProgram, GeluAfterACodedLayerIsComputed) {
   EXPECT_GT(Run(program, {}).min().item<double>(), -0.17);
 }
 
-// Expects timm's rates, torch.linspace(0, rate, blocks): the first block drops nothing, the last at the full rate.
+// Expects timm's rates, torch.linspace(0, rate, blocks): the first block drops nothing, and the last block drops at the
+// full rate.
 TEST_F(WrittenProgram, DropPathIncreasesWithDepth) {
   program::Builder b(3);
   program::Value x = Tokens(b);

@@ -69,7 +69,8 @@ TEST(PositionTable, TheCacheOfMatricesIsBounded) {
   EXPECT_EQ(large.To({64, 64}, at::kCPU).data_ptr(), largest.data_ptr()) << "one is kept whatever its size";
 }
 
-// For a grid of one column, LibTorch's own interpolation gives every row the values of the first row.
+// For a grid of one column, LibTorch's interpolation wrongly gives every row the values of the first row. Our
+// interpolation must not do this.
 TEST(PositionTable, AGridOfOneColumnKeepsItsRows) {
   at::Tensor table = Table();
   for (int r = 0; r < 4; ++r) table.slice(0, 1 + r * 4, 1 + r * 4 + 4).fill_(r * r);  // equal values along each row

@@ -29,7 +29,7 @@ struct Passed {
 
 using Layer = std::function<at::Tensor(const at::Tensor&, const ForwardContext&)>;
 
-// A module of parameters only. Tensors whose names contain running_ are buffers.
+// A module with the given tensors. Tensors whose names contain "running_" are buffers; all others are parameters.
 class Weights : public Module {
  public:
   using Shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;

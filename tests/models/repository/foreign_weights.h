@@ -13,14 +13,14 @@ namespace vitrine {
 
 using Tensors = std::map<std::string, at::Tensor>;
 
-// Returns the tensors as a file stores them.
+// Converts the tensors to the type that ReadForeignWeights returns.
 TensorMap Stored(const Tensors& tensors);
 
 // Returns values in [-1, 1) / `divisor` from an integer hash of seed and position.
 at::Tensor HashedTensor(at::IntArrayRef shape, uint64_t seed, double divisor = 1);
 
-// Checkpoints in the format of their libraries, with hashed values. Names and shapes come from the sources of timm and
-// transformers, not from our tables.
+// Sizes of a ViT. The functions below return checkpoints with hashed values in the formats of timm and transformers.
+// Names and shapes of their tensors come from the sources of these libraries, not from our tables.
 struct VitSizes {
   int64_t width, depth, patch, cells, classes;
 };

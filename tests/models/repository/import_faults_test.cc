@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that faults of foreign weights are explained: files of other formats, heads of other names, and tensors of
-// another architecture.
+// Tests the error messages for unsuitable foreign weights: files in other formats, heads with other names, and tensors
+// of another architecture.
 #include <ATen/ops/zeros.h>
 #include <gmock/gmock.h>
 

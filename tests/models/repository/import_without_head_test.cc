@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// A ViTModel of transformers has a pooler, and its names have no "vit.". A timm model made with num_classes=0 has no
-// head.
+// A ViTModel of transformers has a pooler, and its tensor names do not begin with "vit.". A timm model made with
+// num_classes=0 has no head.
 TEST(ImportWithoutHead, IsRecognized) {
   Tensors body;
   for (const auto& [name, tensor] : HuggingFaceVitWeights(kSmallVit)) {

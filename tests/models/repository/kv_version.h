@@ -12,11 +12,12 @@ namespace vitrine {
 // Returns a KV transformer of a few thousand parameters for 8x8 grey images and three classes.
 v1::ModelConfig SmallKvConfig();
 
-// Replaces the image decoder, which belongs to another component. Converts 64 bytes to [1, 8, 8] and rejects other
-// lengths.
+// Converts 64 bytes to an image [1, 8, 8] and rejects other lengths. Tests of the repository use this function instead
+// of the image decoder, which belongs to another component.
 absl::StatusOr<FloatArray> DecodeRawImage(std::string_view image, const v1::Preprocessing& preprocessing);
 
-// Returns a complete version of this model, as if read from a repository: weights, one golden image, two golden inputs.
+// Returns a complete version of SmallKvConfig(), as if read from a repository: weights, one golden image and two golden
+// inputs.
 StoredVersion SmallKvVersion();
 
 }  // namespace vitrine

@@ -128,7 +128,8 @@ TEST(Manifest, ReadsAndWritesTheFormatOfTheFirstRelease) {
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_THAT(unknown, testing::IsEmpty());
   EXPECT_TRUE(ValidateManifest(*manifest).ok()) << ValidateManifest(*manifest);
-  // FormatManifest writes the same bytes. Therefore release 0.1, which rejects unknown fields, can read our manifests.
+  // FormatManifest writes the bytes that ParseManifest has read. Therefore release 0.1, which rejects unknown fields,
+  // can read our manifests.
   EXPECT_EQ(FormatManifest(*manifest), text);
 }
 

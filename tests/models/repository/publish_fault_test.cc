@@ -35,7 +35,8 @@ using testing::HasSubstr;
 constexpr float kOld = 1;
 constexpr float kNew = 2;
 constexpr char kPublished[] = "published";
-// Maximum number of system calls, far more than a publish makes. A loop that reaches this number would never end.
+// Limit for loops over the system calls of a publish. A publish makes far fewer calls, so a loop that reaches this
+// limit would never end.
 constexpr int kMostCalls = 5000;
 
 const auto kCarryOn = [](const SystemCall&, int64_t) {};
@@ -48,7 +49,7 @@ std::vector<std::string> TemporaryFolders(const fs::path& model) {
   return names;
 }
 
-// Expects that every listed version is complete and is the version that was published under its number. Returns the
+// Expects that every listed version is complete and has the weights that were published under its number. Returns the
 // number of listed versions.
 size_t ExpectWholeVersions(const fs::path& root) {
   const auto ids = ListVersions(root);
@@ -68,7 +69,7 @@ size_t ExpectWholeVersions(const fs::path& root) {
 
 class PublishFaultTest : public testing::Test {
  protected:
-  // Returns the body of a child that publishes kNew. The draft is made before the fork.
+  // Returns the body of a child process that publishes kNew. The draft is made before the fork.
   std::function<std::string()> PublishNew(const fs::path& root) {
     return [&draft = draft_, root] {
       const auto id = Publish(root, "sample", draft);

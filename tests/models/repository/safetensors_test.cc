@@ -101,7 +101,7 @@ TEST(Safetensors, AcceptsSpacesAndAnyOrderOfFields) {
   EXPECT_EQ(content->tensors.at("b").As<uint8_t>()[1], 'z');
 }
 
-// If one side is 0, the other sides may have any value of 63 bits; larger values are invalid.
+// If one dimension is 0, the other dimensions may have any value of 63 bits. Larger values are invalid.
 TEST(Safetensors, DimensionsMayHave63Bits) {
   for (const char* shape : {"[0,9223372036854775807]", "[9223372036854775807,0,1]", "[0,4611686018427387904]"}) {
     const auto content =

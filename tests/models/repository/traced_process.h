@@ -31,7 +31,7 @@ struct ChildResult {
 ChildResult RunInChild(const std::function<std::string()>& body);
 
 // Like RunInChild, but calls `before` at every system call of the body and `after` with the call's result. The body may
-// become another program (execve); `text` is then empty.
+// become another program (execve); ChildResult::text is then empty.
 ChildResult RunTraced(const std::function<std::string()>& body, const std::function<Verdict(const SystemCall&)>& before,
                       const std::function<void(const SystemCall&, int64_t result)>& after);
 

@@ -30,8 +30,8 @@ class ExportProgram : public ImportProgram {
   nlohmann::json Json(const std::string& name) const {
     return nlohmann::json::parse(std::ifstream(folder_.path() / "out" / name));
   }
-  // Imports a checkpoint of a library and exports it. Expects the library's tensors, and the same version after another
-  // import.
+  // Imports a checkpoint of a library and exports it. Expects that the export has the tensor names of the checkpoint,
+  // and that an import of the export gives equal weights and labels.
   void ExpectGivenBack(const std::string& library, const std::string& arch, const Tensors& tensors,
                        const std::string& more = "") {
     Write("weights.safetensors", tensors);

@@ -31,7 +31,7 @@ int64_t MultiplyAdds(const std::vector<StepWork>& steps) {
 }
 
 // The host computes the positions, so their products do not count. The test omits models whose last block computes only
-// class tokens, because they execute fewer products.
+// class tokens, because they execute fewer products than the workload counts.
 TEST(GpuBound, CountsTheProductsOfTheExecutedForm) {
   for (const char* variant : {"xcit-n12", "xcit-t12", "xvit-t"}) {
     const absl::StatusOr<Workload> executed = WorkloadOf(FindVariant(variant)->config, kInput, Form::kExecuted);

@@ -40,7 +40,7 @@ TEST_F(ImportProgram, DeitOfTimmIsVerifiedAndServed) {
   ExpectServed(7);
 }
 
-// With queries and keys this large, softmax amplifies the rounding differences between the portable kernels, which
+// Makes queries and keys so large that softmax amplifies the rounding differences between the portable kernels, which
 // record goldens, and this CPU's kernels.
 TEST_F(ImportProgram, AModelThatFailsItsGoldensIsNotPublished) {
   Tensors tensors = TimmVitWeights({.width = 192, .depth = 12, .patch = 16, .cells = 196, .classes = 7});

@@ -188,8 +188,9 @@ TEST_F(Mirror, ADamagedVersionIsNotFetchedAtEachRefresh) {
   EXPECT_FALSE(damaged_.only_known);
 }
 
-// The source has no kv-pos-mnist/2, but another version of this model. A refresh with `remove` therefore removes
-// kv-pos-mnist/2, which makes room, although the refresh skips n/1. The source has no version of m, so m/1 stays.
+// The source has no kv-pos-mnist/2, but another version of this model. Therefore a refresh with `remove` removes
+// kv-pos-mnist/2 from the copy, even if the refresh skips another version (n/1). The source has no version of m, so m/1
+// stays.
 TEST_F(Mirror, ReplacedVersionsAreRemovedDespiteSkippedVersions) {
   CopyVersion();
   folder_.Write("own/kv-pos-mnist/2/manifest.textproto", "");
@@ -207,8 +208,8 @@ TEST_F(Mirror, ReplacedVersionsAreRemovedDespiteSkippedVersions) {
   }
 }
 
-// If the copy has no room for a new version, it must first remove a version that the source no longer has. Otherwise a
-// full copy would keep the old version and never get its replacement.
+// If the copy has no room for a new version, a refresh with `remove` must first remove a version that the source no
+// longer has. Otherwise a full copy would keep the old version and never get its replacement.
 TEST_F(Mirror, AVersionRemovedFromTheSourceMakesRoom) {
   constexpr int64_t kRoomForOne = 300'000;
   CopyVersion();

@@ -112,8 +112,8 @@ TEST(ModelFiles, ArgumentsOfTheArchitectureAreAccepted) {
             "");
 }
 
-// timm has two models for OpenAI's weights of CLIP. Only one of them gives OpenAI's results, and the tensors are the
-// same for both.
+// timm has two models for OpenAI's weights of CLIP. Both models accept these weights, but only one of them, with
+// QuickGELU, gives OpenAI's results.
 TEST(ModelFiles, QuickGeluWeightsAreReported) {
   const std::string openai = R"({"architecture": "vit_base_patch32_clip_224", "pretrained_cfg": {"tag": "openai",
       "notes": ["natively QuickGELU, use quickgelu model variant for original results"]}})";
@@ -215,7 +215,7 @@ constexpr char kOpenClip[] = R"({"model_cfg": {"embed_dim": 512, "quick_gelu": t
     "layers": 12, "width": 768, "patch_size": 32, "head_width": 64, "patch_dropout": 0.5, "pool_type": "tok"}},
     "preprocess_cfg": {"size": 224, "mean": [0.5, 0.5, 0.5], "interpolation": "bilinear", "resize_mode": "shortest"}})";
 
-// Returns kOpenClip with `before` replaced.
+// Returns kOpenClip with `before` replaced by `after`.
 std::string OpenClipWith(const std::string& before, const std::string& after) {
   EXPECT_THAT(kOpenClip, HasSubstr(before));
   return absl::StrReplaceAll(kOpenClip, {{before, after}});

@@ -70,7 +70,7 @@ class PublishProgramFaultTest : public testing::Test {
     return root;
   }
 
-  // Returns the body of a child that publishes version 2.
+  // Returns the body of a child process that publishes version 2.
   std::function<std::string()> Publishing(const fs::path& root) const {
     return [this, root]() -> std::string {
       const int nothing = open("/dev/null", O_RDWR);
@@ -111,7 +111,7 @@ class PublishProgramFaultTest : public testing::Test {
 };
 
 // A kill at a system call leaves the files in their state before that call. Therefore one run that is stopped at each
-// call shows the results of kills at all calls. Every state that differs from the previous one is checked.
+// call shows the results of kills at all calls. Every state that differs from the previous state is checked.
 TEST_F(PublishProgramFaultTest, FilesAreOldOrNewAtEverySystemCall) {
   const fs::path root = FreshRepository();
   int calls = 0;

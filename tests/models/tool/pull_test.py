@@ -60,7 +60,7 @@ WEIGHTS = vit_tiny()
 
 
 def halves(file):
-    """Returns two files with the tensors of one file, divided as by save_pretrained."""
+    """Yields two safetensors files, each with one half of the tensors of `file`, like the shards that save_pretrained writes."""
     length = struct.unpack("<Q", file[:8])[0]
     header, data = json.loads(file[8 : 8 + length]), file[8 + length :]
     for part in (list(header)[: len(header) // 2], list(header)[len(header) // 2 :]):
@@ -97,7 +97,7 @@ class Pull(unittest.TestCase):
         return sorted(path for path in model.iterdir() if path.name.isdigit()) if model.is_dir() else []
 
     def check_whole(self, version):
-        """Checks that every file of the manifest exists and has its digest."""
+        """Checks that every file of the manifest exists and has the digest that the manifest states."""
         manifest = (version / "manifest.textproto").read_text()
         files = re.findall(r'files {\n  name: "([^"]+)"\n  sha256: "(\w+)"', manifest)
         self.assertGreaterEqual(len(files), 3)
@@ -228,7 +228,7 @@ class Pull(unittest.TestCase):
         self.assertEqual(self.pull("--labels", str(self.folder / "labels.txt")).returncode, 0)
 
     def head(self, classes):
-        """Replaces the hub's model by one with `classes` classes."""
+        """Replaces the hub's model by a model with `classes` classes."""
         self.hub.weights = self.hub.sent = vit_tiny(classes)
         self.hub.told_digest = hashlib.sha256(self.hub.sent).hexdigest()
 

@@ -154,7 +154,7 @@ TEST_F(RemoteCredentials, OnlyALocalRegistryIsCalledWithoutTls) {
   }
 }
 
-// A registry can send any JSON.
+// A registry can send any JSON. A value of a wrong type must give an error.
 TEST_F(RemoteCredentials, WrongTypesInARegistryManifestAreAnError) {
   Surroundings surroundings = cloud_.surroundings();
   cloud_.variables["DOCKER_CONFIG"] = scratch_.path().string();
@@ -230,7 +230,7 @@ TEST_F(RemoteCredentials, AnAzureSharedAccessSignatureIsPartOfTheUrl) {
   EXPECT_THAT(cloud_.asked[0].url, EndsWith("&restype=container&sv=1&sig=a%2B"));
 }
 
-// The error is a line of the server's log.
+// The error is written to the server's log, so it must not contain the signature.
 TEST_F(RemoteCredentials, ErrorsDoNotContainAnAzureSharedAccessSignature) {
   cloud_.variables["AZURE_STORAGE_SAS_TOKEN"] = "sv=1&sig=secret";
   Surroundings surroundings = cloud_.surroundings();

@@ -118,7 +118,7 @@ class RemotePullFaultTest : public testing::Test {
 };
 
 // A kill at a system call leaves the files in their state before that call. Therefore one run that is stopped at each
-// call shows the results of kills at all calls. Every state that differs from the previous one is checked.
+// call shows the results of kills at all calls. Every state that differs from the previous state is checked.
 TEST_F(RemotePullFaultTest, EveryVersionIsCompleteAtEverySystemCall) {
   const fs::path root = scratch_.path() / "copy";
   fs::create_directory(root);

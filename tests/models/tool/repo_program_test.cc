@@ -44,7 +44,7 @@ TEST_F(RepoProgram, ZooAsCsvListsEveryVariant) {
   }
   EXPECT_EQ(counts.size(), Zoo().size());
   for (const ZooRow& row : Zoo()) EXPECT_EQ(counts.at(std::string(row.name)).first, row.parameters) << row.name;
-  // The expected multiply-adds follow from the paper's formulas.
+  // The expected multiply-adds follow from the sizes of ViT-B/16: the patches, twelve blocks, and the head.
   EXPECT_EQ(counts.at("vit-b16").second, 17'563'828'224);
   EXPECT_EQ(counts.at("vit-b16").second,
             196 * 768 * 768 + 12 * (197 * 12 * int64_t{768} * 768 + 2 * 197 * 197 * 768) + 768 * 1000);
@@ -115,7 +115,7 @@ TEST_F(RepoProgram, DescribeMeasuresEveryFusedStepAndDrawsThem) {
     sum += step.at("count").get<double>() * step.at("seconds").get<double>();
     names.insert(step.at("name").get<std::string>());
   }
-  // GELU and the residual are part of the steps of their linear layers.
+  // GELU and the residual sum are no steps of their own: they are part of the step of a linear layer.
   EXPECT_THAT(names, AllOf(Contains(HasSubstr("feed_forward.fc1")), Not(Contains(HasSubstr("gelu")))));
   EXPECT_NEAR(sum, description.at("sum_seconds").get<double>(), 1e-9);
   // If the sum of the steps' times contradicts the time of the forward pass, every output must say so.

@@ -113,7 +113,7 @@ TEST_F(RepoRemoval, PruneCountsVersionsLikeServers) {
         << files;
     EXPECT_THAT(prune.error, HasSubstr("kept  digits/5: it is not counted among the newest"));
   }
-  // A version with the label stable counts as one of the newest versions. Traffic and labels of the admin state
+  // `--keep` counts a version with the label stable among the newest versions. Traffic and labels of the admin state
   // override the traffic and labels of the serving config.
   const std::string stable = Write("stable", "models { model: 'digits' labels { label: 'stable' version: 5 } }");
   const std::string none = Write("none", "models { model: 'digits' traffic {} labels { label: 'canary' version: 0 } }");
@@ -190,7 +190,8 @@ TEST_F(RepoRemoval, ListNamesEveryUnreadableManifest) {
   EXPECT_THAT(outcome.out, AllOf(HasSubstr("digits,1"), Not(HasSubstr("digits,2"))));
 }
 
-// A version folder with a wrong name, or a DIR that is not the repository's folder, must not look like success.
+// `verify` must fail if it finds no version, because the version folders have wrong names or DIR is not the
+// repository's folder.
 TEST_F(RepoRemoval, VerifyFailsIfManifestsAreOutsideVersionFolders) {
   const std::filesystem::path models = Path("m");
   EXPECT_EQ(Run("verify " + Path("m")).exit_code, 0);

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests which labels class_vectors.py reads, without torch. They must equal the labels that `vitrine-repo import
---labels` reads."""
+"""Tests that class_vectors.py reads the same labels from a file as `vitrine-repo import --labels`. The test does not need torch."""
 import pathlib
 import runpy
 import sys

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests operators' changes with real models in a repository. Versions are verified, warmed up and run on their goldens.
+// Tests changes through the Admin service with real models in a repository. Versions are verified, warmed up and run on
+// their goldens.
 #include <gmock/gmock.h>
 
 #include "server/observe/metrics.h"

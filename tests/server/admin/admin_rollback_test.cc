@@ -215,8 +215,8 @@ TEST_F(AdminServiceTest, UnloadsAWholeModelAndLoadsItAgain) {
   EXPECT_THAT(States(*registry_), ElementsAre("m/3 READY"));
 }
 
-// The unloaded version serves until its replacement is ready, as in a rollback; otherwise another loaded version would
-// get all requests.
+// A version that an operator unloads serves until its replacement is ready, as in a rollback. Otherwise another loaded
+// version would get all requests.
 TEST_F(AdminServiceTest, AnUnloadedVersionServesUntilItsReplacementIsReady) {
   ASSERT_TRUE(Load("model: 'm' version: 1").ok());
   int looks = 0;

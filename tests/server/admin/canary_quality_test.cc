@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. `skill` is the share of images that are answered correctly, which are the easiest
-// images. The answers for all other images are drawn at random from `seed`.
+// Simulated answers of a version. The version answers the easiest images correctly; `skill` is their share of all
+// images. The answers for the other images are drawn at random from `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
@@ -140,7 +140,7 @@ TEST_F(CanaryQualityTest, HarmlessCanariesKeepServing) {
       {.skill = 0.83, .seed = 7, .overconfidence = 0.05},
       {.skill = 0.78, .seed = 8, .overconfidence = -0.05},
   };
-  // Simulates an hour with each canary.
+  // Simulates an hour with each canary, in ten parts of 360 s.
   for (const Behaviour& canary : harmless) {
     for (int hour = 0; hour < 10; ++hour) {
       ASSERT_EQ(SecondsUntilPutAway(canary, {}, 360), 360) << canary.seed << ": " << Reason();

@@ -59,7 +59,7 @@ TEST(AuditLog, TheLineOfAStartedActionHasNoOutcome) {
   for (const char* later : {"code", "message", "seconds"}) EXPECT_FALSE(json.contains(later)) << later;
 }
 
-// Too long arguments are replaced by a string with the beginning of their JSON.
+// Arguments that are too long are replaced by a string with the beginning of their JSON.
 TEST(AuditLog, LongArgumentsAreTruncated) {
   v1::RollbackModelRequest request;
   request.set_model("m");

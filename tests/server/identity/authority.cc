@@ -44,7 +44,7 @@ void Authority::IssueAuthority(const std::string& name, int days) const {
   Sign(name, "basicConstraints=critical,CA:TRUE\n", days, "ca");
 }
 
-// `openssl ca` accepts past dates; `openssl x509` of 3.0 does not.
+// Uses `openssl ca`, which accepts dates in the past. `openssl x509` of OpenSSL 3.0 does not accept them.
 void Authority::Sign(const std::string& name, const std::string& extensions, int days,
                      const std::string& issuer) const {
   const absl::Time now = absl::Now();

@@ -19,7 +19,7 @@ class GuardedFile : public ::testing::Test {
   absl::StatusOr<std::string> Read(Guard guard = Guard::kNoOtherWriters) const {
     return ReadGuardedFile("--flag", folder_.Path("file"), guard);
   }
-  // Returns the status text for a file of this mode.
+  // Returns the status text for a file with this mode.
   std::string Said(mode_t mode, Guard guard) const {
     chmod(folder_.Path("file").c_str(), mode);
     return Read(guard).status().ToString();

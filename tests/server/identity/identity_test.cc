@@ -218,7 +218,8 @@ TEST_F(IdentityTest, EachFaultyFileIsReportedAndLoggedOnce) {
   WithPolicy(policy);
   const auto identity = Open();
   EXPECT_THAT(identity->faults(), IsEmpty());
-  // The thread of Identity may read a file before the test does, so the file is written while the log is captured.
+  // Identity checks its files in a thread of its own, which may log the fault before this test calls Reread. So the
+  // file is written within Logged, which captures the log.
   const std::string one = Logged("info", "json", [&] {
     WithPolicy("nonsense");
     identity->Reread().IgnoreError();

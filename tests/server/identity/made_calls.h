@@ -17,7 +17,7 @@ inline constexpr RpcName kLoad = "/vitrine.v1.Admin/LoadModel";
 
 inline const std::string kSecret = "vitrine_0123456789abcdefghijklmnopqrstuvwxyz";
 
-// Returns the hex SHA-256 digest as in the token file.
+// Returns the SHA-256 digest of a secret in hexadecimal, as the token file needs it.
 inline std::string HexOf(const std::string& secret) {
   unsigned char digest[32];
   SHA256(reinterpret_cast<const unsigned char*>(secret.data()), secret.size(), digest);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The probe submits to a queue, and the test acts as its executor.
+// The probe submits requests to the test, which answers them in place of an executor.
 #include "server/serve/request/compute_probe.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A probe whose ticks are called by the test.
+// A probe whose Tick is called by the test.
 class TickingProbe : public ComputeProbe {
  public:
   using ComputeProbe::ComputeProbe;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests child processes that crash, even while the crash handler runs.
+// Tests the crash handler in child processes that crash. It must end the process even if the handler itself crashes or
+// blocks.
 #include "server/process/crash_stack.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +21,7 @@ namespace {
 
 using ::testing::KilledBySignal;
 
-// Ends this child process if it hangs, so that the test fails and the other tests run.
+// Ends this child process after `seconds`, so that a child that hangs fails its test and the other tests still run.
 void NoLongerThan(unsigned seconds) {
   std::thread([seconds] {
     sleep(seconds);
@@ -39,7 +40,7 @@ void Overflow() {
   Overflow(&first);
 }
 
-// Each function overflows the stack of one kind of server thread.
+// Each of the following functions overflows the stack of one kind of server thread.
 void OverflowInAConnection() {
   NoLongerThan(9);
   PrintStackOnCrash();
@@ -95,7 +96,7 @@ void Call(void (*function)()) {
   function();
 }
 
-// The unwinder reads the code of the caller, which does not exist here.
+// Calls an address without code. The unwinder reads the code at this address, so the handler itself crashes.
 TEST(PrintStackOnCrash, AnUnreadableStackDoesNotPreventTheEnd) {
   EXPECT_EXIT(
       {

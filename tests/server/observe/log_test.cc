@@ -45,7 +45,8 @@ TEST(JsonLine, IsAnObjectWithTheFieldsAsKeys) {
                         {"ms", 1.5}}));
 }
 
-// Texts from clients that would forge a line, control a terminal or end the JSON.
+// Texts from hostile clients. If they were logged unchanged, they would forge a line, control a terminal or end the
+// JSON.
 const std::string kHostile[] = {"a\nb 2023-11-14T22:13:20.123Z error forged",
                                 "a\r\nb",
                                 "\x1b[2J\x1b[31mred",

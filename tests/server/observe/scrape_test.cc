@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a scrape exactly. All its numbers are different, so that exchanged numbers are detected. The table of
-// metrics must match docs/reference/metrics.md and a scrape, in both directions. The scrape must pass promtool's
+// metrics must list the same metrics as docs/reference/metrics.md and as a scrape. The scrape must pass promtool's
 // checks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -190,7 +190,8 @@ std::vector<std::string> DocumentedRows() {
   return rows;
 }
 
-// Returns the names of the metric's labels. Only the last label may have values, which follow the first " = ".
+// Returns the names of the metric's labels. Only the last label may be followed by its values. They begin after the
+// first " = ".
 std::set<std::string> LabelsOf(const MetricRow& row) {
   std::string text(row.labels);
   const size_t values = text.find(" = ");

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::DoubleEq;
 
-// Sources of a healthy server, for tests of the executors.
+// Returns the sources of a healthy server without versions.
 StatusReader::Sources Well() {
   return {.not_ready = [] { return ""; },
           .repository = [] { return absl::OkStatus(); },

@@ -49,7 +49,8 @@ TEST(Traceparent, MalformedHeadersAreIgnored) {
   }
 }
 
-// Replaces each byte by every other value, and tries every length: every accepted value must have the documented form.
+// Tries every header that differs from a valid header in one byte, and every shorter header. Each header that is
+// accepted must have the documented form.
 TEST(Traceparent, EveryAlteredHeaderIsParsedCompletelyOrIgnored) {
   const std::string good = kGood;
   int taken = 0;
@@ -70,8 +71,8 @@ TEST(Traceparent, EveryAlteredHeaderIsParsedCompletelyOrIgnored) {
     }
     EXPECT_FALSE(ParseTraceparent(good.substr(0, at)).has_value()) << at;
   }
-  // 52 digits with 16 values each, and three dashes with one value each. One changed digit cannot make version ff,
-  // which is invalid.
+  // The parser accepts 16 values for each of the 52 digits, and one value for each of the three dashes. One changed
+  // digit cannot make the version ff, which is invalid.
   EXPECT_EQ(taken, 52 * 16 + 3);
 }
 

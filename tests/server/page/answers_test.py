@@ -19,8 +19,8 @@ from page_case import EIT, FROG, KV, PAGE, SAMPLES, XCIT, PageCase, ask, start_s
 
 class Answers(PageCase):
     def test_a_first_visit_classifies_a_sample(self):
-        """The page shows the answer to the first sample without a click. The test prints times but does not limit them, because
-        the machine may be busy."""
+        """The page shows the answer to the first sample without a click. The test prints the times of the first paint
+        and of the first answer but does not limit them, because the machine may be busy."""
         page = self.open()
         times = page.evaluate("""() => ["first-contentful-paint", "answered"].map(
                                      (name) => Math.round(performance.getEntriesByName(name)[0].startTime))""")
@@ -251,7 +251,8 @@ class Live(PageCase):
         status, facts = self.status(), page.locator("#facts").text_content()
         self.assertIn(f"device {status['device']}, {status['compute']['precision']}", facts)
         self.assertRegex(facts, r"^Up \d+ (second|minute)s?, ")
-        # The verdict contains a rate, which changes; the page polls every few seconds.
+        # Waits until the two verdicts are equal: they contain a rate that changes, and the page reads the status only
+        # every few seconds.
         self.until(lambda: page.locator("#live-verdict").text_content() == self.status()["verdict"], "the status's verdict")
         self.assertEqual([name for name in page.locator("#figures dt").all_text_contents()],
                          ["Requests", "In flight", "In the queue", "Longest wait", "Rejected for load", "Requests per batch",

@@ -56,7 +56,7 @@ class Errors(PageCase):
         self.assertTrue(page.locator("#trouble").is_hidden())
 
     def test_a_folder_gives_an_error(self):
-        """A browser gives a dropped folder as a file that cannot be read."""
+        """A browser passes a dropped folder to the page as a file that cannot be read."""
         page = self.open("#sample=cifar/frog-marsh.jpg")
         page.evaluate("""() => {
             const slice = () => ({arrayBuffer: () => Promise.reject(new DOMException("gone", "NotFoundError"))});
@@ -129,7 +129,8 @@ class Errors(PageCase):
         server = start_server("--drain-deadline", "60s", models=(EIT,))
         self.addCleanup(server.stop)
         page = self.open("#sample=cifar/frog-marsh.jpg", server)
-        # Opens a connection whose client does not read its answer. The server cannot end while this answer is unread.
+        # Opens a connection whose client does not read the whole answer, so that the server does not end directly after
+        # SIGTERM.
         host, port = server.http.split(":")
         with socket.socket() as slow:
             slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -138,8 +139,8 @@ class Errors(PageCase):
             slow.sendall((f"POST /v1/models/{EIT}:classify?attention=weights:all:all HTTP/1.1\r\nHost: {server.http}\r\n"
                           f"Content-Length: {len(picture)}\r\n\r\n").encode() + picture)
             self.assertEqual(slow.recv(12), b"HTTP/1.1 200")
-            # A script in the page clicks, because it is quick: the server waits only a short time for a client that
-            # does not read.
+            # Clicks with a script in the page, which is faster than clicks from the test. The server waits only a short
+            # time for a client that does not read.
             page.evaluate("""() => {
                 const click = setInterval(() => {
                     window.refusal = document.querySelector(".card .trouble")?.textContent;

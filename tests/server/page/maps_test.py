@@ -10,12 +10,13 @@ from page_case import EIT, FROG, SAMPLES, PageCase, ask, pixels, state_of
 
 class Maps(PageCase):
     def server_overlay(self, query):
-        """Returns the pixels of the overlay that the server draws, and the grid."""
+        """Returns the pixels of the overlay that the server draws, and the `grid` of the answer."""
         answer = ask(self.server, EIT, FROG.read_bytes(), f"attention={query}&attention_encoding=png")
         return pixels(base64.b64decode(answer["attention"][0]["png"])), answer["grid"]
 
     def difference(self, ours, theirs, without=None):
-        """Returns the mean and the 99th percentile of the differences inside the frame of the server's overlay."""
+        """Returns the mean and the 99th percentile of the differences between pixels. Ignores the frame of the server's
+        overlay and the rectangle `without`."""
         inside = numpy.abs(ours - theirs[:ours.shape[0]])[3:-3, 3:-3].max(axis=2)
         if without is not None:
             top, bottom, left, right = without

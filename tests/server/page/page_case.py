@@ -76,7 +76,8 @@ class PageCase(unittest.TestCase):
         self.addCleanup(lambda: self.assertEqual(self.faults, []))
 
     def open(self, state="", server=None, width=1280, height=900, scheme="light", wait=True):
-        """Opens and returns a page. `state` is the end of its address. If `wait` is true, waits for its answers."""
+        """Opens and returns a page. `state` is the end of its address. If `wait` is true, waits for the answers to the
+        page's requests."""
         base = f"http://{(server or self.server).http}"
         idle = self.idle.setdefault((width, height, scheme), [])
         page = idle.pop() if idle else self.browser.new_context(

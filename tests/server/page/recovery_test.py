@@ -67,8 +67,8 @@ class Recovery(PageCase):
         os.kill(server._process.pid, signal.SIGSTOP)
         self.assertLess(self.told(page, "No answer for"), SOON + SLACK)
         page.locator("#head").select_option("1")
-        # The browser opens six connections to a server. While requests for thumbnails and similar images occupy the six connections,
-        # the image is not sent.
+        # The browser opens at most six connections to a server. While requests for other images, such as thumbnails,
+        # occupy all six connections, the image is not sent.
         page.locator(".progress").filter(
             has_text=re.compile(r"(Sending the picture, 0 %|Waiting for the answer), \d+ seconds so far")).wait_for()
         self.told(page, re.compile(r"No answer for ([4-9]|\d\d) seconds"))  # a busy machine may skip some seconds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the downloads: code that requests the shown result, files and the model card."""
+"""Tests the code that requests the shown result, and the downloads of files and of the model card."""
 
 import io
 import json
@@ -55,7 +55,7 @@ class CodeAndFiles(PageCase):
         self.assertEqual(self.expected(answer), self.predictions(page))
 
     def test_code_for_a_converted_image_reads_the_converted_file(self):
-        """The code reads the converted file that the server got. The user can save this file."""
+        """If the page converted an image to PNG, the code that the page shows reads this PNG, and the user can save it."""
         page = self.open()
         with tempfile.TemporaryDirectory() as folder:
             PIL.Image.open(FROG).save(os.path.join(folder, "pond.gif"))

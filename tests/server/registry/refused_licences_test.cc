@@ -58,7 +58,8 @@ TEST(RefusedLicences, TheErrorNamesLicenceAndFlag) {
               HasSubstr("m/3: it states no licence, which this server rejects by --refuse-licence none"));
 }
 
-// Tests a version that an older release published. The manifest states the licence only in the entry of the download.
+// Tests a version that an older release published. Its manifest states the licence only in provenance.origin, which
+// describes the download of the weights.
 TEST(RefusedLicences, TheLicenceOfADownloadCounts) {
   v1::Manifest manifest = Licensed("");
   manifest.mutable_provenance()->mutable_origin()->set_licence("cc-by-nc-4.0");

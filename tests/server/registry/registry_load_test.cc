@@ -39,7 +39,7 @@ TEST_F(RegistryTest, FallsBackToAnOlderVersionAtStart) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY", "m/2 FAILED"));
 }
 
-// Tests delays of 1 s, 2 s, 4 s and so on, up to last_retry.
+// Tests that the delay before a retry is 1 s, then 2 s, 4 s and so on, up to last_retry.
 TEST_F(RegistryTest, TheDelayGrowsUpToItsMaximum) {
   Add("m", 1);
   bad.insert({"m", 1});
@@ -141,7 +141,7 @@ TEST_F(RegistryTest, SymbolicLinksAreReportedOnce) {
   EXPECT_THAT(States(registry), ElementsAre("m/1 READY"));
 }
 
-// Tests a root that is a symbolic link. An operator can switch it to another release with `ln -sfn`.
+// Tests a repository whose root is a symbolic link. An operator can point the link to another release with `ln -sfn`.
 TEST_F(RegistryTest, ARootThatIsALinkIsServed) {
   Add("m", 1);
   std::filesystem::create_directory_symlink(root(), folder() / "current");

@@ -10,7 +10,8 @@
 namespace vitrine {
 namespace {
 
-// Tests that the old model serves until the new model is ready, as after a replacement of the version's files.
+// Tests that a version whose precision was changed serves with the loaded model until the model in the new precision is
+// ready. A version whose files were replaced is reloaded in the same way.
 TEST(RegistryPrecision, AChangedPrecisionReloadsTheVersion) {
   FakeRepository files;
   FakeClock clock;

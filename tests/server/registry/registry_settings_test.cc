@@ -315,7 +315,7 @@ TEST_F(RegistrySettingsTest, ReconcileReturnsAtItsTimeoutDuringALoad) {
   ASSERT_TRUE(Eventually([&] { return files_.loading.load(); }));
   EXPECT_EQ(registry_->Reconcile({}, absl::ZeroDuration()).code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(registry_->Reconcile({}, absl::Milliseconds(1)).code(), absl::StatusCode::kDeadlineExceeded);
-  // Applies new settings to requests while the load is still running.
+  // Requests must follow new settings even while the load is still running.
   ASSERT_TRUE(settings_
                   ->Change("m",
                            [](v1::ModelOverride& row) {

@@ -55,7 +55,8 @@ TEST_F(RegistryTest, EveryAttemptToLoadIsReported) {
 TEST_F(RegistryTest, IsUnavailableUntilTheFirstPollIsDone) {
   Add("a", 1);
   Registry registry(Options(), Loader(), clock_);
-  // Expects UNAVAILABLE, not NOT_FOUND. Clients do not retry NOT_FOUND, and another replica may have the model.
+  // Expects UNAVAILABLE, so that clients retry, perhaps on another replica that has the model. Clients do not retry
+  // NOT_FOUND.
   EXPECT_EQ(registry.Find("a").status().code(), absl::StatusCode::kUnavailable);
   registry.Poll();
   EXPECT_EQ(registry.Find("b").status().code(), absl::StatusCode::kNotFound);

@@ -63,8 +63,8 @@ TEST_F(RemoteRepositoryTest, AChildEndJustBeforeTheServersEndIsNoError) {
   EXPECT_EQ(Pids().size(), 1u);
 }
 
-// Only the lines that the child prints about versions report changes. Every other line reports a fault, even if its
-// text is unknown.
+// The lines of the child about pulled and removed versions report changes. Every other line reports a fault, even if
+// its text is unknown.
 TEST(RemoteRepositoryLog, ErrorsAreDistinguishedFromChanges) {
   const ScratchFolder folder;
   folder.Write("pull",

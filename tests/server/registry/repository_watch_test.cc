@@ -103,7 +103,7 @@ TEST_F(RepositoryWatchTest, WakeEndsTheCurrentOrTheNextWait) {
 }
 
 #ifndef ABSL_HAVE_ADDRESS_SANITIZER  // UBSan is on too, and opens a pipe to inspect objects
-// Limits the file descriptors of this process, so that inotify fails. The limit of inotify is per user, so reaching it
+// Limits the file descriptors of this process, so that inotify fails. The limit on inotify is per user, so reaching it
 // would disturb other programs.
 TEST_F(RepositoryWatchTest, WithoutInotifyTheTimeoutEndsTheWait) {
   rlimit before = {};

@@ -161,7 +161,7 @@ TEST_F(ServingSettingsTest, InvalidOrUnwritableChangesAreNotMade) {
   const auto settings = Open();
   EXPECT_EQ(settings->Change("m", [](v1::ModelOverride& row) { row.mutable_version_policy()->set_latest(0); }).code(),
             absl::StatusCode::kInvalidArgument);
-  // Creates a folder at the path where the file must be written.
+  // Creates a folder at the path where the file must be written, so that writing fails.
   std::filesystem::create_directory(files_.folder() / "state.new");
   const absl::Status kept = settings->Change("m", [](v1::ModelOverride& row) { row.set_unloaded(true); });
   EXPECT_EQ(kept.code(), absl::StatusCode::kUnavailable);
@@ -236,8 +236,8 @@ TEST_F(ServingSettingsTest, TheLongestFileThatCanBeReadCanBeWritten) {
   EXPECT_TRUE(ReadTextProto(path, away).ok());
 }
 
-// Tests the limit of the state file. A file that can be written but not read would prevent the next start of the
-// server.
+// Tests the size limit of the state file. A file that can be written, but is too large to be read, would prevent the
+// next start of the server.
 TEST_F(ServingSettingsTest, AChangeThatMakesTheStateTooLongIsRefused) {
   files_.Write("serving", "");
   const auto settings = Open();
@@ -261,7 +261,8 @@ TEST_F(ServingSettingsTest, AChangeThatMakesTheStateTooLongIsRefused) {
   EXPECT_THAT(ServingSettings::Open(Options()).status().ToString(), HasSubstr("state is longer than 1048576 bytes"));
 }
 
-// Makes the read fail with a limit of file descriptors, because root can read files with any mode.
+// Makes the read fail with a limit on the number of open files. A file mode would not suffice, because root can read
+// files with any mode.
 TEST_F(ServingSettingsTest, AnUnreadableFileIsReadAtTheNextReload) {
   files_.Write("serving", "models { model: 'm' version_policy { latest: 2 } }");
   const auto settings = Open();

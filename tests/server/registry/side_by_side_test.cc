@@ -87,7 +87,7 @@ TEST_F(SideBySide, ParallelLoadsStayWithinTheMemoryLimit) {
   options_.loads_at_once = 2;
   options_.max_memory_bytes = 199;
   Registry* seen = nullptr;
-  // Makes the first load end only after the other load was rejected.
+  // Makes the load of one version end only after the other version was rejected.
   const auto load = [&](const VersionId& id) {
     EXPECT_TRUE(Eventually([&] {
       const std::vector<VersionStatus> versions = seen->List();

@@ -122,8 +122,8 @@ TEST(Traffic, AnIdKeepsItsVersionWhenTheShareGrows) {
 }
 
 TEST(Traffic, PointsOfIdsNeverChange) {
-  // Replicas, restarts and releases must choose the same version for an id, because clients may rely on it. Therefore
-  // the test also compares with fixed values.
+  // Replicas, restarts and releases must choose the same version for a request id, because clients may rely on this
+  // choice. Therefore the test also compares with fixed values.
   EXPECT_EQ(PointOfId("m", "a"), PointOfId("m", "a"));
   EXPECT_NE(PointOfId("m", "a"), PointOfId("n", "a"));
   EXPECT_NE(PointOfId("ma", "b"), PointOfId("m", "ab"));

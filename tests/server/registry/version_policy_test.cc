@@ -226,7 +226,7 @@ TEST(VersionPolicy, KeepsItsGuaranteesInEveryState) {
         if (served) {
           EXPECT_FALSE(Settle(versions, plan, {1, 2, 3}).empty()) << serving << " " << change << " " << code;
         }
-        // Unless every load fails, the canary is not the only version that is READY.
+        // If a version that is not a canary can serve, the canary is not the only version that is READY.
         const auto is_other = [&](const VersionFacts& version) {
           return version.state != State::kFailed && !IsPutAway(plan.changed, version.version) &&
                  !IsCanary(plan.serving, version.version);

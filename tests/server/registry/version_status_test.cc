@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the description of a version in the Registry service, and the limits of a model.
+// Tests the description of a version in the Registry service, and the limits of the queue and the batches of a model.
 #include "server/registry/version/version_status.h"
 
 #include <gtest/gtest.h>

@@ -24,8 +24,8 @@ class DrawInputTest : public ::testing::Test {
   const Image image_ = *ColouredSquares(4, 3).image(1);
 };
 
-// Recipes without recolouring draw the same random numbers as in releases without recolouring, so that old runs can be
-// repeated.
+// A recipe without recolouring draws the same random numbers as it drew in releases that had no recolouring, so that
+// old runs can be repeated.
 TEST_F(DrawInputTest, EqualsTheViewWithoutRecolouring) {
   const v1::Recipe recipe = SmallRecipe();
   for (int sample = 0; sample < 100; ++sample) {

@@ -66,7 +66,7 @@ TEST(RenderView, MirrorsAndFillsWithTheMeanColour) {
   ASSERT_EQ(input.size(), size_t{3 * 16 * 16});
   const float black = -preprocessing.mean(0) / preprocessing.std(0);
   EXPECT_NEAR(input[11], black, 1e-4) << "4 pixels of margin and the mirror bring column 0 to column 11";
-  // The mean is rounded to a grey level, so it is wrong by up to half of 1/255.
+  // The mean colour is rounded to 8 bits, so its error is up to half of 1/255.
   EXPECT_NEAR(input[15], 0, 0.5 / 255 / preprocessing.std(0) + 1e-5) << "beyond the image";
   EXPECT_GT(input[0], 1);
 }

@@ -18,7 +18,7 @@ SequenceRun RunOf(const std::string& text, const std::string& data = "");
 
 // Returns a recipe that trains for four steps on sequences of six digits. `attention` is "qkv", "kv" or "kv-pos".
 std::string DigitsText(const std::string& attention);
-// Returns a recipe that trains for four steps on the words of numbers. `attention` has the values of DigitsText.
+// Returns a recipe that trains for four steps on numbers written in words. `attention` has the values of DigitsText.
 std::string NumbersText(const std::string& attention);
 // Returns a recipe that trains for four steps to translate numbers from digits to words. It needs --data
 // generated:numbers.

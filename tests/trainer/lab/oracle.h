@@ -18,8 +18,8 @@ at::Tensor SequenceOracle(const SequenceModel& model, const SequenceBatch& batch
 // ceil(m / 4) channels.
 at::Tensor PositionalTensor(int64_t n, int m);
 
-// Returns the model of this row of the zoo, with hashed weights. Every weight is large enough to affect the results.
-// Stops the test if there is no such row.
+// Returns the model of a row of the zoo or of a config, with pseudo-random weights. Every weight is large enough to
+// affect the results. Aborts the test program if the row does not exist or the config is invalid.
 std::unique_ptr<SequenceModel> MakeHashedSequence(std::string_view row);
 std::unique_ptr<SequenceModel> MakeHashedSequence(const v1::SequenceConfig& config);
 v1::SequenceConfig SequenceConfigOf(std::string_view row);
@@ -27,7 +27,8 @@ v1::SequenceConfig SequenceConfigOf(std::string_view row);
 // Returns a row's config with small sizes: two blocks of width 24 with 3 heads. Other fields are unchanged.
 v1::SequenceConfig Small(v1::SequenceConfig config);
 
-// Returns a batch that the model accepts, `batch` sequences of `length` elements. Targets are one element shorter.
+// Returns a batch of `batch` sequences of `length` elements, which a model with this config accepts. Target sequences
+// are one element shorter.
 SequenceBatch HashedBatch(const v1::SequenceConfig& config, int64_t batch, int64_t length, uint64_t seed = 1);
 
 }  // namespace vitrine::testing

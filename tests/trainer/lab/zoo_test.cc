@@ -29,8 +29,8 @@ TEST(SequenceZoo, EveryRowHasItsStatedParameters) {
   EXPECT_EQ(SequenceZoo().size(), 18u + 12 + 32 + 3 + 18);
 }
 
-// Returns true if the parameter is decayed, as in fastai: all except norms and biases. The table of positions is not
-// decayed either.
+// Returns true if weight decay applies to the parameter. As in fastai, it does not apply to norms and biases. It does
+// not apply to the table of positions either.
 bool IsDecayed(const NamedTensor& parameter) {
   if (parameter.name.ends_with("map_pos.weight")) return true;
   return parameter.tensor.dim() >= 2 && !parameter.name.ends_with("positions.table");

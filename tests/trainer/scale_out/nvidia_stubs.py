@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nvidia_stubs.py SITE FOLDER: makes stubs of NVIDIA's libraries, which take gigabytes. They replace the missing
-libraries that PyTorch in SITE is linked with. `import torch` needs their names and symbols. Without a GPU their
-functions are not called; a call ends the process (SIGILL). Used by torchrun.py, whose ranks run our own program."""
+"""nvidia_stubs.py SITE FOLDER: makes stubs that replace the missing NVIDIA libraries with which PyTorch in SITE is linked.
+The libraries take gigabytes. `import torch` needs their names and symbols. Without a GPU their functions are not called;
+a call of a function of a stub ends the process (SIGILL). Used by torchrun.py, whose ranks run our own program."""
 import pathlib
 import re
 import subprocess
@@ -9,7 +9,8 @@ import sys
 
 ROOTS = ["libtorch_python.so"]
 NVIDIA = r"(?:__)?(?:cu|nv|nccl)\w*"
-# The stub that defines all symbols. PyTorch requests versioned symbols of other libraries, and a stub cannot have them.
+# The stub that defines all symbols. PyTorch requests versioned symbols from the other libraries, and a stub cannot define
+# versioned symbols.
 HOLDER = "libnccl.so.2"
 
 

@@ -26,7 +26,8 @@ class Process {
   void Signal(int signal) const;
   // Reads until the output contains `text`. Returns false if the output ends or two minutes pass first.
   bool WaitForOutput(const std::string& text);
-  // Reads the rest of the output, waits for the process, and returns its exit code, or minus the signal that ended it.
+  // Reads the rest of the output, waits for the process, and returns its exit code, or the negative number of the
+  // signal that ended it.
   int Wait();
   const std::string& output() const { return output_; }
 

@@ -125,7 +125,7 @@ TEST_F(SweepTest, AFailedRunIsNamedWithItsReasonAndTheOthersFinish) {
   EXPECT_THAT(outcome->failures[1].reason, HasSubstr("killed by signal 11 (Segmentation fault)"));
   EXPECT_THAT(outcome->failures[2].reason, HasSubstr("ended without a result"));
   EXPECT_FALSE(outcome->stopped);
-  // Once the cause is gone, the sweep repeats only the failed runs.
+  // After the causes of the failures were removed, the sweep repeats only the failed runs.
   for (const int seed : {1, 2, 3}) Do(seed, "");
   std::filesystem::remove(folder_.path() / "ran");
   EXPECT_THAT(Scores(*RunSweepGrid(grid_, options_)), ElementsAre(0.1, 0.2, 0.3, 0.4));

@@ -25,11 +25,11 @@ std::unique_ptr<Module> TrainFor(const Task& task, int64_t batch, int steps, dou
 
 double MeasureOf(const Score& score, const std::string& name);
 
-// Returns members for these samples.
+// Returns one member for each sample.
 std::vector<Member> MembersOf(const std::vector<int64_t>& samples);
 
-// Returns the loss of the whole batch, and the mean of its shares' losses weighted by their samples. The two are equal
-// if threads can compute the loss in shares.
+// Returns the loss of the whole batch, and the mean of its shares' losses weighted by their samples. If the two are
+// equal, threads may compute the loss of a batch in shares.
 std::pair<double, double> LossWholeAndShared(const Task& task, const Module& model, const TrainingBatch& batch,
                                              int shares);
 

@@ -48,7 +48,7 @@ TEST(EventRecord, HasLengthAndDataWithChecksums) {
   ASSERT_EQ(record.size(), 8u + 4 + 9 + 4);
   EXPECT_EQ(record.substr(0, 8), std::string("\x09\0\0\0\0\0\0\0", 8));
   EXPECT_EQ(record.substr(12, 9), "123456789");
-  // rotate_right(0xe3069283, 15) + 0xa282ead8
+  // The checksum is the masked CRC of the data: rotate_right(0xe3069283, 15) + 0xa282ead8.
   EXPECT_EQ(Number32(record, 21), 0xc78ab0e5u);
   const uint32_t crc = Crc32c(record.substr(0, 8));
   EXPECT_EQ(Number32(record, 8), ((crc >> 15) | (crc << 17)) + 0xa282ead8u);

@@ -144,8 +144,8 @@ TEST(History, ARepeatedEvaluationGivesTheSameFiles) {
       }
       const auto writer = OpenWriter(folder.path());
       Feed(step, kMadeSteps, *writer, /*measures_again=*/true);
-      // The new process has not measured a step yet, so its samples_per_second differs. The test sets the expected
-      // value.
+      // The column samples_per_second has the speed at the last step. The new process measures again before its first
+      // step, so it has no speed for this row. The test replaces the column by the expected value.
       History history = *ReadHistory(folder.path());
       for (HistoryRow& row : history.rows) row.samples_per_second = 100;
       ASSERT_EQ(FormatHistory(history), ReadFile(HistoryFile(whole.path()))) << step << recorded;

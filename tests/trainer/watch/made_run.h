@@ -57,7 +57,7 @@ inline void FeedMeasurement(int64_t step, Observer& observer) {
   if (step % kMadeStepsPerEpoch == 0) observer.OnEpoch({.last = MadeStep(step), .scores = ""});
 }
 
-// Reports the steps after `first` up to `last`, with their measurements. If `measures_again`, reports first the
+// Reports the steps after `first` up to `last`, with their measurements. If `measures_again` is true, begins with the
 // measurements of step `first`.
 inline void Feed(int64_t first, int64_t last, Observer& observer, bool measures_again = false) {
   observer.OnStart({.step = first, .total_steps = kMadeSteps, .measures_again = measures_again});

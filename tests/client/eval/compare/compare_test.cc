@@ -18,7 +18,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Each comment says whether the first model and the second model are right about the image.
+// The comment after each image says whether the first model and the second model are right about it.
 Evaluation First() {
   return MadeEvaluation({{0, {{0, 0.9f}}},             // right, right
                          {0, {{0, 0.8f}}},             // right, wrong

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests models on the fake driver. CUDA graphs must give the emulator's bits, even if other calls run at the same time.
-// After a model is loaded, no memory may be allocated. The tests also make each driver call fail once.
+// Tests models on the fake driver. CUDA graphs must give the same bits as single kernel launches on the emulator, even
+// if other calls run at the same time. After a model is loaded, no memory may be allocated. The tests also make each
+// driver call fail once.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +84,7 @@ TEST_P(CudaBackend, EqualsTheEmulatorBitForBit) {
   EXPECT_EQ(Fake().faults(), "");
 }
 
-// Positional embeddings on the device are not copied again, so an earlier batch could affect later results.
+// Positional embeddings stay on the device for later batches, so an earlier batch could affect later results.
 TEST_P(CudaBackend, EarlierBatchesDoNotChangeResults) {
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<cuda::ImagePlanes> views = Views(images);

@@ -42,7 +42,7 @@ TEST_P(CudaBits, EqualTheCpuBitsInFp32) {
   const std::vector<float> logits = OnGpu(images);
   EXPECT_TRUE(SameBits(logits, OnCpu(images)));
   if (kAvx512 == nullptr) return;
-  // For softmax, the AVX-512 kernels approximate the inverse of the sum with an instruction whose bits depend on the
+  // For softmax, the AVX-512 kernels approximate the inverse of the sum with an instruction whose results depend on the
   // CPU's vendor.
   const std::vector<float> on_avx512 = OnCpu(images, {}, *kAvx512);
   EXPECT_LE(Apart(logits, on_avx512), 1e-6);

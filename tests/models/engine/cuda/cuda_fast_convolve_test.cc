@@ -220,7 +220,7 @@ TEST(CudaStem, MemorySufficesForTheMapsOfAnyBatch) {
           size = program::ResultOf(stem[i], size);
           const int64_t places = int64_t{images} * size.height * size.width;
           EXPECT_GE(most[i], places) << height << " x " << width << ", layer " << i;
-          // The last map has one position per cell. BatchLimits::cells limits the number of cells.
+          // Leaves out the last map. Its size is limited by BatchLimits::cells, because it has one position per cell.
           if (height == 224 && i + 1 < stem.size()) {
             EXPECT_LE(most[i], places * 7 / 5) << "layer " << i;
           }

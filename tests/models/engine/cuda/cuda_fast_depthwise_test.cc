@@ -110,7 +110,7 @@ TEST(CudaFastDepthwise, PropagatesNan) {
   }
 }
 
-// For other numbers of channels, the engine chooses the plain kernel.
+// The engine chooses the plain kernel if the number of channels is no multiple of the channel group.
 TEST(CudaFastDepthwise, NeedsAMultipleOfTheChannelGroup) {
   KernelBatch batch({{2, 2}});
   const DepthwiseForm form = {12, RowsOf::kCells, true, false, true};

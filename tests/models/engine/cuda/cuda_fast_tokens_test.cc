@@ -221,7 +221,7 @@ TEST(CudaFastTokensInFp32, EqualThePlainKernelWithAnySchedule) {
   }
 }
 
-// There are more keys than the kernel has memory for scores.
+// The kernel's memory for scores is too small for this number of keys.
 TEST(CudaFastTokensInFp32, EqualThePlainKernelForManyKeys) {
   Tokens tokens(16, {300, 1, 255});
   tokens.AddOffsets(std::vector<float>(270, 0.25F));

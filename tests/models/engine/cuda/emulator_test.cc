@@ -37,7 +37,7 @@ TEST(Shuffles, ExchangeWithinAWarp) {
   for (size_t i = 0; i < 64; ++i) EXPECT_EQ(sums[i], i < 32 ? 496 : 496 + 1024);
 }
 
-// Each launch has more threads than the launches before.
+// Each launch has more threads than the previous launch.
 TEST(Shuffles, SumAWarpInBlocksOfAnySize) {
   Machine machine;
   for (const int threads : {32, 64, 256, 1024}) {

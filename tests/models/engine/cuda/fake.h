@@ -10,7 +10,7 @@
 
 namespace vitrine::testing {
 
-// Returns the controls of the fake driver. The first call loads its library.
+// Returns the controls of the fake driver. The first call loads the library of the fake driver.
 FakeControl& Fake();
 absl::StatusOr<cuda::driver::Driver> OpenFake();
 

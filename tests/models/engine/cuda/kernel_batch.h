@@ -30,7 +30,7 @@ class KernelBatch {
   cuda::Buffers& buffers() { return buffers_; }
   const cuda::emulated::Machine& machine() { return device_.machine(); }
 
-  // Returns the columns [first, first + columns) of a matrix with `stride` numbers per row. If `stride` is 0, the
+  // Returns the columns [first, first + columns) of a new matrix with `stride` numbers per row. If `stride` is 0, the
   // matrix has `columns` numbers per row.
   cuda::Matrix NewMatrix(cuda::RowsOf rows, int columns, int64_t stride = 0, int64_t first = 0);
   std::vector<float> Numbers(size_t count);
@@ -43,7 +43,8 @@ class KernelBatch {
   // Returns a matrix as Empty does, but with these values. If `narrow`, the values are rounded to bf16.
   cuda::Matrix Put(const std::vector<float>& values, cuda::RowsOf rows, int columns, int beside = 0,
                    bool narrow = false);
-  // Replaces q, k and v by columns of a bf16 matrix with the rounded values of `qkv`, and makes y bf16.
+  // Changes the matrices in `arguments`: q, k and v become columns of one bf16 matrix with the rounded values of `qkv`,
+  // and y becomes a bf16 matrix.
   template <class Arguments>
   void MakeNarrow(const std::vector<float>& qkv, Arguments& arguments) {
     const int columns = arguments.q.columns;

@@ -29,7 +29,7 @@ class OnDevice {
   // Returns the logits, row by row. Fails the test if the emulator reports a fault.
   std::vector<float> Logits(std::span<const cuda::ImagePlanes> images, AttentionTap* attention = nullptr,
                             TokenTap* tokens = nullptr);
-  // Returns the kernel names of the launches, in order.
+  // Returns the kernel name of every launch, in launch order.
   std::vector<std::string> Kernels() const;
 
  private:
@@ -42,7 +42,7 @@ class OnDevice {
 class CudaForm : public ::testing::TestWithParam<EngineForm> {
  protected:
   at::Tensor Sized(size_t size, uint64_t seed) const;
-  // Returns `count` images; their sizes cycle through the sizes of the form.
+  // Returns `count` images, whose sizes cycle through the sizes of the EngineForm.
   std::vector<at::Tensor> Images(size_t count) const;
   static std::vector<cuda::ImagePlanes> Views(const std::vector<at::Tensor>& images);
 

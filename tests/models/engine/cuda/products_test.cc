@@ -104,8 +104,8 @@ TEST(Fragments, ByteLayoutEqualsTheManual) {
   EXPECT_EQ(d, expected);
 }
 
-// ldmatrix gives lane i the elements in row i / 4, columns 2 (i % 4) and 2 (i % 4) + 1. The transposed variant swaps
-// rows and columns.
+// ldmatrix gives lane i two elements of each 8x8 matrix: in row i / 4, columns 2 (i % 4) and 2 (i % 4) + 1. The
+// transposed variant gives the elements at these places of the transposed matrix.
 TEST(Fragments, LoadedMatrixLayoutEqualsTheManual) {
   Machine machine;
   std::vector<uint32_t> plain(32 * 4), transposed(32 * 4);
@@ -140,7 +140,7 @@ class EmulatedSums : public ::testing::Test {
   std::mt19937_64 random_{1};
 };
 
-// Sums of small integers and halves are exact in every model.
+// Sums of small integers and halves are exact in every rounding model.
 TEST_F(EmulatedSums, AreExactForSmallIntegers) {
   for (const RoundingModel model : emulated::kRoundingModels) {
     EXPECT_EQ(Sum({3, -5, 7}, {2, 2, 0.5F}, 0.25F, model), 6 - 10 + 3.5F + 0.25F);
@@ -149,8 +149,8 @@ TEST_F(EmulatedSums, AreExactForSmallIntegers) {
   }
 }
 
-// The models differ in terms that are much smaller than 1: sm_80 drops bits below 2^-24 of each term before it sums,
-// and sm_90 drops bits below 2^-25.
+// In a sum with a term of 1, sm_80 drops the bits below 2^-24 of each term before it sums, and sm_90 drops the bits
+// below 2^-25.
 TEST_F(EmulatedSums, AreRoundedAsEachModelRequires) {
   const float tiny = 0x1p-24F, half = 0x1p-12F;
   // 1 + 2^-24 + 2^-24 = 1 + 2^-23 exactly.

@@ -40,7 +40,7 @@ class SmallCudaModel : public ::testing::Test {
     for (const size_t i : which) views.push_back(View(images_[i]));
     return views;
   }
-  // Runs the images in one call. Expects for each image the same bits as for the image alone.
+  // Runs the images in one call. Expects that each image gets the same bits as in a call with only this image.
   absl::Status RunBatch(const Backend& backend, std::span<const size_t> which) const {
     engine::Workspace workspace;
     std::vector<float> logits(which.size() * kClasses, NAN);

@@ -42,7 +42,7 @@ TEST(Eit, ConvolutionsIgnoreAndKeepTheClassToken) {
   EXPECT_EQ(Difference(after.narrow(0, 8, 16), y.narrow(0, 8, 16)), 0);
 }
 
-// In training, the branch's BatchNorm uses the cells of the batch without class tokens.
+// In training, the BatchNorm of the convolution branch uses the cells of all images in the batch, but no class tokens.
 TEST(Eit, BatchNormUsesOnlyTheCellsOfTheBatch) {
   const auto model = testing::MakeHashed(
       testing::Config("classes: 5 preprocessing { channels: 3 native { cell: 4 min_tokens: 1 max_tokens: 64 } } eit { "
@@ -83,7 +83,7 @@ TEST(Eit, ComparisonModelsHaveThePublishedGrids) {
   EXPECT_EQ(stem->attention().Find(v1::CLASS_TOKEN_ROW)->layers, 4) << "one block less than the others";
 }
 
-// The convolution's output size and the grid agree even if the sides are not multiples of the cell size.
+// The output size of the stem equals the model's grid even if the image sides are not multiples of the cell size.
 TEST(Eit, OddSidesGiveTheAnnouncedGrid) {
   for (const std::string_view variant : {"cvt-p-mini-cifar10", "vit-c-mini-cifar10"}) {
     const auto model = testing::MakeHashed(FindVariant(variant)->config);

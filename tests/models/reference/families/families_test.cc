@@ -57,7 +57,7 @@ class EveryFamily : public ::testing::TestWithParam<SmallForm> {
     return RandomImage(channels(), rows * GetParam().height, columns * GetParam().width, seed);
   }
   // Returns a batch in which some images have the same size: two neighbours, and two images that are separated by
-  // images of other sizes. If the model takes only one size, all images have it.
+  // images of other sizes. If the model takes only one size, all images have this size.
   ImageBatch Batch() const {
     if (!native()) return {Sized(1, 1, 1), Sized(1, 1, 2), Sized(1, 1, 3)};
     const at::Tensor odd = RandomImage(channels(), GetParam().height + 3, GetParam().width + 5, 6);
@@ -148,8 +148,8 @@ TEST_P(EveryFamily, AttentionDoesNotDependOnTheBatch) {
   }
 }
 
-// A step against the gradient lowers the loss, and every parameter has a gradient, so the whole graph is connected.
-// In training, the gradient includes the path through the batch's statistics.
+// Checks that a step against the gradient lowers the loss, and that every parameter has a gradient. In training, the
+// gradient includes the path through the batch's statistics.
 TEST_P(EveryFamily, EveryParameterHasACorrectGradient) {
   if (model_->Parameters().empty()) return;
   // These blocks convolve only patch tokens, which no later operator reads.

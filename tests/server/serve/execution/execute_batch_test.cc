@@ -103,8 +103,8 @@ TEST_F(ExecuteBatchTest, MapsAndFeaturesDoNotChangeTheLogits) {
   }
 }
 
-// The image heights increase from request to request. If the heights determined the order, "two" would be answered
-// first.
+// The image heights increase from request to request. If the heights determined the order, the request "two" would be
+// answered first.
 TEST_F(ExecuteBatchTest, RequestsAreAnsweredInTheOrderOfTheirOverlayPixels) {
   const std::vector<std::pair<const char*, int64_t>> wishes = {
       {"two", 2000}, {"none", 0}, {"one", 1000}, {"also none", 0}};
@@ -254,7 +254,7 @@ TEST_F(ExecuteBatchTest, AnInternalFaultFailsTheBatchWithAFixedText) {
   EXPECT_TRUE(next.result.ok()) << next.result.status();
 }
 
-// Notes the number of images of each run of another backend.
+// Records the number of images in each run of another backend.
 class Counting : public Backend {
  public:
   explicit Counting(std::shared_ptr<const Backend> inner) : inner_(std::move(inner)) {}

@@ -109,7 +109,7 @@ class ExecuteBatchTest : public ::testing::Test {
     }
   }
 
-  // Returns the floats of each map of an answer, or of each feature.
+  // Returns the values of `parts`, the maps or the features of an answer.
   template <typename Parts>
   static std::vector<std::vector<float>> Values(const Parts& parts) {
     std::vector<std::vector<float>> values;

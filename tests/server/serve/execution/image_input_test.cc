@@ -20,7 +20,7 @@ using ::testing::FloatNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-// Size of the tensors. The small model accepts it without a resize.
+// Size of the tensors, which the small model accepts without a resize.
 constexpr int kHeight = 8, kWidth = 12;
 
 v1::RawTensor Pixels(v1::RawTensor::Layout layout, v1::RawTensor::DataType type, bool normalized = false) {
@@ -59,7 +59,8 @@ std::string_view BytesOf(const v1::ClassifyRequest& request) {
   return request.has_image() ? request.image() : request.tensor().data();
 }
 
-// A model input that was made from a tensor. Keeps the request too, because the input may be a view of it.
+// A model input that was made from a tensor. Keeps the request too, because the input may be a view of the request's
+// bytes.
 class Input {
  public:
   explicit Input(const v1::RawTensor& raw) : request_(RequestOf(raw)) {

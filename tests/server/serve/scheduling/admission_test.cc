@@ -146,7 +146,8 @@ TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   }
 }
 
-// Admits a burst of urgent requests. The burst must not determine the prediction for the next ten seconds.
+// Admits a burst of urgent requests. The error of a LOW request must name these requests, but must not predict a very
+// long time because of the burst.
 TEST_F(AdmissionTest, TheErrorNamesTheCallersUrgentRequests) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);

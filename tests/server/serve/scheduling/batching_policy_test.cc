@@ -225,7 +225,8 @@ TEST_P(RandomQueues, KeepEveryGuarantee) {
     ASSERT_TRUE(pixels <= options.max_batch_pixels || decision.batch.size() == 1);
     ASSERT_LE(decision.batch.size(), static_cast<size_t>(options.max_batch_images));
 
-    // Every live request of this model outside the batch must have a larger key than every request in the batch.
+    // Every live request that is for the model of the batch, but not in the batch, must have a larger key than every
+    // request in the batch.
     for (size_t i = 0; i < waiting.size(); ++i) {
       if (Dead(waiting[i]) || waiting[i].model != waiting[decision.batch[0]].model) continue;
       if (std::find(decision.batch.begin(), decision.batch.end(), i) != decision.batch.end()) continue;

@@ -35,7 +35,7 @@ TEST(WorkAhead, IsAtMostTheGreedyCallersOwnWork) {
 }
 
 TEST(WorkAhead, IncludesExpectedRequestsOfOthers) {
-  // Adds a caller that uses a fifth of the executor, which is 25 ms of work in 125 ms: 100 + 25 = 125.
+  // Adds a caller that uses a fifth of the executor. The work x satisfies 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
   // Adds two callers that exceed the capacity. Each of them gets at most as much time as the caller whose work is
   // predicted.
@@ -64,8 +64,8 @@ TEST(WorkAhead, IncludesExpectedUrgentRequestsOfTheCaller) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // Adds a greedy caller, which doubles the work x: 2 (100 + x / 5) = x. The second line replaces it by a modest
-  // caller, which adds only its own work: 100 + x / 5 + x / 10 = x.
+  // In the first line, a greedy caller doubles the work x: 2 (100 + x / 5) = x. In the second line, a modest caller
+  // adds only its own work: 100 + x / 5 + x / 10 = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
@@ -90,7 +90,8 @@ TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
   EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of other callers' work come first";
-  // Leaves time for a second request of each of the 500 callers: these requests may run before the request of 2 ms.
+  // The deadline leaves time for two requests of each of the 500 callers, because a second request of each caller may
+  // also run before the request of 2 ms.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));

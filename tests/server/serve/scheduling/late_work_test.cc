@@ -145,7 +145,7 @@ TEST_F(LateWorkTest, ARequestIsSlowIfItIsLargeAndDecodingDominates) {
   EXPECT_TRUE(is_slow(999'900, 1'000'200)) << "an image with a short predicted time is never slow";
 }
 
-// Tests a late probe. It must run, because it shows that the server still computes.
+// Tests a probe that cannot be answered by its deadline. It must run, because it shows that the server still computes.
 TEST_F(LateWorkTest, AProbeAlwaysRuns) {
   absl::Status probe = absl::UnknownError(""), other = probe;
   Submit(absl::Milliseconds(50), probe, /*is_probe=*/true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the guarantee of docs/concepts/scheduling.md that an overloaded server uses nine tenths of its capacity for
 // answers within the deadline. The clock is simulated, so other load on the machine has no effect. `script/prove
-// overload` tests the same on a real server.
+// overload` tests this guarantee on a real server.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr absl::Duration Us(int64_t count) {
   return absl::Microseconds(count);
 }
 
-// Core time to read and reject a photograph of 110 KB.
+// Core time for reading and rejecting a photograph of 110 KB.
 constexpr absl::Duration kReading = Us(100);
 constexpr absl::Duration kWarmUp = absl::Seconds(2), kMeasured = absl::Seconds(10);
 
@@ -72,8 +72,8 @@ std::vector<Mix> Mixes() {
        .kinds = {Ask(1, Ms(500), {.priority = v1::HIGH, .tokens = 196}),
                  Ask(6, Ms(500), {.priority = v1::NORMAL, .tokens = 196}),
                  Ask(3, Ms(500), {.priority = v1::LOW, .tokens = 196})}},
-      // Some requests expire here: admission predicts from the mean rate of urgent requests, and bursts exceed this
-      // rate.
+      // Some requests expire here, because admission predicts from the mean rate of urgent requests, and bursts exceed
+      // this rate.
       {.name = "BurstsOfUrgentRequests",
        .models = {kXcit},
        .kinds = {Ask(1, Ms(500), {.tokens = 196})},
@@ -112,8 +112,8 @@ class Load {
     return Run();
   }
 
-  // Simulates requests at random times that bring `work_per_second` seconds of work per second. If `retry` is true,
-  // rejected requests are retried as our clients do.
+  // Simulates requests that arrive at random times and need `work_per_second` seconds of work per second. Adds the
+  // bursts of the mix. If `retry` is true, rejected requests are retried as our clients do.
   Seen OpenLoop(double work_per_second, bool retry) {
     const double rate = work_per_second / absl::ToDoubleSeconds(MeanWork());
     server_.Every([this, rate] { return absl::Seconds(std::exponential_distribution<double>(rate)(random_)); },
@@ -221,8 +221,9 @@ TEST_P(Overload, UsesNineTenthsOfTheCapacityForAnswersInTime) {
   }
 }
 
-// Tests loads whose rejections take much processor time: clients that retry as early as allowed, and ten times the
-// capacity. The server must use nine tenths of the remaining time for answers within the deadline.
+// Tests loads whose rejections take much processor time, because clients retry as early as allowed, or because the load
+// is ten times the capacity. The server must use nine tenths of the time that the rejections leave for answers within
+// the deadline.
 TEST_P(Overload, UsesNineTenthsOfTheTimeThatRejectionsLeave) {
   const double capacity = Capacity(GetParam());
   for (const double times : {2.0, 5.0, 10.0}) {

@@ -169,8 +169,8 @@ TEST(ModelCost, VaryingBatchTimesRaiseThePrediction) {
   EXPECT_LT(varies.PredictBatch(10) + varies.PredictionError(10), Ms(180));
 }
 
-// Counts the results of urgent requests, which arrive about twice per second. Sixteen LOW requests of 0.34 s keep both
-// executors busy. Fewer LOW requests may leave one executor idle.
+// Results of urgent requests, which arrive about twice per second, while `low` LOW requests of 0.34 s are always in
+// flight. Sixteen LOW requests keep both executors busy. Fewer LOW requests may leave one executor idle.
 struct Ended {
   int answered = 0, refused = 0, expired = 0;
 };
@@ -209,8 +209,9 @@ TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
     const int asked = ended.answered + ended.refused + ended.expired;
     EXPECT_GT(asked, 1500);
     EXPECT_LE(ended.expired, 0.001 * asked) << limit;
-    // Allows some unnecessary rejections. A fifth of the time to the deadline is reserved for prediction errors. If
-    // batch times vary by more than the requests' timeout, no prediction can tell which request would be in time.
+    // Allows some unnecessary rejections, because a fifth of the time to the deadline is reserved for prediction
+    // errors. If batch times vary by more than the requests' timeout, no prediction can even tell which requests would
+    // be in time.
     const double in_vain = GetParam() > 0.05 ? 0.3 : limit < 100 ? 0.1 : 0.2;
     EXPECT_LE(all.answered - ended.answered, in_vain * asked)
         << limit << " ms: " << all.answered << " would have been in time";

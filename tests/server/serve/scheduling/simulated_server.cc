@@ -68,7 +68,7 @@ void SimulatedServer::RunUntil(absl::Time end) {
   }
 }
 
-// Charges the time to receive a request to the executors in turn.
+// Adds the time for receiving a request to the busy time of one executor. The executors take turns.
 void SimulatedServer::Read() {
   Executor& executor = executors_[reads_next_++ % executors_.size()];
   if (executor.running.has_value()) {

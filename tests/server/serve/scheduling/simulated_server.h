@@ -48,7 +48,7 @@ class SimulatedServer {
   struct Options {
     BatchOptions batch = {};          // max_wait must be zero
     AdmissionOptions admission = {};  // `executors` is the number of simulated executors
-    // Time of an executor's core to receive a request, even if it is rejected.
+    // Time that an executor's core needs to receive a request, even if the request is rejected.
     absl::Duration reading = {};
     double jitter = 0;  // largest random change of the time of a pass, as a fraction
     uint64_t seed = 1;

@@ -143,7 +143,7 @@ TEST_F(WaitingQueueTest, ARequestThatIsDueSoonerMovesItsCallerForward) {
   EXPECT_THAT(Sequences(Front(), {0}), ElementsAre(3));
 }
 
-// Compares the batches with the batches that Decide chooses from the whole queue.
+// Compares the batches that Decide chooses from Front with the batches that it chooses from the whole queue.
 TEST_F(WaitingQueueTest, GivesTheBatchesOfTheWholeQueue) {
   std::mt19937 random(7);
   const auto draw = [&](int least, int most) { return std::uniform_int_distribution<int>(least, most)(random); };

@@ -34,7 +34,7 @@ struct Sent {
   std::string body;
 };
 
-// A reply that discards the response.
+// A reply that makes the response and sends it to nobody.
 class Unheard final : public HttpReply {
  public:
   void Send(absl::FunctionRef<HttpResponse()> make) override { (void)make(); }

@@ -57,7 +57,7 @@ TEST(HttpServer, BodiesOfAllConnectionsShareABudget) {
 }
 
 // Tests the end of the server during a body that does not arrive. If the server waited, each client could delay the end
-// by the maximum time of a body.
+// by the maximum time for a body.
 TEST(HttpServer, TheEndDoesNotWaitForAMissingBody) {
   std::promise<void> asked;
   std::promise<absl::Status> read;

@@ -145,8 +145,8 @@ TEST_F(InferTest, ImagesOfAClientThatLeftCountAsCancelled) {
   EXPECT_THAT(metrics_.Text(), HasSubstr("vitrine_requests_cancelled_total{model=\"m\",stage=\"queue\"} 4\n"));
 }
 
-// Tests that dropped images do not count for the quota. Otherwise, a client that retries after the stated delay would
-// use up its quota.
+// Tests that dropped images do not count for the quota. Otherwise, a client that retries after the delay in the error
+// would use up its quota.
 TEST_F(InferTest, DroppedImagesDoNotCountForTheQuota) {
   const Caller caller = {.quota = std::make_shared<CallerQuota>(CallerQuota{.requests_per_second = 1, .burst = 4})};
   Ask(2, caller);

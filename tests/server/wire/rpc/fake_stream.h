@@ -151,7 +151,8 @@ class FakeCall {
     if (handler_ != nullptr) handler_->OnEnd();
   }
   void TooSlow() { handler_->OnTooSlow(); }
-  // Ends the call. The client has received the whole response, or it resets the stream.
+  // Closes the client's side of the call. If the server has not ended its response yet, the client thereby resets the
+  // stream.
   void Close() {
     const std::shared_ptr<HttpStreamHandler> handler = std::exchange(handler_, nullptr);
     const std::shared_ptr<FakeStream> stream = std::exchange(stream_, nullptr);

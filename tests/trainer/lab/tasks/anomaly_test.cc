@@ -45,7 +45,7 @@ FeatureSet Numbered() {
 
 class AnomalyTaskTest : public ::testing::Test {
  protected:
-  // Writes these vectors as both the training and the test split.
+  // Writes `set` both as the training split and as the test split. Returns the name of the data.
   std::string Write(const FeatureSet& set) {
     EXPECT_TRUE(WriteFeatures(set, folder_.path() / "train.safetensors").ok());
     EXPECT_TRUE(WriteFeatures(set, folder_.path() / "test.safetensors").ok());
@@ -106,8 +106,8 @@ TEST_F(AnomalyTaskTest, HoldsOutAShareOfEachClass) {
   EXPECT_EQ(task->MeasureOn(MeasuredSplit::kTest, *model, {})->samples, 400);
 }
 
-// This is the published leak: if the anomaly is always last, a model that sees positions needs no features. The
-// features are noise, so that nothing else can be learned.
+// In the published notebooks, the anomaly is always the last element, so a model with positions can find it without
+// looking at the features. Here the features are noise, so that the model can learn nothing but the position.
 TEST_F(AnomalyTaskTest, PositionsRevealAnAnomalyThatIsAlwaysLast) {
   FeatureSet noise{.features = at::randn({400, 16}), .labels = {}};
   for (int i = 0; i < 400; ++i) noise.labels.push_back(i % 10);

@@ -65,7 +65,7 @@ TEST(DigitTaskTest, ASampleDependsOnlyOnSeedAndNumber) {
 
 // Two sequences of 16 random digits are practically never equal by chance.
 TEST(DigitTaskTest, SequencesDoNotRepeat) {
-  // The recipe has the same seed as the measured splits.
+  // Seed 42 is also the seed of the validation and test splits.
   const auto task = TaskOf(Digits("task: COPY", 16, /*seed=*/42));
   std::set<std::string> seen;
   for (const std::string& sequence : SequencesOf(*task->MakeBatch(0, 0, task->EpochMembers(0)))) seen.insert(sequence);

@@ -87,7 +87,8 @@ TEST(TranslationTaskTest, LabelsAreTheTargetShiftedByOneWord) {
   WriteCorpus(folder);
   const auto task = TaskOf(Translation(), "parallel:" + folder.path().string());
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1}));
-  // Ids are <unk> <pad> <bos> <eos>, then words by frequency and bytes: ein haus hund ...; a dog dogs ...
+  // The ids begin with <unk>, <pad>, <bos> and <eos>. The words follow, sorted by frequency and then by bytes: "ein
+  // haus hund ..." and "a dog dogs ...".
   EXPECT_TRUE(at::equal(batch.sequences.source[0], at::tensor({2, 4, 6, 3, 1, 1}, at::kLong)));
   EXPECT_TRUE(at::equal(batch.sequences.target[0], at::tensor({2, 4, 5, 3, 1, 1}, at::kLong)));
   EXPECT_TRUE(at::equal(batch.labels[0], at::tensor({4, 5, 3, 1, 1, 1}, at::kLong)));

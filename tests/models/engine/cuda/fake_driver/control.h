@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings and counters of the fake CUDA driver (libcuda.cc), for the test that loads it.
+// Settings and counters of the fake CUDA driver (libcuda.cc), for the test that loads the driver.
 #ifndef VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
 #define VITRINE_TESTS_MODELS_ENGINE_CUDA_FAKE_DRIVER_CONTROL_H_
 
@@ -22,8 +22,8 @@ struct FakeSettings {
   size_t pinned_bytes = size_t{512} << 20;
   int kernel_microseconds = 0;  // added to the time of each kernel
   int64_t lost_at_launch = 0;   // n: the n-th launch of a graph loses the device; 0: none
-  // Number of launches of graphs after which kernels and uploads do nothing and downloads return zeros. Kernels still
-  // take kernel_microseconds. Negative: no limit.
+  // Number of graph launches after which kernels and uploads do nothing and downloads return zeros. Kernels still take
+  // kernel_microseconds. Negative: no limit.
   int64_t free_after = -1;
   // Rounding of the sums in bf16 matrix products.
   cuda::emulated::RoundingModel rounding = cuda::emulated::RoundingModel::kSm90;
@@ -48,17 +48,18 @@ class FakeControl {
  public:
   // Discards all objects and counters, as if the process were new. No driver call may be in progress.
   virtual void Reset(const FakeSettings& settings) = 0;
-  // Makes the n-th call from now return an error; 0: no call. If `sticky`, all later calls return the error too. A call
-  // that releases an object returns the error but still releases the object, like a real driver.
+  // Makes the n-th call from now return an error. If `nth` is 0, no call fails. If `sticky`, all later calls return the
+  // error too. If the n-th call releases an object, the call still releases it, like a real driver.
   virtual void Fail(int64_t nth, cuda::driver::Result error, bool sticky) = 0;
   // Makes the next call of the function with this name return an error.
   virtual void FailNext(const std::string& name, cuda::driver::Result error, bool sticky) = 0;
   // Pause(true) stops the execution of queued work until Pause(false).
   virtual void Pause(bool pauses) = 0;
-  // Makes the n-th kernel from now run forever, so that its stream never continues. 0: no kernel.
+  // Makes the n-th kernel from now run forever, so that its stream never continues. If `nth` is 0, no kernel does this.
   virtual void Hang(int64_t nth) = 0;
 
-  // Returns the number of calls of this function since Reset; for "", of all functions.
+  // Returns the number of calls of the function with this name since Reset. If `name` is "", counts the calls of all
+  // functions.
   virtual int64_t Calls(const std::string& name) const = 0;
   virtual FakeUse use() const = 0;
   // Returns the invalid calls and the faults of kernels, one per line.

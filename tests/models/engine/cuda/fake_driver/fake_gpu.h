@@ -87,7 +87,7 @@ namespace vitrine::testing {
 
 // The state of the fake driver, which the exported functions use. A worker thread executes the operations of each
 // stream in order, and chooses the next stream at random. A copy reads memory only when it is executed, so a caller
-// that changes this memory too early gets other results.
+// that changes this memory too early gets wrong results.
 class FakeGpu : public FakeControl {
  public:
   // Returns the only instance of the process, which is never destroyed.
@@ -102,10 +102,10 @@ class FakeGpu : public FakeControl {
   FakeUse use() const override;
   std::string faults() const override;
 
-  // --- for the exported functions, which must hold `mutex`
+  // --- The exported functions call the functions below while they hold `mutex`.
 
-  // Counts a call and returns its error, or kSuccess. Sets `injected` if the error comes from Fail or FailNext: then a
-  // call that releases an object must still release it.
+  // Counts a call and returns the error that the call must return, or kSuccess. Sets `injected` if the error comes from
+  // Fail or FailNext. A call with an injected error must still release the object that it was called to release.
   Result Begin(const char* name, bool needs_context, bool& injected);
   // Adds an invalid call to faults() and returns `result`.
   Result Forbid(Result result, const std::string& why);
@@ -122,7 +122,8 @@ class FakeGpu : public FakeControl {
   void Synchronize(std::unique_lock<std::mutex>& lock);
   bool IsPinned(const void* memory, size_t bytes) const;
   bool IsOnDevice(cuda::driver::DevicePointer memory, size_t bytes) const;
-  // Waits while a kernel runs, because a kernel uses the emulator exclusively. Returns 0 if memory is exhausted.
+  // Waits until no kernel runs, because a running kernel uses the emulator exclusively. Returns 0 if memory is
+  // exhausted.
   cuda::driver::DevicePointer AllocateDevice(std::unique_lock<std::mutex>& lock, size_t bytes);
   size_t free_bytes() const { return settings.memory_bytes - device_total_; }
   void FreeDevice(std::unique_lock<std::mutex>& lock, cuda::driver::DevicePointer memory);

@@ -21,7 +21,7 @@ constexpr unsigned kMostThreads = 1024;
 constexpr size_t kMostSharedBytes = 99u << 10;
 constexpr int kBlocksPerMultiprocessor = 2;
 
-// A driver call: holds the lock, and the error that the call must return.
+// A call of the driver. Holds the lock of FakeGpu during the call, and the error that the call must return.
 class Call {
  public:
   explicit Call(const char* name, bool needs_context = true)
@@ -214,7 +214,7 @@ EXPORTED Result cuModuleGetFunction(FunctionHandle* function, ModuleHandle modul
   Call call("cuModuleGetFunction");
   if (call.fails()) return call.error;
   if (!Knows(call.gpu.modules, module)) return call.gpu.Forbid(kInvalidHandle, "cuModuleGetFunction of no module");
-  // The real driver loads code at the first use, which allocates memory.
+  // The real driver may load the code of the function here. This allocates memory, which is forbidden during a capture.
   if (const Result refused = call.gpu.RefuseInCapture("cuModuleGetFunction"); refused != kSuccess) return refused;
   const auto* const kernel = vitrine::cuda::emulated::FindKernel(name);
   if (kernel == nullptr) return kNotFound;
