@@ -46,7 +46,7 @@ std::vector<ImageBatch> CutIntoBatches(const Model& model, const std::vector<at:
   return batches;
 }
 
-// A model's engine with its memory for batches.
+// A model's engine, and the memory in which it computes batches.
 struct Computed {
   engine::Engine engine;
   engine::Workspace workspace;

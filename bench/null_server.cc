@@ -105,7 +105,7 @@ int Main(int argc, char** argv) {
   int signal = 0;
   sigwait(&ends, &signal);
   server->Shutdown(std::chrono::system_clock::now());
-  // Exits at once: during a normal shutdown, a call that ends could request the next call, which gRPC forbids.
+  // Exits at once, because during a normal shutdown a call that ends could request the next call, which gRPC forbids.
   std::cout.flush();
   _exit(0);
 }

@@ -67,7 +67,7 @@ absl::StatusOr<TrainingBatch> DrawBatch(const Model& model, const std::vector<st
   return batch;
 }
 
-// Classification of random images. Implements only those functions of a task that the replicas use.
+// Classification of random images. Implements only the functions of Task that Replicas calls.
 class DrawnImages : public Task {
  public:
   explicit DrawnImages(v1::ModelConfig config) : config_(std::move(config)) {}
@@ -153,7 +153,7 @@ absl::StatusOr<Work> TrainingWork(const TrainingCase& wanted) {
 
 int Main(int argc, char** argv) {
   at::set_num_threads(1);  // each replica has its own thread
-  // Reuses the memory of one step for the next, like vitrine-train.
+  // Keeps freed memory, so that each step reuses the memory of the previous step, as in vitrine-train.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_ARENA_MAX, 1);

@@ -38,16 +38,16 @@ struct ForwardOptions {
 };
 absl::StatusOr<Work> ForwardWork(const std::string& repository, const std::string& name, const ForwardOptions& forward);
 
-// Runs multiply-adds in registers at the peak rate of a core, with the path and precision in `forward`. 10^9 operations
-// count as an image.
+// Runs multiply-adds in registers at the peak rate of a core, with the path and precision in `forward`. In the rate,
+// 10^9 operations count as one image.
 absl::StatusOr<Work> PeakWork(const ForwardOptions& forward);
 
 // Decodes and preprocesses all images for a stored model, with the server's own code.
 absl::StatusOr<Work> DecodeWork(const std::string& repository, const std::string& name,
                                 const std::vector<std::string>& paths);
 
-// Runs the forward pass on all images, in the batches that the server would form from a full queue in this order. A
-// batch has as many images as fit the server's default budgets, sorted by grid.
+// Runs the forward pass on all images, in the batches that the server would form if all images waited in the queue in
+// this order. A batch has as many images as fit the server's default budgets, sorted by grid.
 absl::StatusOr<Work> ModelWork(const std::string& repository, const std::string& name,
                                const std::vector<std::string>& paths);
 

@@ -26,8 +26,8 @@ def section(part, rows):
 
 
 def measure(part, make_setup):
-    """Measures `part` (title, function of a Setup), prints its rows and returns them. `make_setup` makes the Setup for a
-    folder."""
+    """Measures `part` (title, function of a Setup), prints its rows and returns them. `make_setup(folder)` makes the Setup, with
+    `folder` for temporary files."""
     print(part[0], file=sys.stderr)
     with tempfile.TemporaryDirectory() as scratch:
         rows = part[1](make_setup(pathlib.Path(scratch)))

@@ -18,15 +18,15 @@ SECONDS = 0.5
 VALUES = 3 * 224 * 224
 OURS, TURBOJPEG, PILLOW, STEPS = "ours", "TurboJPEG + OpenCV", "Pillow + numpy", "Pillow + numpy, step by step"
 PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
-# {peer: (minimum, target)}, both for the ratio of our rate to the peer's rate
+# {peer: (minimum, target)} of the ratio of our rate to the peer's rate
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py
-# Allowed absolute difference from our input at full size, in grey levels: mean over all images, and mean of the worst image.
-# The results differ because OpenCV averages areas of whole pixels, while our code and Pillow use a triangle filter of twice the
-# width, and because Pillow rounds to 8 bits after each pass of its resize.
+# Allowed absolute difference, in grey levels, between the inputs of a side and our inputs decoded at full size: {side: (mean
+# over all images, mean of the worst image)}. The results differ because OpenCV averages areas of whole pixels, while our code
+# and Pillow use a triangle filter of twice the width, and because Pillow rounds to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
-GREY_LEVEL = 1 / (255 * 0.226)  # a grey level as a normalised value, for the mean standard deviation of the channels
+GREY_LEVEL = 1 / (255 * 0.226)  # one grey level in normalised units; 0.226 is the mean of the channels' standard deviations
 
 
 def command_of(setup, who):
@@ -44,7 +44,8 @@ def differences(ours, theirs):
 
 
 class Sides:
-    """A worker for each pair (who, reduced). All workers read one folder of images and are pinned to one core.
+    """A worker for each pair (program, True if it decodes at reduced size). All workers read one folder of images and are pinned
+    to one core.
 
     Raises if the inputs that a worker makes from the images differ by more than TOLERANCES from the inputs that the worker
     (OURS, False) makes.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the compiled CPU engine with OpenVINO and ONNX Runtime. All compute the same images with the same weights, in turn on
-the same cores.
+"""Compares the compiled CPU engine with OpenVINO and ONNX Runtime. All three compute the same images with the same weights, in
+turn on the same cores.
 
 Both peers get PyTorch models from timm, or from tests/oracle if timm does not have the model. The part `imported` compares
 models that users import: distilled DeiT, DINOv2 and CLIP's image tower.
@@ -54,7 +54,7 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels. Its import permits other
+# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels. --native permits other
 # sizes, because users mostly send 224 pixels.
 IMPORTED = {
     "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
@@ -68,7 +68,7 @@ PARTS = {"engine": CASES, "narrow": NARROW_CASES + AVX2_INT8_CASES, "imported": 
 # Rate of a case, as a share of the peak rate of multiply-adds in the same run. A case that reaches this share meets its goal,
 # even if its rate is too low relative to the peers.
 ENOUGH = {"fp32": 0.84, "bf16": 0.76, "int8": 0.65}
-# Share of the peak that the model SHARED must reach in batches, with the CPU's best instructions.
+# Share of the peak rate that the model SHARED must reach in batches of several images, with the CPU's best instructions.
 SHARED, SHARE_GOALS = "xcit-n12", {"fp32": 0.75, "bf16": 0.68, "int8": 0.50}
 # Allowed difference of logits, relative to the largest logit. The comparison tests that both sides compute the same model. It
 # does not test accuracy, because the weights are untrained.
@@ -116,13 +116,13 @@ def peer_worker(setup, program, peer, inputs, case, cores, threads=1):
 
 
 def has_onnxruntime(case):
-    """Returns True if ONNX Runtime can be measured: it has no bf16 on CPUs, and cannot be limited to AVX2."""
+    """Returns True if ONNX Runtime can run the case. It has no bf16 on CPUs, and it cannot be limited to AVX2."""
     return case.precision != "bf16" and not (case.isa and "avx512f" in instruction_sets())
 
 
 def sides_of(setup, models, case):
-    """Returns {side: team} for our engine, for the peers with a process per core, and on two cores also for OpenVINO with two
-    threads."""
+    """Returns {side: team} for our engine and the peers, each with one process per core. On two cores, adds a side for OpenVINO
+    with two threads in one process."""
     peer, inputs = models.peer(case.name), setup.scratch / "inputs.safetensors"
     cores = [setup.core, setup.other_core][:case.cores]
     command = [setup.program("bench_worker"), "forward", "--repository", models.repository, "--model", case.name,
@@ -144,7 +144,8 @@ def sides_of(setup, models, case):
 
 
 def measure_case(setup, models, peak, case):
-    """Returns ({side: [images/s of each round]}, text of OpenVINO's worker about its nodes). The side "peak" is in GFLOP/s."""
+    """Returns ({side: [images/s of each round]}, the part of the OpenVINO worker's description that counts its nodes). The side
+    "peak" is in GFLOP/s."""
     print(f"  {case.what()}", file=sys.stderr)
     sides = sides_of(setup, models, case)
     first = {name: team.workers[0] for name, team in sides.items()}
@@ -163,8 +164,8 @@ def measure_case(setup, models, peak, case):
 
 
 def rows_of(models, case, rates, wide, peak):
-    """Returns the rows of a case, compared with the faster peer of each round. `peak`: the highest rate of multiply-adds in the
-    whole run."""
+    """Returns the rows of a case. Our rate is compared with the fastest peer of each round. `peak`: the highest rate of
+    multiply-adds in the whole run."""
     rates = {name: values for name, values in rates.items() if name != "peak"}
     ours, theirs = rates.pop("ours"), [max(round_) for round_ in zip(*rates.values())]
     each = ", ".join(f"{name} {workers.spread(values)[0]:,.0f}" for name, values in rates.items())
@@ -192,7 +193,8 @@ def chosen(part, text):
 
 
 def measure_cases(setup, cases):
-    """Measures the cases. The peak is measured in every round of every case, under the same conditions as the rates."""
+    """Measures the cases. The peak rate of multiply-adds is measured in every round of every case, under the same conditions as
+    the rates."""
     too_wide = [case for case in cases if case.cores > setup.cores()]
     cases = [case for case in cases if case not in too_wide]
     kinds = sorted({(case.isa, case.precision) for case in cases})
@@ -233,6 +235,7 @@ def measure_narrow(setup):
 
 
 def measure_wide(setup, cases):
-    """Measures the cases in precisions that this CPU multiplies fast. Lists the other cases as left out."""
+    """Measures the cases that limit the instructions (`isa`), and the cases in whose precision this CPU multiplies fast. Lists
+    the other cases as left out."""
     wide = [case for case in cases if case.isa or precisions.wide(case.precision)]
     return measure_cases(setup, wide) + [precisions.left_out(case.name, case.precision) for case in cases if case not in wide]

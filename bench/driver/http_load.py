@@ -111,7 +111,7 @@ def measure(host, port, folder, rate, warm_up, seconds, seed):
 
 
 class Generator:
-    """An open loop in a separate process on some cores. Each call uses different arrival times."""
+    """An open loop in a separate process on the given cores. Each call uses different arrival times."""
 
     def __init__(self, host, port, requests, folder, cores, warm_up, seconds):
         folder.mkdir()
@@ -128,7 +128,7 @@ class Generator:
 
 def search(generator, bound, start):
     """Returns (point of the highest rate within the bound, last point that missed the bound); each may be None. A point misses
-    the bound if its p99 is above it or the generator was late. A rate that misses is tried a second time."""
+    the bound if its p99 is above the bound or if the generator was late. A rate that misses the bound is tried a second time."""
     best = missed = None
     rate = start
     for _ in range(TRIES):

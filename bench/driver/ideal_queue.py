@@ -12,7 +12,7 @@ STEPS = 10
 
 
 def latency(cores, service, rate, quantile):
-    """Returns the latency in seconds at a quantile, for Poisson arrivals at that rate."""
+    """Returns the quantile of the latency in seconds, for Poisson arrivals at `rate`."""
     arrivals, free, now, spent = random.Random(SEED), [0.0] * cores, 0.0, []
     for _ in range(REQUESTS):
         now += arrivals.expovariate(rate)
@@ -23,8 +23,8 @@ def latency(cores, service, rate, quantile):
 
 
 def share(cores, service, bound, quantile=0.99):
-    """Returns the highest rate at which the quantile is within the bound, as a share of cores / service, the rate that uses all
-    cores."""
+    """Returns the highest rate at which the quantile of the latency is within the bound, as a share of the rate that uses all
+    cores (cores / service)."""
     low, high = 0.0, 1.0
     for _ in range(STEPS):
         middle = (low + high) / 2

@@ -16,7 +16,7 @@ PICTURES = ROOT / "samples" / "digits"  # small, so that decoding varies little 
 
 
 def overlay(setup, server, model):
-    """Returns the model's first attention kind, by its name in `vitrine models`."""
+    """Returns the name of the first attention kind that `vitrine models` lists for the model."""
     command = [setup.program("vitrine"), "models", "--server", server.address, "--format", "json"]
     listed = map(json.loads, subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines())
     kinds = [kind for one in listed if one["model"] == model for kind in one["attention_kinds"]]
@@ -34,8 +34,8 @@ def p99_of_others(point):
 
 
 def own_size(version):
-    """Returns flags that resize images to the own size of a model with native resolution; no flags for other models. Large
-    images would leave too few requests for a 99th percentile."""
+    """Returns flags that resize images to a size in the middle of the range of a model with native resolution. Returns no flags
+    for other models. With large images, a measurement would have too few requests for a 99th percentile."""
     native = "native {" in (version / "manifest.textproto").read_text()
     return ("--resolution", sizes_of(version)["batch 1"][0]) if native else ()
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures images of four sizes: our engine packs them into batches; the other sides pad images, or batch images of one size.
+"""Measures the rate for images of four sizes. Our engine packs images of different sizes into a batch; the other sides pad the
+images, compute each image alone, or batch only images of equal size.
 
-There is no server: one thread runs on one core. All sides compute the same sequence of images; a seed determines the
-order of sizes.
+The measurement uses no server; each side is one thread on one core. All sides compute the same sequence of images; a seed
+determines the order of sizes.
 """
 import random
 import sys
@@ -72,7 +73,7 @@ def of_one_size(sizes):
 
 
 def to_largest(sizes, batches):
-    """Returns the size of each image after its batch is padded to the largest height and width in it."""
+    """Returns the size of each image after padding to the largest height and width in its batch."""
     padded = list(sizes)
     for batch in batches:
         largest = tuple(max(sizes[i][side] for i in batch) for side in (0, 1))
@@ -82,7 +83,7 @@ def to_largest(sizes, batches):
 
 
 class Sides:
-    """Context manager with {name: team} of all sides in one precision; our side is first."""
+    """Context manager that gives {name: team} for all sides in one precision. Our engine is first."""
 
     def __init__(self, setup, repository, weights, precision, sizes):
         self.setup, self.repository, self.weights, self.precision = setup, repository, weights, precision

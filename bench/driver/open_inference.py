@@ -22,8 +22,8 @@ JSON = {"Content_Type": "application/json"}
 
 
 def tensor_of(path):
-    """Returns (JSON members of the input, its bytes). A .npy file is the tensor itself; any other file is one element of type
-    BYTES."""
+    """Returns (JSON fields that describe the tensor, its bytes). A .npy file holds the tensor. The bytes of any other file
+    become one element of type BYTES."""
     content = path.read_bytes()
     if path.suffix != ".npy":
         return {"datatype": "BYTES", "shape": [1]}, content

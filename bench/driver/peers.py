@@ -2,7 +2,7 @@
 """Compares Vitrine with other servers: BentoML, LitServe, MLServer, Ray Serve and TorchServe (bench/peers/NAME/).
 
 All serve ViT-Ti in fp32 on the same two cores, one server at a time; the load generator shares the cores. `script/bench peers`
-runs it.
+runs this comparison.
 """
 import base64
 import concurrent.futures as futures
@@ -47,8 +47,8 @@ def open_inference(jpeg):
 
 @dataclasses.dataclass
 class Side:
-    """A server: its title, the HTTP path that classifies, and functions that make a request's body from a photograph and find the
-    best class in an answer."""
+    """A server: its title, the HTTP path for classification, a function that makes a request's body from a photograph, and a
+    function that finds the best class in an answer."""
     title: str
     path: str
     body: object = lambda jpeg: jpeg
@@ -77,7 +77,7 @@ def environment_of(name):
 
 
 def processes(mark):
-    """Returns the processes of a server, found by a mark in their environment: {id: folder of /proc}."""
+    """Returns {process id: its folder in /proc} for the processes of a server. The environment of these processes has `mark`."""
     found = {}
     for folder in pathlib.Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -93,7 +93,7 @@ def free_port():
 
 
 class Running:
-    """Context manager: a server. It has answered a photograph when the context is entered."""
+    """Context manager: a server. Entering the context waits until the server has answered a photograph."""
 
     def __init__(self, setup, name, repository, graph):
         self.side, self.cores, self.address = SIDES[name], setup.core_list(), ("127.0.0.1", free_port())
@@ -177,7 +177,8 @@ def measure_once(setup, name, repository, graph, expected):
 
 
 def on_disk(setup, name):
-    """Describes the size of the peer's Python packages without Python, or of our program without Debian's libraries."""
+    """Describes the size on disk of the peer's Python packages, or of vitrine-server. The size excludes Python itself and
+    Debian's libraries."""
     if name == OURS:
         what, files = "vitrine-server", [pathlib.Path(setup.program("vitrine-server"))]
     else:
@@ -202,7 +203,7 @@ def rows_of(setup, name, results, ours):
 
 
 def measure(setup):
-    """Measures the peers named in `setup.cases`; all if it is empty."""
+    """Measures the peers named in `setup.cases`, or all peers if `setup.cases` is empty."""
     names = setup.cases.split() or PEERS
     repository, graph, expected = setup.scratch / "models", setup.scratch / "model.xml", {}
     weights = published.import_from_timm(setup, repository, NAME, ARCHITECTURE, drawn=["--lively"])

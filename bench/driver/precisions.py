@@ -15,11 +15,11 @@ def wide(precision):
 
 
 def multiplied(precision):
-    """Returns True if the best path of this CPU multiplies in the precision. int8 needs AVX2; a CPU with AVX-512 also needs
-    AVX512_VNNI."""
+    """Returns True if the engine's fastest code path on this CPU multiplies in the precision. For int8, a CPU without AVX-512
+    needs AVX2, and a CPU with AVX-512 needs AVX512_VNNI or AMX."""
     return wide(precision) or (precision == "int8" and has_any({"avx2"}) and not has_any({"avx512f"}))
 
 
 def left_out(what, precision):
-    """Returns the row of a figure that this CPU cannot measure."""
+    """Returns the row of a case that is left out, because this CPU does not multiply fast in the precision."""
     return Row(f"{what}, {precision}", note=f"LEFT OUT: this CPU has none of {', '.join(sorted(WIDE[precision]))}")

@@ -36,7 +36,7 @@ def what(precision):
 
 
 class Peer:
-    """Context manager: bench/peers/peer_server.py on some cores. It serves when the context is entered."""
+    """Context manager: bench/peers/peer_server.py on some cores. Entering the context waits until the server listens."""
 
     def __init__(self, setup, contract, weights, pictures, precision):
         self.command = ["taskset", "-c", setup.core_list(), setup.python, setups.ROOT / "bench/peers/peer_server.py",
@@ -89,7 +89,8 @@ def root_mean_square(rows, others):
 
 
 def check_agreement(ours, theirs, tolerance):
-    """Returns the difference between the servers' answers, relative to the spread over the images. Raises if it is too large."""
+    """Returns the difference between the servers' answers, relative to the spread of the logits over the images. Raises if it is
+    too large."""
     means = [sum(column) / len(ours) for column in zip(*ours)]
     apart = root_mean_square(ours, theirs) / root_mean_square(ours, [means] * len(ours))
     if not apart <= tolerance:
@@ -99,7 +100,8 @@ def check_agreement(ours, theirs, tolerance):
 
 
 def search(setup, server, pictures, start, seed):
-    """Returns the report of a search of `vitrine bench` that begins at rate `start`. Every request must be answered."""
+    """Runs a search of `vitrine bench` that begins at rate `start`, and returns its report. A rate meets the goal of the search only if
+    every request is answered before its deadline and the latency is within the bound."""
     command = ["taskset", "-c", setup.core_list(), setup.program("vitrine"), "bench", pictures, "--server",
                server.address, "--model", NAME, "--find-max", "--latency", BOUND, "--good", 1, "--deadline", "2s",
                "--rate", start, "--tolerance", CLOSENESS, "--warmup", f"{setup.seconds(WARM_UP)}s", "--duration",

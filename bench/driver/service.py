@@ -12,10 +12,10 @@ READY_SECONDS = 30
 
 
 class Server:
-    """Context manager: vitrine-server on some cores. It is ready when the context is entered.
+    """Context manager: vitrine-server on some cores. Entering the context waits until the server is ready.
 
-    `flags`: additional flags, without the flags for addresses; `listen`: a fixed address; `program`: another binary of the
-    server; `environment`: replaces this process's environment.
+    `flags`: additional flags, but no addresses; `listen`: a fixed address; `program`: another binary of the server;
+    `environment`: replaces this process's environment.
     """
 
     def __init__(self, setup, repository, cores, flags=(), listen="127.0.0.1:0", program=None, environment=None):
@@ -68,7 +68,8 @@ class Server:
         return pathlib.Path(self.log_file.name).read_text()
 
     def megabytes(self, of):
-        """Returns resident memory in units of 10^6 bytes. VmRSS: now; VmHWM: the maximum so far."""
+        """Returns resident memory in units of 10^6 bytes. `of`: "VmRSS" for the current memory, "VmHWM" for the maximum so
+        far."""
         status = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
         return int(status.split(f"{of}:")[1].split()[0]) * 1024 / 1e6
 
@@ -77,8 +78,7 @@ class Server:
 
 
 def bench(setup, server, core, *arguments, complete=True):
-    """Runs `vitrine bench` on a core and returns the result of its only rate. `complete`: raises if a request was not
-    answered."""
+    """Runs `vitrine bench` with one load on a core, and returns the result. `complete`: raises if a request was not answered."""
     command = ["taskset", "-c", str(core), setup.program("vitrine"), "bench", "--server", server.address, "--format",
                "json", "--server-pid", str(server.process.pid), *map(str, arguments)]
     point = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)["points"][0]
@@ -89,7 +89,8 @@ def bench(setup, server, core, *arguments, complete=True):
 
 
 def load(server, model, pictures, seconds, core, *more):
-    """Returns the results of `vitrine bench` with a model: a closed loop of 64 requests, unless `more` sets another load."""
+    """Runs `vitrine bench` with a model and returns the result. The load is a closed loop of 64 requests, unless `more` sets a
+    rate."""
     loop = () if "--rate" in more else ("--concurrency", 64)
     point = bench(server.setup, server, core, pictures, "--model", model, "--warmup", f"{seconds / 5}s", "--duration",
                   f"{seconds}s", *loop, *more)

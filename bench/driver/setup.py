@@ -20,11 +20,11 @@ class Setup:
 
     def __post_init__(self):
         cores = sorted(os.sched_getaffinity(0))
-        # Server and workers run on one core, the load generator on another if there is one.
+        # Server and workers run on one core, and the load generator on another core if there is one.
         self.core, self.other_core = cores[0], cores[1 % len(cores)]
 
     def cores(self):
-        """Returns the number of cores for measurements with several cores: two if the machine has them."""
+        """Returns the number of cores for measurements with several cores: 2, or 1 if this process may use only one core."""
         return len({self.core, self.other_core})
 
     def both(self):
@@ -61,8 +61,8 @@ class Setup:
 
 
 def grid_of(manifest):
-    """Returns (rows, columns) of the model's grid. A model with native resolution has no fixed grid: returns one in the
-    middle of its range."""
+    """Returns (rows, columns) of the model's grid. A model with native resolution has no fixed grid; returns a square grid in
+    the middle of its range."""
     sides = [re.search(rf"grid_{side}: (\d+)", manifest) for side in ("rows", "columns")]
     if all(sides):
         return tuple(int(side.group(1)) for side in sides)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Worker processes that compute on command, and runs that interleave them."""
+"""Worker processes that compute on command, and a function that runs them in turn."""
 import statistics
 import subprocess
 
@@ -76,7 +76,8 @@ def repetitions_for(team, seconds):
 
 
 def interleave(sides, rounds):
-    """Calls each of `sides` (name -> function) once per round, in every other round in reverse order. Returns {name: [results]}."""
+    """Calls each of `sides` (name -> function) once per round. The order is reversed in every other round. Returns {name:
+    [results]}."""
     results = {name: [] for name in sides}
     for i in range(rounds):
         for name in list(sides)[:: 1 if i % 2 == 0 else -1]:

@@ -30,12 +30,12 @@ struct CheckSetting {
 // Compares the device's arithmetic with the rules that the engine relies on (models/engine/cuda/emulated/products.h).
 void CheckPrimitives(const CheckSetting& setting, CheckReport& report);
 
-// Compares logits, attention and tokens of every SmallForm with the CPU, in each precision. Checks that an image's
-// logits are bit-identical if the image is computed alone, in any batch, or again.
+// Compares logits, attention and tokens of every SmallForm with the CPU's results, in each precision. Checks that an
+// image's logits are bit-identical if the image is computed alone, in any batch, or again.
 void CheckForms(const CheckSetting& setting, CheckReport& report);
 
-// Loads every version of the repository, checks its golden outputs, and compares its logits of the images with the
-// CPU's.
+// Loads every version of the repository, checks its golden outputs, and compares its logits for `setting.images` with
+// the CPU's logits.
 void CheckVersions(const CheckSetting& setting, CheckReport& report);
 
 // Measures a model's memory, and checks that all of it is freed with the model.
@@ -48,7 +48,8 @@ void CheckSwap(const CheckSetting& setting, CheckReport& report);
 // Loads a model that does not fit into the device's memory. It must be rejected, and the device must continue to work.
 void CheckRefusal(const CheckSetting& setting, CheckReport& report);
 
-// Runs random batches of several models on several threads for `setting.load`. Logits must not depend on the batch.
+// Runs random batches of several models on several threads for the duration `setting.load`. Logits must not depend on
+// the batch.
 void CheckLoad(const CheckSetting& setting, CheckReport& report);
 
 }  // namespace vitrine

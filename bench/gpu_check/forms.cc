@@ -59,7 +59,7 @@ absl::Status Compare(const FloatArray& card, const FloatArray& cpu, double& larg
   return absl::OkStatus();
 }
 
-// Compares the device's attention of the last image, and its tokens of all stages, with the CPU's.
+// Compares results of the device with the CPU's: the attention of the last image, and the tokens of all stages.
 absl::StatusOr<TapErrors> CheckTaps(const Compared& compared, const std::vector<float>& logits) {
   const auto& [subject, cpu, card, images] = compared;
   const int image = static_cast<int>(images.size()) - 1;

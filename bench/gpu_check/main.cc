@@ -67,14 +67,14 @@ absl::StatusOr<std::vector<std::string>> ReadImages(const fs::path& folder) {
   return images;
 }
 
-// A device that was opened both in the library and through the driver.
+// A device that was opened twice: in the engine's CudaLibrary, and directly through the CUDA driver.
 struct OpenedCard {
   const CudaLibrary* library = nullptr;
   std::unique_ptr<cuda::driver::Card> card;
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
-// Returns N of "cuda:N" or "N".
+// Returns the number N of a device that is given as "cuda:N" or "N".
 absl::StatusOr<int> DeviceNumber(const std::string& device) {
   int number = 0;
   const std::string text = device.starts_with("cuda:") ? device.substr(5) : device;
@@ -196,7 +196,8 @@ int Main(int argc, char** argv) {
     const int code =
         Fail(kProgram, absl::Status(opened.status().code(), absl::StrCat("device cuda:", *device, " cannot be used: ",
                                                                          std::string(opened.status().message()))));
-    // Other errors occur only if there is a device: its memory is full, or the kernels cannot be loaded.
+    // FAILED_PRECONDITION means that there is no usable device. Other errors occur only on a device, for example if its
+    // memory is full or the kernels cannot be loaded.
     return absl::IsFailedPrecondition(opened.status()) ? kExitNoDevice : code;
   }
   for (const auto& [name, value] : opened->facts)

@@ -22,7 +22,8 @@ struct MeasuredSetting {
   absl::Duration window = absl::Milliseconds(500);  // length of each window of MeasureThroughput
 };
 
-// A model to measure, and images of its fixed size or of its SmallForm's size, else of 224 x 224.
+// A model to measure, with images. The images have the model's fixed size or its SmallForm's size; if it has neither,
+// 224 x 224.
 struct Measured {
   Subject subject;
   std::vector<FloatArray> images;  // one batch
@@ -34,7 +35,7 @@ cuda::BatchLimits LimitsFor(const Measured& measured);
 // Returns the bytes of pinned memory for the pixels of a batch and the data uploaded with them.
 size_t StagingFor(const cuda::BatchLimits& limits);
 
-// Measures the time of every kernel, of the graph, of the copies and of a whole batch.
+// Measures the time of every kernel, of the CUDA graph, of the copies and of a whole batch.
 void ProfileModels(const CheckSetting& setting, const MeasuredSetting& measured, CheckReport& report);
 
 // Measures images per second with two slots (cuda::driver::Slot). The threads pass images that are already in memory.

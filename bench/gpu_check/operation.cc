@@ -190,7 +190,8 @@ class Swap {
 absl::StatusOr<std::string> Refusal(const CheckSetting& setting) {
   ASSIGN_OR_RETURN(const Measured form, MakeMeasured(SmallModel(setting), 1));
   ASSIGN_OR_RETURN(const DeviceStatus before, setting.library->status(setting.device));
-  // A cell's token takes at least 96 bytes in each buffer, so buffers for this many cells do not fit into the device.
+  // A cell's token takes at least 96 bytes in each buffer, so buffers for this many cells do not fit into the device's
+  // memory.
   const LargestImage too_large = {.cells = std::min<int64_t>(before.total_bytes / 50, 2'000'000'000),
                                   .pixels = static_cast<int64_t>(form.images.front().values.size())};
   const std::vector<const float*> weights = form.subject.weights();

@@ -23,8 +23,8 @@ constexpr int kFloats = 1 << 18, kProducts = 256, kSide = 16;
 constexpr size_t kEach = size_t{kSide} * kSide;  // elements of a matrix
 constexpr const char* kOperations[] = {"fma", "division", "root", "product and sum", "bf16", "rounding"};
 
-// Computes the operations on the CPU. Must not be inlined: the compiler does not know that FloatMode changes the
-// arithmetic, and could compute before the FloatMode exists.
+// Computes the operations on the CPU. Must not be inlined, because the compiler does not know that FloatMode changes
+// the arithmetic and could compute before the FloatMode exists.
 [[gnu::noinline]] void Compute(float a, float b, float c, uint32_t (&bits)[6]) {
   const auto bf16 = [](float value) {
     const uint32_t of = std::bit_cast<uint32_t>(value);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the time of the launches of a model.
+// Measures the time of a model's kernel launches.
 #include <algorithm>
 #include <cctype>
 #include <chrono>
@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Launches with the same name in a table, and their total time.
+// Kernel launches that have the same name in a table, and their total time.
 struct Group {
   int launches = 0;
   double milliseconds = 0;

@@ -37,8 +37,8 @@ struct LaunchTimes {
   std::vector<double> graphs;                 // time of the graph of all launches, by pass
 };
 
-// A device of one slot that times recorded launches when they run: first the whole graph several times, then each
-// launch.
+// A device with one slot. When recorded launches run, it measures their times: it first runs the whole graph several
+// times, and then the launches one by one, equally often.
 class ProfiledDevice : public cuda::Device {
  public:
   // Makes a device. `passes` is the number of timed passes of the graph, and of the single launches.

@@ -17,7 +17,7 @@ class CheckReport {
  public:
   // Runs a check. `run` returns the check's figures if it passed, else the error.
   void Run(const std::string& check, const std::function<absl::StatusOr<std::string>()>& run);
-  // Adds a section with a table; prints it as aligned text.
+  // Adds a section with a table, and prints the section as aligned text.
   void Add(const std::string& title, const std::string& note, const HtmlTable& table);
 
   int checks() const { return static_cast<int>(rows_.size()); }

@@ -20,8 +20,8 @@ namespace vitrine {
 
 inline constexpr Precision kPrecisions[] = {Precision::kFp32, Precision::kBf16, Precision::kInt8};
 
-// Returns the allowed difference from the CPU's results in fp32, relative to the largest of them. Tests of the CPU's
-// engine allow the same difference.
+// Returns the allowed difference from the CPU's results in fp32, relative to the largest of these results. Tests of the
+// CPU's engine allow the same difference.
 double ToleranceOf(Precision precision);
 
 // A model with hashed weights (tests/models/hashed_weights.h).
@@ -31,7 +31,7 @@ class Subject {
 
   const ModelDescription& description() const { return description_; }
   std::vector<const float*> weights() const;
-  // Returns images of these sizes, height and width, with hashed values; skips sizes that the model rejects.
+  // Returns an image with hashed values for each (height, width) in `sizes`. Skips sizes that the model rejects.
   std::vector<FloatArray> Images(std::span<const std::pair<int, int>> sizes) const;
 
   absl::StatusOr<std::unique_ptr<const Backend>> OnCpu(Precision precision = Precision::kFp32) const;
@@ -49,8 +49,8 @@ class Subject {
 
 // Returns the cells and pixels of the largest of the images.
 LargestImage LargestOf(const ModelDescription& description, std::span<const FloatArray> images);
-// Returns limits that permit a batch of all `images` and one more image. The limit of tokens counts each of these
-// images as large as the largest.
+// Returns limits that permit a batch of all `images` and one more image. The limit of tokens is computed as if every
+// image were as large as the largest image.
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images);
 
 // Runs a batch with the images at the indices `places`, and returns their logits, row by row. `attention` and `tokens`
@@ -63,8 +63,8 @@ absl::StatusOr<std::vector<float>> LogitsOfAll(const Backend& backend, int64_t c
                                                std::span<const FloatArray> images, AttentionTap* attention = nullptr,
                                                TokenTap* tokens = nullptr);
 
-// Returns the largest difference relative to the largest value of `expected`; infinite if a value is not finite or the
-// lengths differ.
+// Returns the largest absolute difference, divided by the largest absolute value in `expected`. Returns infinity if a
+// value is not finite or the lengths differ.
 double Apart(std::span<const float> values, std::span<const float> expected);
 bool SameBits(std::span<const float> a, std::span<const float> b);
 

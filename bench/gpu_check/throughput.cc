@@ -22,8 +22,8 @@ struct Rates {
   double median = 0, least = 0, most = 0;  // images/s of a window
 };
 
-// Runs images repeatedly on each thread, and counts them in windows after a warm-up window. At any time, all threads
-// together request about two batches of images.
+// Runs images repeatedly on each thread. Measures the images per second in several time windows, after one window of
+// warm-up. At any time, all threads together request about two batches of images.
 absl::StatusOr<Rates> Measure(const Backend& backend, const Measured& measured, const MeasuredSetting& setting) {
   std::vector<engine::ImagePlanes> planes;
   const auto batch = static_cast<int>(measured.images.size());

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""export_vit.py ARCHITECTURE WEIGHTS FILE.xml: writes one of timm's models in the form of OpenVINO that the peers in
+"""export_vit.py ARCHITECTURE WEIGHTS FILE.xml: writes one of timm's models as an OpenVINO model, which the peers in
 bench/peers/*/ serve.
 
 The graph takes any number of images of 224x224 pixels, 8-bit interleaved RGB, and gives logits. It normalises the pixels itself,

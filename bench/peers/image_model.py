@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Code shared by the services of bench/peers/*/: finds a photograph's five most probable classes with OpenVINO in fp32.
 
-$VITRINE_PEER_MODEL names the file of export_vit.py.
+$VITRINE_PEER_MODEL names the file that export_vit.py wrote.
 """
 import io
 import os
@@ -25,8 +25,8 @@ def open_jpeg(jpeg):
 
 
 def pixels(image):
-    """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop: this takes two
-    thirds of the time that the whole image would take."""
+    """Applies timm's evaluation transform without the normalisation, which the graph does. Resizes only the crop, which takes
+    two thirds of the time that the whole image would take."""
     scaled = [int(RESIZED * length / min(image.size)) for length in image.size]
     scale = [length / to for length, to in zip(image.size, scaled)]
     corner = [round((to - SIDE) / 2) for to in scaled]

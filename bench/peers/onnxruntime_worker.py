@@ -27,7 +27,7 @@ def export(model, batch, path):
 def quantize(path, to):
     from onnxruntime.quantization import QuantType, quantize_dynamic
     vnni = any(name.endswith("_vnni") for name in pathlib.Path("/proc/cpuinfo").read_text().split())
-    # Without VNNI, weights have 7 bits: with 8 bits, sums of two products would saturate.
+    # Without VNNI, weights have 7 bits, because sums of two products would saturate with 8 bits.
     quantize_dynamic(path, to, op_types_to_quantize=["MatMul", "Gemm"], weight_type=QuantType.QInt8, per_channel=True,
                      reduce_range=not vnni)
 

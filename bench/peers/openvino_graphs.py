@@ -2,8 +2,8 @@
 """Converts, quantises and compiles PyTorch models for OpenVINO, for all peers.
 
 In int8, NNCF quantises the graph as OpenVINO recommends for transformers. The remaining operators are bf16 if the CPU multiplies
-bf16 and is not limited to other instructions. Without VNNI, weights have 7 bits (NNCF's overflow fix). Without VNNI, the error
-of XCiT-N12's logits is twice the error of our engine; with 8-bit weights, it would be seven times our error.
+bf16 and ONEDNN_MAX_CPU_ISA is not set. Without VNNI, weights have 7 bits (NNCF's overflow fix). Without VNNI, the error of
+XCiT-N12's logits is twice the error of our engine; with 8-bit weights, it would be seven times our error.
 """
 import contextlib
 import logging

@@ -23,7 +23,7 @@ def request_for(compiled, batch):
 
 
 def by_shape(graph, stacked, precision):
-    """Returns a request for each batch; batches of equal shape share a compiled model."""
+    """Returns an inference request of OpenVINO for each batch. Batches of equal shape share a compiled model."""
     compiled = {}
     for batch in stacked:
         shape = tuple(batch.shape)

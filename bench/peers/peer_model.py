@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The PyTorch model of a peer of bench_worker, selected by options that all peers share, and its inputs."""
+"""Loads the PyTorch model and the inputs of a peer of bench_worker. All peers share the options that select them."""
 import pathlib
 import sys
 

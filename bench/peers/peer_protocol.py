@@ -5,7 +5,7 @@ import time
 
 
 def serve(count, description, work, results=lambda: ()):
-    """Serves the protocol until the end of the input. work() is timed; results() returns the rows that it computes."""
+    """Serves the protocol until the end of the input. work() is timed; results() returns the rows that work() computes."""
     print("ready", count, description, flush=True)
     for line in sys.stdin:
         command = line.split()

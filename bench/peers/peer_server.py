@@ -28,7 +28,7 @@ MEAN, STD = (numpy.array(values) * 255 for values in ((0.485, 0.456, 0.406), (0.
 
 
 def graph_of_bytes(model, precision, pixels):
-    """Returns the graph from any number of 8-bit RGB images to logits. int8 is calibrated on `pixels`."""
+    """Returns a graph that computes logits for any number of 8-bit RGB images. In int8, the graph is calibrated on `pixels`."""
     batch = torch.from_numpy(((pixels - MEAN) / STD).astype(numpy.float32)).permute(0, 3, 1, 2).contiguous()
     graph = openvino_graphs.convert(model, batch, [-1, 3, SIDE, SIDE])
     if precision == "int8":

@@ -28,7 +28,7 @@ def plan(size):
 
 
 def crop_box(size):
-    """Returns the central crop in pixels of the image."""
+    """Returns the central crop in pixels of the original image."""
     scaled, corner = plan(size)
     scale = [side / to for side, to in zip(size, scaled)]
     return tuple(c * s for c, s in zip(corner, scale)) + tuple((c + SIDE) * s for c, s in zip(corner, scale))

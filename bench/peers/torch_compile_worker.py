@@ -18,7 +18,7 @@ NAMES = {"xcit-n12": "xcit_nano_12_p16_224", "xcit-t12": "xcit_tiny_12_p16_224",
 
 
 def windows(torch, step, images, seconds, count=5):
-    """Returns the images per second of each window, by the host's clock around synchronized passes."""
+    """Returns the images per second of each window. The host's clock measures the time of synchronized passes."""
     step()
     torch.cuda.synchronize()
     begin = time.perf_counter()

@@ -10,8 +10,8 @@ import sys
 from driver import command, report
 from driver.setup import ROOT, Setup
 
-# {name: (title, module, function)}. A module is imported when its proof runs, because some modules import the Python client,
-# which --help must not need.
+# {name: (title, module, function)}. A module is imported only when its proof runs. Some modules import the Python client, and
+# --help must work without it.
 PROOFS = {
     "swaps": ("A thousand version swaps under a million requests", "programs", "measure_swaps"),
     "terminations": ("SIGTERM under load", "terminations", "measure"),

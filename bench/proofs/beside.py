@@ -50,7 +50,7 @@ class Trainer:
 
 
 def bearable_rate(setup, server, pictures, seconds):
-    """Returns (requests per second, reason if that is not RATE)."""
+    """Returns (requests per second, reason if this rate is below RATE)."""
     served = load(server, MODEL, pictures, seconds / 8, setup.core)["answered_per_second"]
     rate = min(RATE, int(LOAD * served))
     return rate, "" if rate == RATE else f" ({LOAD:.0%} of the {served:.0f} that this core serves; {RATE} are too many for it)"

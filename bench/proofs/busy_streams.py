@@ -73,7 +73,7 @@ class Stream:
         self.room.release()
 
     def _hold(self):
-        """Waits for the end of the connection: gRPC does not report the end of a call while answers are unread."""
+        """Waits for the end of the connection, because gRPC does not report the end of a call while answers are unread."""
         states = []
 
         def note(state):

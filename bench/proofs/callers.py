@@ -61,7 +61,7 @@ class Callers:
         return self.wait()
 
     def wait(self):
-        """Waits until every caller has stopped by itself, and returns the sum of their ledgers."""
+        """Waits until all callers have stopped, closes the client, and returns the sum of the callers' ledgers."""
         for thread in self.threads:
             thread.join()
         self.client.close()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the transport's cost of a call: without a message, and with a message of 110 KB, compared with gRPC 1.51.
+"""Measures the cost of a call in our transport and in gRPC 1.51: a call without a message, and a call with a message of 110 KB.
 
-h2load on one core calls a server on the other. Both transports are compared by servers that answer at once with an empty
-message and do not parse the request: bench_null_server, and the server of gRPC's interoperability tests.
+h2load on one core calls a server on the other. Each transport has a server that answers at once with an empty message and does
+not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport.
 """
 import os
 import re
@@ -62,7 +62,7 @@ class InteropServer:
 
 
 class TlsServer:
-    """Context manager: vitrine-server with TLS, and a new certificate, on one core."""
+    """Context manager: vitrine-server on one core, with TLS and a new certificate."""
 
     def __init__(self, setup):
         self.ports = setup.scratch / "tls-ports"
@@ -97,7 +97,7 @@ def certificate(folder):
 
 
 class Calls:
-    """Calls of one method with messages of `size` bytes, by h2load on the core that the server does not use."""
+    """Calls one method with messages of `size` bytes. h2load makes the calls, on the core that the server does not use."""
 
     def __init__(self, setup, server, method, size, name, scheme="http"):
         self.process = server.process
@@ -140,7 +140,7 @@ def null_calls(setup, server, what, scheme="http", goal=None):
 
 
 def beside_grpc(setup):
-    """Yields rows that compare the two transports. Their rounds alternate."""
+    """Yields rows that compare our transport with gRPC's. The rounds of the two alternate."""
     with NullServer(setup) as theirs, InteropServer(setup) as ours:
         sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
         large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}

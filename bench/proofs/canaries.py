@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests the canary guard with its default bounds on real versions: it takes only bad canaries out of service, and in time.
+"""Tests the canary guard with its default bounds on real versions. The guard must take each bad canary out of service within
+GOAL seconds, and must keep the harmless canaries.
 
 All models are on one server, and each gives a tenth of its requests to its canary.
 """
@@ -30,7 +31,8 @@ def write_config(path, canaries):
 
 
 def begin(admin, repository, canaries):
-    """Publishes every canary beside its stable version, and sets its share unless the server rejects the share."""
+    """Publishes every canary beside its stable version. Then sets each canary's share of the requests, which the server may
+    reject."""
     for canary in canaries:
         admin.set_label(canary.name, "stable", STABLE)
         versions.place(canary.canary, repository, canary.name, CANARY, canary.change)
@@ -70,7 +72,7 @@ def observe(setup, server, admin, canaries, seconds):
 
 
 def answered(canary):
-    """Returns the number of the canary's answers in the guard's window, as last read while the canary served."""
+    """Returns the number of the canary's answers in the guard's window. It was last read while the canary was in service."""
     return canary.status.requests if canary.status else 0
 
 

@@ -62,7 +62,7 @@ class Workshop:
 
 
 def bad(work, digits, cifar):
-    """Returns the bad canaries. `digits`, `cifar`: the stable versions that were trained here."""
+    """Returns the bad canaries. `digits`, `cifar`: stable versions that `make` trained."""
     bundled_digits, bundled_cifar = work.bundled(DIGITS), work.bundled(CIFAR)
     return [
         Canary("slow", "canary of digits four times as wide", digits,

@@ -40,8 +40,8 @@ def gained(server, work):
 def served(setup, kernel_us):
     """Returns a server whose repository has only MODEL.
 
-    A server computes the golden outputs of all its models. On the emulated device, those of larger models would take longer than
-    the time limit.
+    A server computes the golden outputs of all its models. On the emulated device, the golden outputs of larger models would
+    take longer than the time limit.
     """
     alone = setup.scratch / "alone"
     if not alone.exists():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares a thousand callers with one caller: the cost of having another caller on every connection.
+"""Compares a thousand callers with one caller, to measure the cost of having another caller on every connection.
 
-With three calls on each connection, the transport does less work if the calls of a connection are answered together. One
-call on each connection shows only the cost of scheduling.
+With three calls in flight on each connection, the result includes a cost of the transport, which does less work if the calls of
+a connection are answered together. With one call on each connection, the result is only the cost of scheduling.
 """
 import subprocess
 import sys
@@ -53,7 +53,7 @@ class Reading:
 
 
 class Measurement:
-    """The answers per second with `callers` callers, and the processor time of an answer."""
+    """The answers per second with `callers` callers, and the processor time per answer."""
 
     def __init__(self, setup, server, callers, calls, seconds):
         with Load(setup, server, callers, calls):
@@ -75,7 +75,7 @@ def median(measurements, figure):
 
 def measure_calls(setup, server, calls):
     seconds = setup.seconds(SECONDS)
-    # The server keeps the accounts of the thousand callers for a minute after their last call, but they cause no work then.
+    # The server keeps an account for each caller for a minute after its last call, but idle accounts cause no work.
     sides = workers.interleave({callers: lambda callers=callers: Measurement(setup, server, callers, calls, seconds)
                                 for callers in (1, CALLERS)}, setup.rounds(ROUNDS))
     ratios = [many.rate / one.rate for one, many in zip(sides[1], sides[CALLERS])]

@@ -13,7 +13,7 @@ def scrape(server):
 
 
 def count(text, name, *labels):
-    """Returns the sum over the series of a counter that have all these labels, each as 'name="value"'."""
+    """Returns the sum of a counter over all its series that have every one of `labels`, each given as 'name="value"'."""
     series = re.findall(rf"^{name}({{[^}}]*}})? (\S+)$", text, re.MULTILINE)
     return sum(float(value) for found, value in series if all(label in found for label in labels))
 

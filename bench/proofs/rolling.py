@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces the replicas one after the other by the new binary, then by the old binary, and so on, while clients send
+"""Restarts the replicas one after the other with the new binary, then with the old binary, and so on, while clients send
 requests to all replicas."""
 import re
 import sys

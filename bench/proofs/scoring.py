@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Measures its
-rate with the model in its own process and with a server. Compares both rates with the rates of decoding alone and of the engine
-alone.
+"""Runs `vitrine score` over a list of a million images, once without an interruption and once killed twenty times. Measures the
+rate of `vitrine score` with the model in its own process and with a server. Compares both rates with the rates of decoding alone
+and of the engine alone.
 
-The lists name the same few images under many names, through symbolic links.
+The lists have few different images. Symbolic links give each image many paths.
 """
 import filecmp
 import os
@@ -20,14 +20,14 @@ from driver.setup import ROOT
 IMAGES, KILLS = 1_000_000, 20
 MODEL = "kv-pos-mnist"
 MOST_MEGABYTES = 300
-# {model: (samples, images)}. To compute an image, the first model needs more time than the overhead of a call, and the second
-# model needs less.
+# {model: (samples, images)}. With the first model, the computation of an image takes longer than the overhead of a call; with
+# the second model, it takes less time.
 SHARED = {"eit-mini-cifar10": ("cifar", 3_000), MODEL: ("digits", 60_000)}
 SHARE_OF_ENGINE = 0.95
 
 
 def make_list(folder, pictures, images):
-    """Writes a list of `images` names of the files in `pictures` and returns its path."""
+    """Writes a list with `images` paths to the files in `pictures`, and returns the list's path."""
     folder.mkdir()
     shutil.copytree(pictures, folder / "pictures")
     names = sorted(path.name for path in pictures.iterdir())
@@ -42,7 +42,8 @@ def make_list(folder, pictures, images):
 
 
 def score(setup, where, model, source, out, seconds=None):
-    """Scores the list, or kills the program after `seconds`. `where`: --server ADDRESS or --repository FOLDER.
+    """Scores the list. If `seconds` is given, kills the program after this time. `where`: --server ADDRESS or --repository
+    FOLDER.
 
     Returns (exit code, seconds, peak memory in MB).
     """

@@ -34,7 +34,7 @@ def large_picture():
 
 
 def with_overlays(request, count):
-    """Returns the request for an image on which the server draws that many maps."""
+    """Adds `count` attention maps, which the server draws on the image, to the request, and returns the request."""
     request.max_attention_bytes = 16 << 20
     for layer in range(count):
         request.attention.add(kind=KIND, layers=[-1 - layer % LAYERS], encoding=OVERLAY)
@@ -42,7 +42,7 @@ def with_overlays(request, count):
 
 
 class SlowCaller:
-    """Context manager: sends the request of a file repeatedly, from a process with low priority on both cores."""
+    """Context manager: repeatedly sends the request in a file, from a process with low priority on both cores."""
 
     def __init__(self, setup, address, file):
         program = pathlib.Path(__file__).with_name("slow_caller.py")

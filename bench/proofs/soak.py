@@ -137,7 +137,7 @@ class Calls:
 
 
 class Crowd:
-    """Context manager: callers that make calls."""
+    """Context manager: threads that make random calls."""
 
     def __init__(self, server, pictures):
         self.over, self.done, self.faults = threading.Event(), collections.Counter(), []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends SIGTERM under load repeatedly: no accepted request is lost, and no client delays the end of the server."""
+"""Sends SIGTERM under load repeatedly. No accepted request may be lost, and no client may delay the end of the server."""
 import dataclasses
 import json
 import random
@@ -23,7 +23,7 @@ UNREAD_SECONDS = 2  # seconds after which the server drops unread answers (docs/
 
 
 def terminate_once(setup, picture, answers):
-    """Returns the callers' ledger, (accepted, answered) of the server's last log line, and its exit code."""
+    """Returns the callers' ledger, the counts (accepted, answered) in the server's last log line, and the server's exit code."""
     with Server(setup, setup.repository, setup.both()) as server:
         with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1)) as callers:
             callers.wait_for_answers(answers)
@@ -35,7 +35,7 @@ def terminate_once(setup, picture, answers):
 
 
 def accepted_and_answered(server):
-    """Returns (accepted, answered) of the server's last log line."""
+    """Returns the counts (accepted, answered) in the server's last log line."""
     counts = re.search(r"stopped accepted=(\d+) answered=(\d+)", server.log())
     return tuple(map(int, counts.groups())) if counts else (0, 0)
 

@@ -77,8 +77,8 @@ def with_labels_of(source):
 
 
 def move_classes(folder):
-    """Changes the order of a model's classes but not of its labels, like a wrong export. Moves the rows of the last layer and the
-    values of the recorded logits."""
+    """Changes the order of a model's classes but not of its labels, as a wrong export could do. Moves the rows of the last layer
+    and the values of the recorded logits."""
     _change_tensors(folder / "weights.safetensors", r"head(_out)?\.(weight|bias)")
     _change_tensors(folder / "golden.safetensors", r"(\w+\.)?logits\.\d+")
 

@@ -20,7 +20,7 @@ DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6
 ACK = END_STREAM = 1
 END_HEADERS = 4
 HEAD = 9  # bytes of a frame's head
-# A window that no run exhausts, so that no window has to be updated.
+# A flow-control window so large that no run exhausts it. Each connection sets it when it begins and never updates it.
 WINDOW = (1 << 31) - 1
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -30,7 +30,7 @@ def frame(kind, flags, stream, payload=b""):
 
 
 def header_block(path):
-    """Returns literal fields without indexing: RFC 7541, section 6.2.2."""
+    """Returns the header block as literal fields without indexing (RFC 7541, section 6.2.2)."""
     fields = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "localhost",
               "content-type": "application/grpc", "te": "trailers"}
     return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()

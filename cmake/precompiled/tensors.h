@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Common headers of sources that compute on tensors: small headers of ATen, and the messages of a model's config.
 // Headers that only a few sources include, such as autograd's custom_function.h, are left out, because every source
-// instantiates the pending templates of a precompiled header again.
+// instantiates again the templates that a precompiled header uses.
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Origins of an image's files: Debian packages and Python wheels, with version, licence texts and digests."""
+"""Origins of the files in a container image: Debian packages and Python wheels, with version, licence texts and digests."""
 import dataclasses
 import hashlib
 import pathlib
@@ -71,7 +71,7 @@ class Debian:
 
 
 def closure(binary: pathlib.Path) -> dict[str, pathlib.Path]:
-    """Returns every shared library with which `binary` is linked. The keys are the names that the linked files request."""
+    """Returns the paths of all shared libraries that `binary` needs, directly or indirectly. The keys are the libraries' sonames."""
     text = subprocess.run(["ldd", str(binary)], check=True, capture_output=True, text=True).stdout
     missing = re.findall(r"^\s*(\S+) => not found", text, re.M)
     if missing:

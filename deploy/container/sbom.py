@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes an image's software bill of materials as CycloneDX 1.5 JSON. It lists packages that are copied into the image or compiled
-into its programs."""
+"""Makes the software bill of materials of a container image, as CycloneDX 1.5 JSON. It lists packages that are copied into the image,
+or are compiled into its programs."""
 import pathlib
 import uuid
 from typing import Optional
@@ -13,7 +13,7 @@ def reference(origin: Origin) -> str:
 
 
 def component(origin: Origin, files: list[pathlib.Path], root: pathlib.Path) -> dict:
-    """Returns a package with its files in the image. Digests are computed from the stripped files in the image."""
+    """Returns the component of a package: its metadata, and the digests of its files as they are in the image (stripped)."""
     entry = {
         "type": "library",
         "bom-ref": reference(origin),

@@ -23,8 +23,8 @@ RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes thi
 COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
-# Variables of a dashboard. A variable has the name of a label. The user chooses among the values that this label has in the
-# metric `of`.
+# Variables of a dashboard. A variable has the values of a label in the metric under "of". The label has the name of the variable, or the
+# name under "from". The user chooses one or more of the values, or all.
 VARIABLES = {
     "instance": {"label": "Instance", "of": "vitrine_build_info{job=\"vitrine-server\"}"},
     "model": {"label": "Model", "of": "vitrine_requests_total{instance=~\"$instance\"}"},
@@ -130,7 +130,7 @@ def field_config(panel, kind):
 
 
 def table_steps(panel):
-    """Returns the steps that join a table's queries by their labels; `hide` lists columns that are not shown."""
+    """Returns Grafana's transformations for a table: merge the results of all queries, then hide and rename columns as `panel` states."""
     hidden = {name: True for name in ["Time", *panel.get("hide", [])]}
     steps = [{"id": "merge", "options": {}}] if len(panel["queries"]) > 1 else []
     return steps + [{"id": "organize", "options": {"excludeByName": hidden, "renameByName": panel.get("rename", {}),

@@ -67,7 +67,7 @@ class Bill:
 
 
 def library(origin: Origin, **properties: str) -> dict:
-    """Returns a component for a package, without files. The component has `properties`, but no "vitrine:linkage"."""
+    """Returns the component of a package, without files. `properties` replace sbom.component's property "vitrine:linkage"."""
     entry = sbom.component(origin, [], ROOT)
     others = [one for one in entry["properties"] if one["name"] != "vitrine:linkage"]
     entry["properties"] = others + [{"name": f"vitrine:{name}", "value": value} for name, value in properties.items()]
@@ -106,8 +106,8 @@ def installed() -> "dict[str, tuple[str, str]]":
 
 @functools.lru_cache
 def providers() -> "dict[str, str]":
-    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9. If several packages
-    provide it, returns the first by name."""
+    """Returns the installed package that provides each virtual package, such as libspdlog1.10 for libspdlog1.10-fmt9. If several
+    packages provide the same virtual package, returns the first of them by name."""
     listed = subprocess.run(["dpkg-query", "-W", "-f=${Package}\t${Provides}\n"], check=True, capture_output=True, text=True).stdout
     rows = sorted((line.split("\t") for line in listed.splitlines()), reverse=True)
     return {re.split(r"[\s(]", entry.strip())[0]: name for name, provided in rows if name in installed() for entry in provided.split(",")}
@@ -121,7 +121,7 @@ def build_packages(root: pathlib.Path) -> "list[str]":
 
 
 def add_tarball(bill: Bill, path: pathlib.Path, version: str) -> None:
-    """Adds a tarball, and the components in the tarball's own bill without the digests of single files."""
+    """Adds a tarball, and the components that the bill inside the tarball lists. Leaves out the files of each component."""
     with tarfile.open(path) as archive:
         name = next((one for one in archive.getnames() if one.endswith("/" + TARBALL_BILL)), None)
         if name is None:
@@ -164,7 +164,7 @@ def add_wheel(bill: Bill, path: pathlib.Path) -> None:
 
 
 def add_models(bill: Bill, root: pathlib.Path) -> None:
-    """Adds each bundled version, identified by the digest of its weights."""
+    """Adds each bundled version of each model, with the digest of its weights."""
     for weights in sorted((root / "models/bundled").glob("*/*/weights.safetensors")):
         model, version = weights.parts[-3:-1]
         reference = bill.add({"type": "machine-learning-model", "bom-ref": f"model/{model}/{version}", "name": model, "version": version,

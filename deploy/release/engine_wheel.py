@@ -67,7 +67,7 @@ class Tree:
         return path
 
     def library(self) -> pathlib.Path:
-        """Adds the library and the libraries that it needs. Sets run paths, so that they find each other."""
+        """Adds the library and the libraries that it needs. Sets the run path of each, so that the loader finds the others."""
         source = self.build / "lib/libvitrine_engine.so"
         own = self.put(source, self.package)
         run("strip", "--strip-unneeded", str(own))
@@ -87,7 +87,7 @@ class Tree:
         return own
 
     def link(self, path: pathlib.Path, run_path: str) -> None:
-        """Makes a library find the bundled libraries. The run path needs a call of its own: patchelf 0.14 loses renamed
+        """Makes a library find the bundled libraries. Sets the run path in a second call of patchelf, because patchelf 0.14 loses renamed
         libraries if the same call also sets the run path."""
         needed = subprocess.run(["patchelf", "--print-needed", str(path)], check=True, capture_output=True, text=True).stdout.split()
         renames = [word for name in needed if name in self.bundled for word in ("--replace-needed", name, self.bundled[name][1].name)]
@@ -125,7 +125,7 @@ class Tree:
         (self.info / "WHEEL").write_text(f"Wheel-Version: 1.0\nGenerator: engine_wheel.py\nRoot-Is-Purelib: false\nTag: {TAG}\n")
 
     def pack(self, wheel: pathlib.Path, seconds: int) -> None:
-        """Writes the files, then RECORD. All have the same time. A mode depends only on the name of the file."""
+        """Writes the files, then RECORD. All entries get the same time. The mode of an entry depends only on its name."""
         rows = []
         record = f"{self.info.name}/RECORD"
         moment = time.gmtime(max(seconds, 315532800))[:6]  # a zip file cannot store a time before 1980

@@ -68,7 +68,7 @@ def debian_materials(root: pathlib.Path) -> "list[dict]":
 
 
 def image_materials(root: pathlib.Path) -> "list[dict]":
-    """Returns the Dockerfile's base image and, if the Dockerfile has it, the day of the archive."""
+    """Returns the Dockerfile's base image and, if the Dockerfile pins one, the snapshot of Debian's archive."""
     arguments = dict(re.findall(r"^ARG (DEBIAN_IMAGE|DEBIAN_SNAPSHOT)=(\S+)$", (root / "Dockerfile").read_text(), re.M))
     name, digest = arguments["DEBIAN_IMAGE"].split("@sha256:")
     found = [{"uri": f"docker://{name}", "digest": {"sha256": digest}}]

@@ -75,8 +75,8 @@ def prediction(values, tail=0.0015):
 
 
 def chance_above(values, bound):
-    """Returns the one-sided p value: if the true mean is `bound`, the probability that a mean is at least as high as the mean of
-    `values`."""
+    """Returns the one-sided p value: the probability that a mean is at least as high as the mean of `values` if the true mean is
+    `bound`."""
     found = estimate(values)
     if found.n < 2:
         return 1.0
@@ -108,7 +108,7 @@ def ranks(values):
 
 
 def rank_correlation(xs, ys):
-    """Returns Spearman's rank correlation rho; 0 if one side is constant."""
+    """Returns Spearman's rank correlation rho; 0 if all `xs` or all `ys` are equal."""
     left, right = ranks(xs), ranks(ys)
     middle = (len(xs) - 1) / 2
     a, b = [x - middle for x in left], [y - middle for y in right]

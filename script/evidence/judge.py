@@ -111,7 +111,7 @@ def correlation(rule, experiment, runs):
 
 
 def order(rule, experiment, runs):
-    """Judges every step of an order. Returns the estimate of the weakest step, with p values for the whole order."""
+    """Judges every step of an `order` rule. Returns the estimate of the weakest step, with p values for all steps together."""
     steps = [above(dataclasses.replace(rule, of=later, to=earlier), experiment, runs)
              for earlier, later in zip(rule.steps, rule.steps[1:])]
     weakest = max(range(len(steps)), key=lambda i: steps[i].p_holds)

@@ -32,7 +32,7 @@ class Library:
 
 
 def shown(paper, claim, printed, stored, verdicts):
-    """Returns a claim with the finding of its kind of evidence."""
+    """Returns a claim with the finding that the claim's kind of evidence gives."""
     by_kind = {"arithmetic": arithmetic.decide(paper, claim.id, printed), "outputs": outputs.decide(claim.id, printed, stored)}
     also = [finding.text for kind, finding in by_kind.items() if finding and kind != claim.evidence]
     if claim.evidence in by_kind:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the page of a paper: its claims, and the figures that it prints."""
+"""Makes the page of a paper: its claims, and the figures that the paper prints."""
 import words
 from notebooks import REPOSITORY
 

@@ -88,7 +88,7 @@ def data_at_hand(spec):
 
 
 def command(train, entry, work):
-    """Returns the experiment's command for this one cell, as a list."""
+    """Returns the command that runs the drawn cell, as a list."""
     data = ["--data", os.path.expandvars(entry.experiment.data)] if entry.experiment.data else []
     return [train, "sweep", str(work / "cell.textproto"), "--jobs", "1", "--threads", str(entry.origin.threads), *data,
             "--work", str(work)]

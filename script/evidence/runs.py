@@ -92,7 +92,7 @@ def misplaced(experiment, runs):
 
 
 def select(experiment, runs, wanted, metric, lower_is_better=False):
-    """Returns scores by the labels of the other axes and the seed.
+    """Returns the scores of the runs that have the labels in `wanted`, by seed and by the labels of the axes not in `wanted`.
 
     A failed run gets the worst possible score, so that it is not ignored.
     """

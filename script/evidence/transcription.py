@@ -21,13 +21,13 @@ OTHER_TABLE = {("xcit-t12-f-sne-64", "parameters")}
 
 
 def published():
-    """Returns the printed figures of models/zoo/published.cc: parameters, FLOPs and accuracy by name of the zoo."""
+    """Returns the printed figures of models/zoo/published.cc: parameters, FLOPs and accuracy by model name."""
     rows = re.findall(r'\{"([\w-]+)", "([\d.]*)", "([\d.]*)", k\w+, \d+, "([\d.]*)"', (ROOT / "models/zoo/published.cc").read_text())
     return {name: {"parameters": size, "FLOPs": flops, "accuracy": accuracy} for name, size, flops, accuracy in rows}
 
 
 def zoo_counts():
-    """Returns the parameters of the zoo's rows by name."""
+    """Returns the number of parameters of each model in models/zoo/, by name."""
     counts = {}
     for path in (ROOT / "models/zoo").glob("*.cc"):
         for name, count in re.findall(r"""\{"([\w-]+)",[^{}"]*?, (\d+(?:'\d{3})+),\s""", path.read_text()):
@@ -49,7 +49,7 @@ def our_counts():
 
 
 def figures_of(printed):
-    """Returns the printed figures of the tables: (name of the zoo, column, figure, place)."""
+    """Returns the printed figures of the tables: (model name in the zoo, column, figure, place)."""
     found = []
     for row, end in XCIT.items():
         for model in ("N12", "T12"):

@@ -20,8 +20,8 @@ NOT_YET, OUT_OF_REACH = "none: not yet run", "none: out of reach"
 
 
 def allowed(evidence, word):
-    """Returns True if the word is allowed for this kind of evidence. For runs, the word "undecided" must give the n
-    that is needed."""
+    """Returns True if the word is allowed for this kind of evidence. For runs, the word "undecided" must be followed
+    by n, the number of pairs that a decision needs."""
     if evidence not in WORDS:
         return False
     if evidence == "run" and word.startswith("equivalent"):

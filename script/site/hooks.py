@@ -21,7 +21,7 @@ FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def in_site(path):
-    """Returns the name in the site of a file of the repository; None if the site does not have the file."""
+    """Returns the name that a file of the repository has in the site; None if the site does not have the file."""
     folder = next((folder for folder in PLACES if path.startswith(folder)), None)
     if folder is not None and (ROOT / path).is_file():
         return PLACES[folder] + path.removeprefix(folder)
@@ -29,7 +29,7 @@ def in_site(path):
 
 
 def in_tree(name):
-    """Returns the repository's folder of a page of the site."""
+    """Returns the folder of the repository that contains the source of a page."""
     folder, place = next((folder, place) for folder, place in PLACES.items() if name.startswith(place))
     return posixpath.dirname(folder + name.removeprefix(place))
 

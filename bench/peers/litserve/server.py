@@ -31,7 +31,7 @@ class Classifier(litserve.LitAPI):
 
 
 if __name__ == "__main__":
-    # Guide features/batching: max_batch_size with batch_timeout, here a tenth of the latency bound.
+    # Guide features/batching: set max_batch_size and batch_timeout. Here, the timeout is a tenth of the latency bound.
     api = Classifier(max_batch_size=image_model.BATCH, batch_timeout=0.005)
     # Guide speed-up-serving-by-200x: on a CPU, one worker per core. By default, run() starts as many HTTP servers as
     # workers.

@@ -7,7 +7,7 @@ from figures import D, accuracy_error, correlation, mean, points, short, shows
 SHARED_WHOLLY = ("F-SNE,8", "F-SNE,8*", "F-SNE,16", "F-SNE,16*", "F-SNE,32", "F-SNE,64")
 UNSTARRED = ("F-SNE,8", "F-SNE,16", "F-SNE,32", "F-SNE,64")
 IMAGENET_IMAGES, CIFAR_IMAGES = 50000, 10000
-# Critical value of Pearson's |r| over nine models: above it, r differs from 0 at the 5 % level.
+# Critical value of Pearson's |r| over nine models. If |r| is above this value, r differs from 0 at the 5 % level.
 LEAST_R_OF_NINE = 0.666
 
 

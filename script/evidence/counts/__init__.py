@@ -2,7 +2,7 @@
 """Exact numbers of parameters and multiply-adds, computed from the shapes of the papers' layers without the programs of this
 project.
 
-docs/research/models/ describes the layers; the audit compares the sums with the integers of models/zoo/.
+docs/research/models/ describes the layers; the audit compares the sums with the numbers of parameters in models/zoo/.
 """
 
 

@@ -11,7 +11,7 @@ IMAGE, CLASSES = 32, 10
 
 @dataclasses.dataclass
 class Form:
-    """A model of the paper; the defaults are EIT3/4-Mini."""
+    """A model of the paper; the default values describe EIT3/4-Mini."""
 
     width: int = 250
     depth: int = 5

@@ -3,8 +3,8 @@
 
 
 def attention(width, kind, positions, projection_bias):
-    """Returns the number of parameters of an attention module, including values and output. `positions` is the number of
-    KV+Pos's channels."""
+    """Returns the number of parameters of an attention module, including its layers for values and output. `positions`
+    is the number of KV+Pos's channels."""
     projections = 3 if kind == "QKV" else 2
     own = positions + 1 if kind == "KV+Pos" else 0
     bias = projections * width if projection_bias else 0
