@@ -196,7 +196,7 @@ class RunningServer : public Server {
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // At this point all requests are answered. The first tick comes at once. The second tick comes after end_patience,
     // and ends the process if a model load still runs.
-    const Ticker end(options_.end_patience, [this, calls = 0]() mutable {
+    const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
     registry_.Stop();

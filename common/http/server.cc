@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -260,8 +261,13 @@ void HttpServer::Shutdown(absl::Duration grace) {
   stopped.get_future().wait();
   // The loops end in parallel, because each waits for its own connections.
   std::vector<std::thread> ending;
+  ending.reserve(parts_->loops.size());
   for (size_t i = 1; i < parts_->loops.size(); ++i) {
-    ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
+    try {
+      ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
+    } catch (const std::system_error&) {  // the system allows the process no more threads
+      parts_->loops[i]->End(grace);
+    }
   }
   parts_->loops.front()->End(grace);
   for (std::thread& each : ending) each.join();

@@ -2,6 +2,7 @@
 #include "server/process/ticker.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace vitrine {
@@ -17,6 +18,14 @@ Ticker::~Ticker() {
   }
   stopping_.NotifyAll();
   thread_.join();
+}
+
+std::unique_ptr<Ticker> TryToTick(absl::Duration period, std::function<void()> tick) {
+  try {
+    return std::make_unique<Ticker>(period, std::move(tick));
+  } catch (const std::system_error&) {
+    return nullptr;
+  }
 }
 
 void Ticker::Loop() {

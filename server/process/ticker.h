@@ -3,6 +3,7 @@
 #define VITRINE_SERVER_PROCESS_TICKER_H_
 
 #include <functional>
+#include <memory>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -30,6 +31,9 @@ class Ticker {
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // last member: it uses the members above
 };
+
+// Returns a running ticker, or null if the system allows the process no more threads.
+std::unique_ptr<Ticker> TryToTick(absl::Duration period, std::function<void()> tick);
 
 }  // namespace vitrine
 
