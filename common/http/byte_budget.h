@@ -21,8 +21,8 @@ class ByteBudget {
 
  private:
   friend class BudgetShare;
-  bool Take(int64_t bytes) {
-    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_) return true;
+  bool Take(int64_t bytes, int64_t beyond) {
+    if (used_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= limit_ + beyond) return true;
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     return false;
   }
@@ -48,12 +48,21 @@ class BudgetShare {
   }
   ~BudgetShare() { Release(); }
 
-  // Takes `bytes` more from the budget. If the budget is too small, changes nothing and returns false. Without a
-  // budget, always returns true.
-  bool Add(int64_t bytes) {
-    if (budget_ != nullptr && !budget_->Take(bytes)) return false;
+  // Returns a share without bytes of the same budget.
+  BudgetShare Another() const { return BudgetShare(budget_); }
+
+  // Takes `bytes` more from the budget, which may then exceed its limit by `beyond`. If the budget is too small,
+  // changes nothing and returns false. Without a budget, always returns true.
+  bool Add(int64_t bytes, int64_t beyond = 0) {
+    if (budget_ != nullptr && !budget_->Take(bytes, beyond)) return false;
     bytes_ += bytes;
     return true;
+  }
+  // Returns the bytes above `most` to the budget.
+  void ReduceTo(int64_t most) {
+    if (bytes_ <= most) return;
+    if (budget_ != nullptr) budget_->GiveBack(bytes_ - most);
+    bytes_ = most;
   }
   void Release() {
     if (budget_ != nullptr) budget_->GiveBack(bytes_);

@@ -238,7 +238,7 @@ class TestCall final : public GrpcCall {
 };
 
 int Run(const std::string& listen) {
-  GrpcServer grpc({.max_message_bytes = kLargest}, SteadyClock());
+  GrpcServer grpc({.max_message_bytes = kLargest, .keeps_metadata = true}, SteadyClock());
   // Flags of the request that this thread is opening.
   thread_local std::shared_ptr<Flags> flags;
   const std::pair<const char*, Method> methods[] = {{"EmptyCall", Method::kEmpty},

@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/http/body.h"
 #include "common/http/protocol/http2_exchange.h"
 #include "common/http/protocol/http2_session.h"
 
@@ -25,6 +26,7 @@ constexpr size_t kHeaderOverhead = 32;
 // work on reset streams needs a moment to end.
 constexpr int64_t kHeldStreams = 2;
 constexpr size_t kSmallData = 64;
+constexpr size_t kMostTypeBytes = 256;  // maximum size of the content-type of a refused request
 
 // Returns the points that a frame costs; see HttpAbuseLimits.
 double PointsOf(const nghttp2_frame_hd& head) {
@@ -46,16 +48,12 @@ bool IsGrpc(const HttpRequest& request) {
   return absl::StartsWith(request.Header("content-type").value_or(""), "application/grpc");
 }
 
-// Returns the response to headers that are too large. A gRPC client gets a gRPC status, because it would ignore the
-// reason in an HTTP response.
-HttpStream::Part HeadTooLarge(const HttpRequest& request, int64_t most) {
-  const std::string why = absl::StrCat("the request's headers exceed ", most, " bytes");
-  if (!IsGrpc(request)) {
-    return ResponsePart({.code = 431, .type = kPlainText, .body = why + "\n"}, request);
-  }
-  return {
-      .head = {{":status", "200"}, {"content-type", "application/grpc"}, {"grpc-status", "8"}, {"grpc-message", why}},
-      .is_last = true};
+// Bytes that a request takes in memory. With HPACK, a client can send headers of many bytes in a few bytes.
+int64_t BytesOf(const HttpHead& head) {
+  constexpr size_t kObjects = 2048;  // the stream and its call, about
+  size_t bytes = kObjects + head.path.size() + head.query.size();
+  for (const auto& [name, value] : head.headers) bytes += sizeof(HttpHeaders::value_type) + name.size() + value.size();
+  return static_cast<int64_t>(bytes);
 }
 
 std::vector<nghttp2_nv> ToNameValues(const HttpHeaders& headers) {
@@ -91,6 +89,10 @@ struct Http2Frames {
       session.head_of_.reset();
     }
     if (head->type == NGHTTP2_HEADERS) session.ChargeUnwantedHead(*head);
+    // OnStreamClosed, which charges a reset of an open stream, is not called for other streams.
+    if (head->type == NGHTTP2_RST_STREAM && session.Find(head->stream_id) == nullptr) {
+      session.Spend(1, "too many resets of closed streams");
+    }
     const double points = PointsOf(*head);
     if (points > 0) session.Spend(points, "too many frames that carry nothing");
     return GoOn(session);
@@ -127,10 +129,10 @@ struct Http2Frames {
   static void AddHeader(Http2Stream& stream, absl::string_view name, absl::string_view value,
                         const Http2Session& session) {
     HttpHead& head = stream.request->head;
-    // Keeps content-type, which identifies gRPC, even if the headers are too large.
+    // Keeps a content-type, which identifies gRPC, even if the headers are too large.
     if (session.head_bytes_ > static_cast<size_t>(session.options_.max_head_bytes)) {
       stream.is_head_too_large = true;
-      if (name != "content-type") return;
+      if (name != "content-type" || value.size() > kMostTypeBytes || head.Header(name).has_value()) return;
     }
     if (name == ":method") {
       head.method = std::string(value);
@@ -267,7 +269,12 @@ void Http2Session::Dispatch(Http2Stream& stream) {
   nghttp2_session_change_extpri_stream_priority(session_.get(), stream.id, &in_turn, 1);
   if (stream.is_head_too_large) {
     Spend(std::exchange(stream.points, 0), "headers are too large");
-    return stream.Send(HeadTooLarge(request, options_.max_head_bytes));
+    return Refuse(stream, 431, absl::StrCat("the request's headers exceed ", options_.max_head_bytes, " bytes"));
+  }
+  stream.head_share = BudgetShare(common_.received);
+  // Headers may take a quarter more than the budget, so that small requests are served while large ones fill it.
+  if (!stream.head_share.Add(BytesOf(request.head), common_.received->limit() / 4)) {
+    return Refuse(stream, 503, std::string(NoRoomError().message()));
   }
   const std::string target = std::exchange(request.head.path, std::string());
   if (const absl::Status read = ReadTarget(target, request.head); !read.ok()) {
@@ -282,9 +289,29 @@ void Http2Session::Dispatch(Http2Stream& stream) {
                                     request));
   }
   HttpHandling next = common_.handler(stream.request);
+  stream.head_share.ReduceTo(BytesOf(request.head));  // the handler may have dropped headers
   std::shared_ptr<HttpStreamHandler> handler =
       next.open != nullptr ? next.open(keep) : BeginExchange(std::move(next), stream.request, keep, common_);
   stream.handler = std::move(handler);
+}
+
+void Http2Session::Refuse(Http2Stream& stream, int code, const std::string& why) {
+  HttpRequest& request = *stream.request;
+  // The headers would stay in memory until the client has read the answer.
+  std::string type = request.Header("content-type").value_or("");
+  if (type.size() > kMostTypeBytes) type.clear();
+  request.head.headers = {{"content-type", std::move(type)}};
+  if (!IsGrpc(request)) {
+    HttpResponse response = {.code = code, .type = kPlainText, .body = why + "\n"};
+    if (code == 503) response.headers.emplace_back("retry-after", "1");
+    return stream.Send(ResponsePart(std::move(response), request));
+  }
+  // A gRPC client would ignore the reason in an HTTP response.
+  stream.Send({.head = {{":status", "200"},
+                        {"content-type", "application/grpc"},
+                        {"grpc-status", "8"},  // RESOURCE_EXHAUSTED
+                        {"grpc-message", why}},
+               .is_last = true});
 }
 
 void Http2Session::EndBody(Http2Stream& stream) {

@@ -72,6 +72,8 @@ class Http2Session final : public HttpProtocol {
   bool BeginRequest(int32_t id);
   void ChargeUnwantedHead(const nghttp2_frame_hd& head);
   void Dispatch(Http2Stream& stream);
+  // Answers a request that no handler gets, and frees its headers.
+  void Refuse(Http2Stream& stream, int code, const std::string& why);
   void EndBody(Http2Stream& stream);
   void OnData(int32_t id, absl::string_view bytes);
   void OnPing(const nghttp2_ping& ping, bool is_answer);

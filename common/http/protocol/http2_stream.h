@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/http/byte_budget.h"
 #include "common/http/connection.h"
 #include "common/http/exchange.h"
 #include "common/mutex.h"
@@ -60,6 +61,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
   const int32_t id;
   std::shared_ptr<HttpRequest> request = std::make_shared<HttpRequest>();
+  BudgetShare head_share;                      // bytes of the request's headers and objects
   std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not read
   double points = 1;                           // points charged if the request is not answered; see HttpAbuseLimits
   bool is_head_too_large = false;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/wire/rpc/grpc_server.h"
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/observe/request_id.h"
+#include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/grpc_wire.h"
 
 namespace vitrine {
@@ -20,6 +24,17 @@ HttpHandling Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Sta
     stream->Send(TrailersOnly(*request, status, beside));
     return nullptr;
   });
+}
+
+// Drops the headers that no call reads after it was opened: a client can send large headers in a few bytes (HPACK), and
+// a stream may stay open for long.
+void DropUnreadHeaders(HttpRequest& request) {
+  constexpr absl::string_view kRead[] = {"content-type", "authorization",  "user-agent",
+                                         "traceparent",  kRequestIdHeader, kMessageBytesMetadata};
+  std::erase_if(request.head.headers, [&](const auto& header) {
+    return std::find(std::begin(kRead), std::end(kRead), header.first) == std::end(kRead);
+  });
+  request.head.headers.shrink_to_fit();
 }
 
 HttpHandling RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = {}) {
@@ -103,6 +118,7 @@ HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
         {{"grpc-accept-encoding", options_.takes_gzip ? "identity, gzip" : "identity"}});
   }
   const bool wants_gzip = is_gzip && HasEncoding(request->Header("grpc-accept-encoding").value_or(""), kGzip);
+  if (!options_.keeps_metadata) DropUnreadHeaders(*request);
   return HttpHandling::Stream([=, this, open = &method->second, deadline = clock_.Now() + timeout](
                                   std::shared_ptr<HttpStream> stream) -> std::shared_ptr<HttpStreamHandler> {
     std::shared_ptr<GrpcCall> call = (*open)({.server = *this,

@@ -28,9 +28,10 @@ struct GrpcServerOptions {
   int64_t max_message_bytes = kMaxRequestBytes;
   // Budget for the bytes of messages, from their arrival until they are released. Null: they are not counted.
   std::shared_ptr<ByteBudget> received = {};
-  // True: gzip-compressed messages are accepted, and `body_threads` threads decompress them.
-  bool takes_gzip = true;
-  int body_threads = 1;
+  bool takes_gzip = true;  // true: gzip-compressed messages are accepted
+  int body_threads = 1;    // threads that decompress messages, and parse large ones
+  // True: calls keep all metadata. False: only the headers that the calls of this server read.
+  bool keeps_metadata = false;
   std::string unknown_hint = {};  // appended to the error for a method that the server does not have
 };
 
@@ -50,8 +51,8 @@ class GrpcServer {
 
   // Adds the method with the path "/package.Service/Method". Call before Start.
   void Add(std::string_view path, Open open);
-  // Starts the threads for compressed messages. UNAVAILABLE: a thread cannot be created.
-  absl::Status Start() { return options_.takes_gzip ? body_workers_.Start() : absl::OkStatus(); }
+  // Starts the threads for compressed and large messages. UNAVAILABLE: a thread cannot be created.
+  absl::Status Start() { return body_workers_.Start(); }
 
   // Returns true if the content type is gRPC's, or if the request is a POST to the path of a method. In the second
   // case, Begin rejects a wrong content type.
@@ -65,8 +66,8 @@ class GrpcServer {
   std::vector<std::string> services() const;
   const GrpcServerOptions& options() const { return options_; }
   const Clock& clock() const { return clock_; }
-  // Returns the threads that decompress and compress messages. They also read the bytes that arrived while reading was
-  // paused or a message was being decompressed.
+  // Returns the threads that decompress and compress messages, and parse large ones. They also read the bytes that
+  // arrived while reading was paused or a message was being decompressed.
   CallWorkers& body_workers() { return body_workers_; }
 
  private:

@@ -160,6 +160,14 @@ TEST_F(GrpcCallTest, AUnaryCallHasExactlyOneMessage) {
   EXPECT_EQ(StatusOf(Framed("")), "0 (none)");
 }
 
+TEST_F(GrpcCallTest, ACallKeepsOnlyTheHeadersThatItReads) {
+  const auto request =
+      testing::GrpcRequest(kStream, {{"authorization", "Bearer x"}, {"x-large", std::string(5000, 'x')}});
+  EXPECT_NE(server_.Begin(request).open, nullptr);
+  EXPECT_EQ(request->Header("authorization"), "Bearer x");
+  EXPECT_FALSE(request->Header("x-large").has_value());
+}
+
 TEST_F(GrpcCallTest, AnExceptionOnAWorkerEndsOnlyItsCall) {
   FakeCall call(server_, kThrows);
   call.Send(Framed("hello"));
