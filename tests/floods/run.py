@@ -338,7 +338,7 @@ def parsed():
     parser.add_argument("server", nargs="?", default="", help="vitrine-server; vitrine-repo beside it makes a model")
     parser.add_argument("--command", default="", help="another server in its place; {port} is its port")
     parser.add_argument("--tools", default="", help="folder of flood and honest; default: the server's")
-    parser.add_argument("--repository", default=os.path.join(ROOT, "bundled"))
+    parser.add_argument("--repository", default=os.path.join(ROOT, "models", "bundled"))
     parser.add_argument("--seconds", type=float, default=10, help="of each flood; default 10")
     parser.add_argument("--connections", type=int, default=3, help="of each flood; default 3")
     parser.add_argument("--only", default=",".join(FLOODS + SCENARIOS), help="floods and scenarios, with commas")
