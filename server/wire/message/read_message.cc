@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/http/body.h"
 #include "common/status_macros.h"
 #include "server/wire/message/walker.h"
 
@@ -21,6 +22,8 @@ using InputTensor = ModelInferRequest::InferInputTensor;
 // Limit on the bytes of a message that are neither images nor values, because small fields become objects that take up
 // to a hundred times their size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
+// Size of the fields from which a message is slow to parse.
+constexpr size_t kSlowBytes = size_t{256} << 10;
 // Limit on the number of length-delimited fields (BYTES elements and runs of packed values) in the typed contents of
 // the inputs.
 constexpr size_t kMostPieces = 4096;
@@ -162,9 +165,26 @@ absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes) {
           absl::StrCat("the contents of the inputs are in more than ", kMostPieces, " pieces"));
     }
   }
-  if (walker.is_malformed() || !rest.ParseInto(read.message)) return CannotParse(read.message);
+  if (walker.is_malformed()) return CannotParse(read.message);
+  if (!rest.ParseInto(read.message)) return CannotParse(read.message);
+  if (rest.size() > kMostBesideBytes) {
+    read.parsed = bytes->share.Another();
+    if (!read.parsed.Add(static_cast<int64_t>(read.message.SpaceUsedLong()))) return NoRoomError();
+  }
   read.owner = std::move(bytes);
   return read;
+}
+
+bool IsSlowInfer(std::string_view infer_request) {
+  if (infer_request.size() <= kSlowBytes) return false;
+  size_t parsed = 0;
+  MessageWalker walker(infer_request);
+  while (const std::optional<WireField> field = walker.Next()) {
+    parsed += field->whole.size();
+    if (field->IsBytes(ModelInferRequest::kRawInputContentsFieldNumber)) parsed -= field->value.size();
+    if (parsed > kSlowBytes) return true;
+  }
+  return false;
 }
 
 std::string RequestIdOf(std::string_view classify_request) {

@@ -21,6 +21,7 @@ struct ReceivedInfer {
   inference::ModelInferRequest message = {};  // all fields except raw_input_contents
   std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
+  BudgetShare parsed = {};                    // memory of a large `message` in the budget of received bytes
 };
 // Maximum number of raw contents that are kept. A valid request has at most one; SplitInput rejects a request with two.
 inline constexpr size_t kMostRawContents = 2;
@@ -29,6 +30,10 @@ inline constexpr size_t kMostRawContents = 2;
 // vitrine.v1.ClassifyRequest"), or have more bytes besides the image than any request needs. Thread-safe.
 absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes);
 absl::StatusOr<ReceivedInfer> ReadInfer(MessageBytes bytes);
+
+// Returns true if ReadInfer may take more than a millisecond, because the message has many bytes besides raw contents.
+// Such a message must not be read on a connection's thread.
+bool IsSlowInfer(std::string_view infer_request);
 
 // Return the request_id of a ClassifyRequest and the id of a ModelInferRequest; empty if there is none. Malformed
 // messages are read as far as possible, because the error answer on a stream must contain the id.

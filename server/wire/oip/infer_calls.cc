@@ -21,6 +21,7 @@ struct InferKind {
   static constexpr Method kMethod = Method::kModelInfer;
   using Received = ReceivedInfer;
   using Response = inference::ModelInferResponse;
+  static bool IsSlow(std::string_view bytes) { return IsSlowInfer(bytes); }
   static absl::StatusOr<Received> Read(MessageBytes bytes, const HttpRequest& /*call*/) {
     return ReadInfer(std::move(bytes));
   }
@@ -43,6 +44,19 @@ class StreamInferCall final : public StreamCall {
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
+    if (!message.ok() || !IsSlowInfer((*message)->bytes)) return Handle(std::move(read), std::move(message));
+    PauseReading();  // until the memory of the answer is known
+    const absl::Status taken = RunOn(server().body_workers(), place(), [this, read, message = *std::move(message)] {
+      const bool is_cancelled = cancelled()->load(std::memory_order_acquire);
+      Handle(read, is_cancelled ? absl::StatusOr<MessageBytes>(absl::CancelledError("the client has left")) : message);
+      ResumeUnlessFull();
+    });
+    if (taken.ok()) return;
+    Handle(std::move(read), taken);
+    ResumeUnlessFull();
+  }
+
+  void Handle(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) {
     read->held = std::make_shared<AnswerResources>(parts_.service.ledger());
     if (message.ok()) read->id = InferIdOf((*message)->bytes);
     // A request whose id is longer than kMaxRequestIdBytes is rejected. The id is cleared, because it would otherwise

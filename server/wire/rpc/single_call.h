@@ -116,6 +116,7 @@ void AddPlainCall(GrpcServer& server, CallParts& parts, RpcName rpc, CallPlace w
 // A unary call that ClassifyService accepts and an executor answers. `Kind` must have these members:
 //   kMethod
 //   Received, Response
+//   IsSlow(bytes)                               returns true if Read must not run on a connection's thread
 //   Read(MessageBytes, HttpRequest)             returns a StatusOr of Received
 //   Submit(service, StatusOr of Received, CallContext, done)
 template <typename Kind>
@@ -135,7 +136,14 @@ class ServedCall final : public CheckedCall {
  private:
   using Response = typename Kind::Response;
 
-  void OnRequest(absl::StatusOr<MessageBytes> message) override { Submit(std::move(message)); }
+  void OnRequest(absl::StatusOr<MessageBytes> message) override {
+    if (!message.ok() || !Kind::IsSlow((*message)->bytes)) return Submit(std::move(message));
+    const absl::Status taken = RunOn(server().body_workers(), place(), [this, message = *std::move(message)] {
+      if (cancelled()->load(std::memory_order_acquire)) return Submit(absl::CancelledError("the client has left"));
+      Submit(message);
+    });
+    if (!taken.ok()) Submit(taken);
+  }
   // A protocol violation ends the call. Other errors are passed to the service, which counts them as rejections.
   void OnFault(const absl::Status& why) override {
     if (absl::IsInternal(why) || absl::IsUnimplemented(why)) return Finish(why);

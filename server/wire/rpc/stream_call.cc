@@ -119,6 +119,14 @@ void StreamCall::Continue(std::deque<std::shared_ptr<InFlight>>& sent) {
   if (end_.has_value() && in_flight_.empty() && !is_gone_) Finish(*end_);
 }
 
+void StreamCall::ResumeUnlessFull() {
+  {
+    MutexLock lock(mutex_);
+    if (IsFull()) return;
+  }
+  ResumeReading();
+}
+
 void StreamCall::OnTaken(int64_t bytes) {
   bool resumes = false;
   {

@@ -39,6 +39,8 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void Close() override;
 
  protected:
+  // Continues reading after PauseReading, unless too many answers wait to be sent.
+  void ResumeUnlessFull();
   // A request that was read. It is destroyed once its answer was sent or dropped.
   struct InFlight {
     explicit InFlight(std::shared_ptr<StreamCall> call) : call(std::move(call)) {}

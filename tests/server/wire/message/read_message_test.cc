@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -74,6 +75,27 @@ TEST(ReadInfer, FilesInRawContentsAreNotCopied) {
   EXPECT_EQ((*parts)[0].input, "one");
   EXPECT_EQ((*parts)[1].input, "other");
   for (const ReceivedClassify& part : *parts) EXPECT_TRUE(Views(part.input, bytes) && part.message.has_image());
+}
+
+TEST(ReadInfer, ParsedValuesCountAsReceivedBytes) {
+  inference::ModelInferRequest request;
+  request.add_inputs()->mutable_contents()->mutable_uint_contents()->Resize(300'000, 1);
+  const std::string message = request.SerializeAsString();
+  EXPECT_TRUE(IsSlowInfer(message));
+  const auto budget = std::make_shared<ByteBudget>(3'000'000);
+  const auto bytes = std::make_shared<ReceivedBytes>(ReceivedBytes{message, BudgetShare(budget)});
+  {
+    const absl::StatusOr<ReceivedInfer> read = ReadInfer(bytes);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(budget->used(), static_cast<int64_t>(read->message.SpaceUsedLong()));
+    EXPECT_GE(budget->used(), 4 * 300'000);
+    EXPECT_TRUE(absl::IsResourceExhausted(ReadInfer(bytes).status()));
+  }
+  EXPECT_EQ(budget->used(), 0);
+}
+
+TEST(ReadInfer, RawContentsAreNotSlow) {
+  EXPECT_FALSE(IsSlowInfer(testing::Request("UINT8", {1, 400, 400, 3}, std::string(480'000, 'x')).SerializeAsString()));
 }
 
 TEST(ReadInfer, OnlyValuesMayBeLarge) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/http/body.h"
@@ -28,7 +29,7 @@ std::string EmbeddingsRefusal(const std::string& body) {
 }
 
 TEST(EmbeddingsBody, IsConvertedToAnInferenceRequest) {
-  const auto read = ReadEmbeddings(R"({"model":"m","input":["/9j/b25l","data:image/png;base64,/9j/b3RoZXI="],"user":"a",
+  auto read = ReadEmbeddings(R"({"model":"m","input":["/9j/b25l","data:image/png;base64,/9j/b3RoZXI="],"user":"a",
                                        "encoding_format":"base64","version":"canary","feature":"mean","normalize":false})");
   ASSERT_TRUE(read.ok()) << read.status();
   const inference::ModelInferRequest& message = read->infer.message;
@@ -36,7 +37,8 @@ TEST(EmbeddingsBody, IsConvertedToAnInferenceRequest) {
   EXPECT_EQ(message.model_version(), "canary");
   ASSERT_EQ(message.inputs_size(), 1);
   EXPECT_THAT(message.inputs(0).shape(), ElementsAre(2));
-  const auto plan = PlanInfer(read->infer, {.features = {.kinds = {v1::CLASS_TOKEN, v1::MEAN_TOKEN}, .width = 4}});
+  const auto plan =
+      PlanInfer(std::move(read->infer), {.features = {.kinds = {v1::CLASS_TOKEN, v1::MEAN_TOKEN}, .width = 4}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   EXPECT_EQ(plan->parts[0].input, "\xFF\xD8\xFFone");
   EXPECT_EQ(plan->parts[1].input, "\xFF\xD8\xFFother");
@@ -53,10 +55,11 @@ TEST(EmbeddingsBody, OneImageGetsTheDefaults) {
   for (const char* body : {R"({"model":"m","input":"/9j/b25l"})",
                            R"({"model":"m","input":"/9j/b25l","encoding_format":null,"dimensions":null,"user":null,)"
                            R"("version":null,"feature":null,"normalize":null,"other":null})"}) {
-    const auto read = ReadEmbeddings(body);
+    auto read = ReadEmbeddings(body);
     ASSERT_TRUE(read.ok()) << read.status();
     EXPECT_FALSE(read->wants_base64);
-    const auto plan = PlanInfer(read->infer, {.features = {.kinds = {v1::PATCH_TOKENS, v1::MEAN_TOKEN}, .width = 4}});
+    const auto plan =
+        PlanInfer(std::move(read->infer), {.features = {.kinds = {v1::PATCH_TOKENS, v1::MEAN_TOKEN}, .width = 4}});
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(plan->parts[0].message.features(0).kind(), v1::MEAN_TOKEN)
         << "the default is the first vector of the model";

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,7 @@ using vitrine::testing::ServedCallsTest;
 
 constexpr char kClassify[] = "/vitrine.v1.Classifier/Classify";
 constexpr char kClassifyStream[] = "/vitrine.v1.Classifier/ClassifyStream";
+constexpr char kInfer[] = "/inference.GRPCInferenceService/ModelInfer";
 constexpr char kInferStream[] = "/inference.GRPCInferenceService/ModelStreamInfer";
 
 TEST_F(ServedCallsTest, AnAnswerHoldsItsResourcesUntilItIsRead) {
@@ -211,6 +213,27 @@ TEST_F(ServedCallsTest, OipStreamsAnswerInOrder) {
   EXPECT_EQ(first.error_message(), "UNAVAILABLE: later");
   EXPECT_EQ(Parsed<inference::ModelStreamInferResponse>(messages[1]).infer_response().id(), "second");
   EXPECT_EQ(call.stream().Value("grpc-status"), "0");
+}
+
+// A connection's thread serves other callers too, so it must not parse many values.
+TEST_F(ServedCallsTest, ManyTypedValuesAreParsedOnAWorkerThread) {
+  std::promise<void> go;
+  ASSERT_TRUE(server_.body_workers().Do("other", [&] { go.get_future().wait(); }).ok());
+  inference::ModelInferRequest request;
+  request.set_model_name("missing");
+  request.add_inputs()->mutable_contents()->mutable_uint_contents()->Resize(1 << 20, 1);
+  FakeCall unary(server_, kInfer), stream(server_, kInferStream);
+  for (FakeCall* const call : {&unary, &stream}) {
+    call->SendMessage(request);
+    call->HalfClose();
+    EXPECT_FALSE(call->stream().has_ended());
+  }
+  go.set_value();
+  unary.stream().AwaitEnd();
+  EXPECT_EQ(unary.stream().Value("grpc-status"), "5");
+  stream.stream().AwaitEnd();
+  EXPECT_THAT(Parsed<inference::ModelStreamInferResponse>(stream.stream().Messages().at(0)).error_message(),
+              HasSubstr("NOT_FOUND"));
 }
 
 }  // namespace
