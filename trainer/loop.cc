@@ -41,8 +41,7 @@ struct StepTotals {
   double stops = 0;  // number of processes with a request to stop
 };
 
-// Advice after a divergence. It recommends a new run, because a state can be resumed only with the same optimizer
-// settings.
+// Advice after a divergence: begin a new run, because a state can be resumed only with the same optimizer settings.
 constexpr char kBeginAgain[] =
     "; a lower optimizer.lr or clip_norm may help: start again with it in a new folder (--work), without --resume";
 
