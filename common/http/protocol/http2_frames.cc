@@ -132,7 +132,7 @@ struct Http2Frames {
     // Keeps a content-type, which identifies gRPC, even if the headers are too large.
     if (session.head_bytes_ > static_cast<size_t>(session.options_.max_head_bytes)) {
       stream.is_head_too_large = true;
-      if (name != "content-type" || value.size() > kMostTypeBytes || head.Header(name).has_value()) return;
+      if (name != "content-type" || value.size() > kMostTypeBytes || std::exchange(stream.has_late_type, true)) return;
     }
     if (name == ":method") {
       head.method = std::string(value);

@@ -65,6 +65,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   std::shared_ptr<HttpStreamHandler> handler;  // null if the body is not read
   double points = 1;                           // points charged if the request is not answered; see HttpAbuseLimits
   bool is_head_too_large = false;
+  bool has_late_type = false;     // true: a content-type beyond the limit of headers was kept
   bool has_remote_ended = false;  // true: the body is complete
   bool has_sent_head = false;
   bool has_local_ended = false;                   // true: the last part was sent
