@@ -146,8 +146,7 @@ TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   }
 }
 
-// Admits a burst of urgent requests. The error of a LOW request must name these requests, but must not predict a very
-// long time because of the burst.
+// A burst of urgent requests is admitted: the error of a LOW request names them, but predicts no very long time.
 TEST_F(AdmissionTest, TheErrorNamesTheCallersUrgentRequests) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);
