@@ -38,14 +38,13 @@ constexpr double kUnsuspicious = 0.5;
 // Share of the usual points that a new connection starts with if its address has no points left.
 constexpr double kSuspiciousStart = 0.01;
 
-// Varies `age` by up to 10 %, so that clients that connected together do not reconnect together.
-std::chrono::nanoseconds Spread(absl::Duration age) {
+}  // namespace
+
+std::chrono::nanoseconds SpreadAge(absl::Duration age) {
   thread_local std::minstd_rand random(std::random_device{}());
   std::uniform_real_distribution<double> factor(0.9, 1.1);
   return age == absl::InfiniteDuration() ? Nanoseconds(age) : Nanoseconds(age * factor(random));
 }
-
-}  // namespace
 
 HttpConnection::HttpConnection(EventLoop& loop, FileDescriptor socket, const sockaddr_storage& address,
                                std::shared_ptr<AddressAccount> account, bool is_from_proxy,
@@ -64,7 +63,7 @@ HttpConnection::HttpConnection(EventLoop& loop, FileDescriptor socket, const soc
       opened_(loop.now()),
       last_received_(opened_),
       idle_since_(opened_),
-      leaves_(opened_ + Spread(common_->options.max_age)),
+      leaves_(opened_ + SpreadAge(common_->options.max_age)),
       given_up_(opened_ + Nanoseconds(common_->options.request_timeout)),
       points_(common_->options.abuse.connection_burst, common_->options.abuse.connection_rate, opened_),
       trusted_by_(tls_) {

@@ -176,6 +176,10 @@ inline std::chrono::nanoseconds Nanoseconds(absl::Duration duration) {
                                            : absl::ToChronoNanoseconds(duration);
 }
 
+// Varies HttpServerOptions::max_age by up to 10 %, so that clients that connected together do not reconnect together.
+// Thread-safe.
+std::chrono::nanoseconds SpreadAge(absl::Duration age);
+
 }  // namespace vitrine
 
 #endif  // VITRINE_COMMON_HTTP_CONNECTION_H_

@@ -80,7 +80,7 @@ class Http2Client {
     const bool has_body = !body.empty() || !ends;
     const int32_t id =
         nghttp2_submit_request(session_, nullptr, pairs.data(), pairs.size(), has_body ? &provider : nullptr, nullptr);
-    bodies_.push_back(std::move(sent));
+    bodies_[id] = std::move(sent);
     Flush();
     return id;
   }
@@ -117,6 +117,16 @@ class Http2Client {
     return responses[id];
   }
   const Response& Get(const std::string& path) { return Await(Begin(path)); }
+  // Completes the body of a request that Begin left incomplete.
+  void Finish(int32_t id) {
+    bodies_.at(id)->ends = true;
+    nghttp2_session_resume_data(session_, id);
+    Flush();
+  }
+  // Returns the window in bytes that the server grants to a new stream.
+  uint32_t stream_window() const {
+    return nghttp2_session_get_remote_settings(session_, NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE);
+  }
   bool AwaitEnd() {
     return Until([&] { return is_gone; });
   }
@@ -222,7 +232,7 @@ class Http2Client {
 
   FileDescriptor socket_;
   nghttp2_session* session_ = nullptr;
-  std::vector<std::unique_ptr<Body>> bodies_;
+  std::map<int32_t, std::unique_ptr<Body>> bodies_;
 };
 
 }  // namespace vitrine

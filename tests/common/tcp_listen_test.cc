@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -94,6 +96,22 @@ TEST(ListenOnTcp, TheWildcardOfIPv6AcceptsIPv4Too) {
     EXPECT_GE(made, 0);
     close(made);
   }
+}
+
+TEST(ListenOnTcp, AcceptedConnectionsEndIfTheirDataStayUnacknowledged) {
+  const Listening listening("127.0.0.1:0");
+  ASSERT_TRUE((*listening).ok()) << listening.message();
+  const int made = Connect(AF_INET, PortOf(listening.address()));
+  pollfd waiting = {.fd = (*listening)->sockets.front(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&waiting, 1, 10'000), 1);
+  const int accepted = accept(waiting.fd, nullptr, nullptr);
+  ASSERT_GE(accepted, 0);
+  unsigned timeout = 0;
+  socklen_t size = sizeof(timeout);
+  EXPECT_EQ(getsockopt(accepted, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, &size), 0);
+  EXPECT_EQ(timeout, 20'000u);  // milliseconds
+  close(accepted);
+  close(made);
 }
 
 // Tests a host name with two addresses, of which this machine has only one. This occurs on a machine without IPv6 whose

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests how the age of a connection ends it, and that its flow-control window grows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "common/http/connection.h"
+#include "common/http/protocol/flow_window.h"
+#include "common/http/server.h"
+#include "tests/common/http2_client.h"
+
+namespace vitrine {
+namespace {
+
+// Starts a server that answers with the size of the request's body.
+std::unique_ptr<HttpServer> Serve(HttpServerOptions options) {
+  options.listen = "127.0.0.1:0";
+  absl::StatusOr<std::unique_ptr<HttpServer>> server =
+      HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) {
+        return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+          reply->Send([&] { return HttpResponse{.body = std::to_string(body.ok() ? body->size() : 0)}; });
+        });
+      });
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+TEST(ConnectionAge, IsSpreadOverTenPercentInBothDirections) {
+  double least = 2, most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const double factor = std::chrono::duration<double>(SpreadAge(absl::Seconds(1000))).count() / 1000;
+    least = std::min(least, factor);
+    most = std::max(most, factor);
+  }
+  EXPECT_GE(least, 0.9);
+  EXPECT_LT(least, 0.92);
+  EXPECT_GT(most, 1.08);
+  EXPECT_LE(most, 1.1);
+  EXPECT_EQ(SpreadAge(absl::InfiniteDuration()), SpreadAge(absl::InfiniteDuration()));
+}
+
+TEST(ConnectionAge, AnOpenRequestMayFinishDuringTheGrace) {
+  const auto server = Serve({.listen = "",
+                             .max_age = absl::Milliseconds(500),
+                             .age_grace = absl::Minutes(1),
+                             .keepalive_time = absl::Milliseconds(100)});
+  Http2Client client(server->address());
+  const int32_t open = client.Begin("/", "12345", false);
+  ASSERT_TRUE(client.Until([&] { return client.goaways.size() == 2; }));
+  const int pings = client.pings;
+  ASSERT_TRUE(client.Until([&] { return client.pings >= pings + 3; })) << "closed before the end of the grace";
+  EXPECT_EQ(client.goaways[1].last_stream, open);
+  EXPECT_EQ(client.goaways[1].why, "age");
+  client.Finish(open);
+  EXPECT_EQ(client.Await(open).body, "5");
+  EXPECT_TRUE(client.AwaitEnd());
+}
+
+TEST(ConnectionAge, AnUnfinishedRequestEndsWithTheGrace) {
+  const auto server = Serve({.listen = "", .max_age = absl::Milliseconds(500), .age_grace = absl::Milliseconds(300)});
+  Http2Client client(server->address());
+  const int32_t open = client.Begin("/", "12345", false);
+  EXPECT_TRUE(client.AwaitEnd());
+  EXPECT_EQ(client.goaways.size(), 2u);
+  EXPECT_FALSE(client.responses[open].is_ended);
+}
+
+// The client answers the server's PING only after it has sent the whole window, as over a long round trip.
+TEST(ConnectionWindow, GrowsIfItIsUsedUpWithinARoundTrip) {
+  const auto server = Serve({});
+  Http2Client client(server->address());
+  client.Get("/");
+  EXPECT_EQ(client.stream_window(), static_cast<uint32_t>(FlowWindow::kFirst));
+  client.holds_answers = true;
+  const int32_t large = client.Begin("/", std::string(FlowWindow::kFirst, 'x'));
+  EXPECT_EQ(client.Await(large).body, std::to_string(FlowWindow::kFirst));
+  client.holds_answers = false;
+  client.Get("/");  // sends the answer of the PING
+  EXPECT_TRUE(client.Until([&] { return client.stream_window() == 4u * FlowWindow::kFirst; }));
+}
+
+}  // namespace
+}  // namespace vitrine
