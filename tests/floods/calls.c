@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <stdio.h>
 #include <string.h>
 
 #include "flood.h"
@@ -45,12 +44,6 @@ static void OpenNarrow(Connection* connection) {
   OpenWithWindow(connection, 0);
 }
 
-static const char* Timeout(void) {
-  static char text[16];
-  snprintf(text, sizeof text, "%dm", (int)(options.deadline * 1000));
-  return options.deadline > 0 ? text : NULL;
-}
-
 // Starts up to `most` calls, limited by the free streams and the server's window. Returns the number of started calls.
 static int Begin(Connection* connection, int most, double now) {
   static const uint8_t kEmpty[5];
@@ -67,7 +60,7 @@ static int Begin(Connection* connection, int most, double now) {
     stream->id = TakeStream(connection);
     stream->since = now;
     const size_t head =
-        is_first ? FirstHeaders(headers, options.path, Timeout()) : NextHeaders(headers, options.deadline > 0);
+        is_first ? FirstHeaders(headers, options.path) : NextHeaders(headers);
     PutFrame(connection, kHeaders, kEndHeaders, stream->id, headers, head);
     PutFrame(connection, kData, kEndStream, stream->id, message, size);
     connection->send_window -= (int64_t)size;
@@ -82,7 +75,8 @@ static void FillCalls(Connection* connection) {
     Begin(connection, kMostStreams, Now());
 }
 
-// Starts calls at a fixed rate, and resets each one when its deadline has passed.
+// Starts calls at a fixed rate, and resets each one when its deadline has passed. The server is not told the deadline
+// (grpc-timeout), because it would reject a call that cannot meet it, and the deadline would not pass.
 static void FillProxy(Connection* connection) {
   const double now = Now();
   for (int i = 0; i < options.in_flight; ++i) {
@@ -111,7 +105,7 @@ static void FillSlowBodies(Connection* connection) {
     const bool is_first = connection->next_stream == 1;
     stream->id = TakeStream(connection);
     PutFrame(connection, kHeaders, kEndHeaders, stream->id, headers,
-             is_first ? FirstHeaders(headers, options.path, NULL) : NextHeaders(headers, false));
+             is_first ? FirstHeaders(headers, options.path) : NextHeaders(headers));
     PutFrame(connection, kData, 0, stream->id, kPrefix, sizeof kPrefix);
     connection->send_window -= (int64_t)sizeof kPrefix;
     ++counts.begun;

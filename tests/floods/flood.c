@@ -41,7 +41,7 @@ static void PrintUsage(void) {
       "  --path PATH         method of the calls; default: Classify\n"
       "  --in-flight N=256   calls at once on a connection\n"
       "  --rate R=5000       calls a second over all connections, of proxy\n"
-      "  --deadline S        grpc-timeout of the calls\n"
+      "  --deadline S        time after which proxy resets a call\n"
       "  --once              calls that ended are not followed by others\n"
       "  --progress          a line of JSON each 250 ms\n\nFloods:");
   for (size_t i = 0; i < 3; ++i)

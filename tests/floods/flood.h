@@ -11,6 +11,7 @@ enum { kMostStreams = 1024 };
 
 // Types of HTTP/2 frames, and flags.
 enum { kData, kHeaders, kPriority, kRstStream, kSettings, kPushPromise, kPing, kGoaway, kWindowUpdate, kContinuation };
+enum { kPriorityUpdate = 16, kUnknownType = 0x42 };  // RFC 9218; and a type that no standard defines
 enum { kEndStream = 1, kAck = 1, kEndHeaders = 4, kPadded = 8 };
 
 // A stream in progress; unused if `id` is 0.
@@ -57,7 +58,7 @@ typedef struct Options {
   double seconds;
   int in_flight;     // concurrent calls per connection
   double rate;       // calls per second over all connections
-  double deadline;   // seconds until a call is cancelled
+  double deadline;   // seconds after which `proxy` resets a call
   const char* path;  // :path of the calls
   uint8_t* message;  // message of the calls with gRPC's prefix; null: an empty message
   size_t message_size;
@@ -92,8 +93,8 @@ void PutPreface(Connection* connection);
 // has at most 16,000 bytes.
 size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* value);
 // Write the headers of a request. FirstHeaders adds them to the dynamic table; NextHeaders refers to that table.
-size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout);
-size_t NextHeaders(uint8_t* out, bool has_timeout);
+size_t FirstHeaders(uint8_t* out, const char* path);
+size_t NextHeaders(uint8_t* out);
 uint32_t TakeStream(Connection* connection);
 
 // Sends and receives on every connection until the time has passed (in loop.c).

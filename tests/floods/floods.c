@@ -10,13 +10,13 @@ static void OpenWithHeaders(Connection* connection) {
   uint8_t headers[512];
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
   const uint32_t stream = TakeStream(connection);
-  PutFrame(connection, kHeaders, kEndHeaders, stream, headers, FirstHeaders(headers, kClassify, NULL));
+  PutFrame(connection, kHeaders, kEndHeaders, stream, headers, FirstHeaders(headers, kClassify));
   PutNumber(connection, kRstStream, stream, 8);
 }
 
 static void Call(Connection* connection, uint32_t stream, uint8_t flags) {
   uint8_t headers[16];
-  PutFrame(connection, kHeaders, kEndHeaders | flags, stream, headers, NextHeaders(headers, false));
+  PutFrame(connection, kHeaders, kEndHeaders | flags, stream, headers, NextHeaders(headers));
 }
 
 static void FillReset(Connection* connection) {
@@ -53,7 +53,7 @@ static void FillProvokedReset(Connection* connection) {
 static void OpenContinuation(Connection* connection) {
   uint8_t headers[512];
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
-  PutFrame(connection, kHeaders, 0, TakeStream(connection), headers, FirstHeaders(headers, kClassify, NULL));
+  PutFrame(connection, kHeaders, 0, TakeStream(connection), headers, FirstHeaders(headers, kClassify));
 }
 
 static void FillContinuation(Connection* connection) {
@@ -110,7 +110,7 @@ static void OpenBinary(Connection* connection) {
   uint8_t headers[4096];
   char name[] = "a0-bin";
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
-  size_t size = FirstHeaders(headers, kClassify, NULL);
+  size_t size = FirstHeaders(headers, kClassify);
   for (int i = 0; i < 50; ++i) {
     name[0] = (char)('a' + i % 26), name[1] = (char)('0' + i / 26);
     size += PutField(headers + size, true, name, "AAECAwQFBgcICQoLDA0ODw==");
@@ -151,7 +151,7 @@ static void OpenBomb(Connection* connection) {
   static uint8_t headers[4400];
   memset(value, 'a', sizeof value - 1);
   PutFrame(connection, kSettings, 0, 0, NULL, 0);
-  size_t size = FirstHeaders(headers, kClassify, NULL);
+  size_t size = FirstHeaders(headers, kClassify);
   size += PutField(headers + size, true, "x-big", value);  // evicts the other entries from the table
   PutFrame(connection, kHeaders, kEndHeaders | kEndStream, TakeStream(connection), headers, size);
 }
@@ -167,6 +167,19 @@ static void FillBomb(Connection* connection) {
     const uint32_t stream = TakeStream(connection);
     PutFrame(connection, kHeaders, kEndHeaders | kEndStream, stream, block, size + 16000);
     PutNumber(connection, kRstStream, stream, 8);
+  }
+}
+
+// Sends frames that a receiver may ignore. Stream 1 is closed.
+static void FillIgnored(Connection* connection) {
+  static const uint8_t kUpdate[] = {0, 0, 0, 3, 'u', '=', '1'};  // the priority of stream 3
+  const int way = connection->variant % 4;
+  while (RoomFor(connection, 32)) {
+    if (way == 0) PutFrame(connection, kData, 0, 1, "", 0);
+    if (way == 1 && connection->send_window-- <= 0) return;
+    if (way == 1) PutFrame(connection, kData, 0, 1, "x", 1);
+    if (way == 2) PutFrame(connection, kUnknownType, 0, 0, "", 0);
+    if (way == 3) PutFrame(connection, kPriorityUpdate, 0, 0, kUpdate, sizeof kUpdate);
   }
 }
 
@@ -190,4 +203,6 @@ const Flood kFrameFloods[] = {
      NULL, NULL},
     {"hpack-bomb", "3,900 bytes of the table referred to 16,000 times a call", 1, 0, false, false, OpenBomb, FillBomb,
      NULL, NULL},
+    {"ignored", "DATA of 0 or 1 byte on a closed stream, an unknown type, PRIORITY_UPDATE", 1, 0, false, false,
+     OpenWithHeaders, FillIgnored, NULL, NULL},
     {0}};

@@ -60,19 +60,18 @@ size_t PutField(uint8_t* out, bool is_indexed, const char* name, const char* val
   return size + PutString(out + size, value);
 }
 
-size_t FirstHeaders(uint8_t* out, const char* path, const char* timeout) {
+size_t FirstHeaders(uint8_t* out, const char* path) {
   out[0] = 0x83, out[1] = 0x86;  // :method POST, :scheme http
   size_t size = 2;
   size += PutField(out + size, true, ":path", path);
   size += PutField(out + size, true, ":authority", "x");
   size += PutField(out + size, true, "content-type", "application/grpc");
   size += PutField(out + size, true, "te", "trailers");
-  if (timeout) size += PutField(out + size, true, "grpc-timeout", timeout);
   return size;
 }
 
-size_t NextHeaders(uint8_t* out, bool has_timeout) {
-  const size_t fields = has_timeout ? 5 : 4;
+size_t NextHeaders(uint8_t* out) {
+  const size_t fields = 4;
   out[0] = 0x83, out[1] = 0x86;
   for (size_t i = 0; i < fields; ++i) out[2 + i] = (uint8_t)(0x80 + 62 + fields - 1 - i);
   return 2 + fields;
