@@ -24,6 +24,8 @@ constexpr absl::string_view kPlainHttpRefusal =
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
 constexpr std::chrono::milliseconds kLastLinger{50};  // used instead of kLingerTime during shutdown
+// Maximum wait, during shutdown, for the first request of a connection.
+constexpr std::chrono::milliseconds kFirstRequestTime{100};
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
@@ -204,11 +206,13 @@ void HttpConnection::Serve(std::string first) {
     protocol_->StartLeaving(std::exchange(is_leaving_, true) ? leaving_reason_ : CloseReason::kShutdown);
   }
   if (!is_closed() && phase_ == Phase::kServing) protocol_->OnReady(true, true, false);
+  if (is_ending_ && !is_closed() && phase_ == Phase::kServing) protocol_->End();
 }
 
 void HttpConnection::OnTick() {
   const Time now = loop().now();
   if (now >= given_up_) {
+    if (is_ending_) return Close(CloseReason::kShutdown);
     const bool has_said = phase_ == Phase::kLingering || phase_ == Phase::kServing;
     return Close(has_said ? leaving_reason_ : CloseReason::kHeadTimeout);
   }
@@ -247,8 +251,11 @@ void HttpConnection::StartLeaving(CloseReason reason) {
 
 void HttpConnection::End() {
   if (phase_ == Phase::kLingering) return Close(leaving_reason_);
-  if (phase_ != Phase::kServing) return Close(CloseReason::kShutdown);
-  protocol_->End();
+  if (phase_ == Phase::kServing) return protocol_->End();
+  if (phase_ != Phase::kDetect) return Close(CloseReason::kShutdown);
+  // The client was not told that the server ends, and may be sending its first request, which a close would reset.
+  is_ending_ = true;
+  given_up_ = std::min(given_up_, loop().now() + kFirstRequestTime);
 }
 
 void HttpConnection::Linger(CloseReason reason, bool awaits_body) {

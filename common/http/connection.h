@@ -87,7 +87,7 @@ class HttpConnection final : public Watched {
   // Asks the client to close the connection. If the connection has no request, closes it at once, except if `reason` is
   // kShutdown.
   void StartLeaving(CloseReason reason);
-  // Called when the server shuts down.
+  // Called when the server shuts down. A connection that has not sent a byte may still send a request for 0.1 s.
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to
@@ -153,6 +153,7 @@ class HttpConnection final : public Watched {
   Time leaves_ = Time::max();    // time at which the client is asked to leave because of max_age
   Time given_up_ = Time::max();  // time at which the connection closes: timeout of the phase, or end of age_grace
   bool is_leaving_ = false;
+  bool is_ending_ = false;  // true: End was called before the first byte arrived
   CloseReason leaving_reason_ = CloseReason::kDone;
   size_t lingering_bytes_ = 0;
   size_t most_lingering_bytes_ = 0;

@@ -112,11 +112,17 @@ class HttpServer::Parts::Acceptor final : public Watched {
   Acceptor(HttpLoop& loop, FileDescriptor listening, Parts& parts)
       : Watched(loop.events(), std::move(listening)), first_(loop), parts_(parts) {}
 
-  void Stop() { CloseDescriptor(); }
+  // Accepts the pending connections first, because closing the listening socket resets them.
+  void Stop() {
+    AcceptUpTo(SOMAXCONN);
+    CloseDescriptor();
+  }
 
  private:
-  void OnReady(bool, bool, bool) override {
-    for (int i = 0; i < kAcceptsAtOnce; ++i) {
+  void OnReady(bool, bool, bool) override { AcceptUpTo(kAcceptsAtOnce); }
+
+  void AcceptUpTo(int most) {
+    for (int i = 0; i < most; ++i) {
       HttpLoop::Accepted accepted;
       socklen_t size = sizeof(accepted.address);
       accepted.socket = FileDescriptor(

@@ -3,26 +3,32 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <future>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "common/http/connection.h"
 #include "common/http/protocol/flow_window.h"
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
+#include "tests/scratch_folder.h"
 
 namespace vitrine {
 namespace {
 
-// Starts a server that answers with the size of the request's body.
-std::unique_ptr<HttpServer> Serve(HttpServerOptions options) {
-  options.listen = "127.0.0.1:0";
-  absl::StatusOr<std::unique_ptr<HttpServer>> server =
-      HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) {
-        return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
-          reply->Send([&] { return HttpResponse{.body = std::to_string(body.ok() ? body->size() : 0)}; });
-        });
-      });
+HttpHandling AnswerSize(const std::shared_ptr<HttpRequest>&) {
+  return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+    reply->Send([&] { return HttpResponse{.body = std::to_string(body.ok() ? body->size() : 0)}; });
+  });
+}
+
+// Starts a server. The default handler answers with the size of the request's body.
+std::unique_ptr<HttpServer> Serve(HttpServerOptions options, const HttpHandler& handler = AnswerSize) {
+  if (options.socket.empty()) options.listen = "127.0.0.1:0";
+  absl::StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(options, handler);
   EXPECT_TRUE(server.ok()) << server.status();
   return *std::move(server);
 }
@@ -65,6 +71,31 @@ TEST(ConnectionAge, AnUnfinishedRequestEndsWithTheGrace) {
   EXPECT_TRUE(client.AwaitEnd());
   EXPECT_EQ(client.goaways.size(), 2u);
   EXPECT_FALSE(client.responses[open].is_ended);
+}
+
+// The loop is blocked while a second client connects and sends a request and the shutdown begins.
+TEST(ConnectionEnd, ARequestOfAPendingConnectionIsAnsweredAtShutdown) {
+  const ScratchFolder folder;
+  const std::string address = "unix://" + folder.Path("socket");
+  std::promise<void> blocked, released;
+  const auto server = Serve({.listen = "", .socket = address}, [&](const std::shared_ptr<HttpRequest>& request) {
+    if (request->path() == "/block") {
+      blocked.set_value();
+      released.get_future().wait();
+    }
+    return HttpHandling::Answer({.body = "answer"});
+  });
+  Http2Client first(address);
+  first.Begin("/block");
+  blocked.get_future().wait();
+  Http2Client second(address);
+  const int32_t request = second.Begin("/");
+  std::thread shutdown([&] { server->Shutdown(absl::Seconds(10)); });
+  while (std::filesystem::exists(folder.Path("socket"))) std::this_thread::yield();  // until the shutdown has begun
+  released.set_value();
+  EXPECT_EQ(second.Await(request).body, "answer");
+  EXPECT_TRUE(second.AwaitEnd());
+  shutdown.join();
 }
 
 // The client answers the server's PING only after it has sent the whole window, as over a long round trip.
