@@ -18,6 +18,7 @@ class Ledger:
     draining: int = 0  # rejected with the server's draining message
     unreached: int = 0  # no server listens: the request reached no server
     cut: int = 0  # connection closed without a reply: only the server's log shows if the request was accepted
+    excluded: int = 0  # the server's GOAWAY said that it has not processed the request
     lost: int = 0  # any other error: accepted and dropped, or rejected without a reason
     first_loss: str = ""
 
@@ -26,6 +27,7 @@ class Ledger:
         self.draining += other.draining
         self.unreached += other.unreached
         self.cut += other.cut
+        self.excluded += other.excluded
         self.lost += other.lost
         self.first_loss = self.first_loss or other.first_loss
 
@@ -34,18 +36,19 @@ class Ledger:
         return self.answered + self.draining
 
     def sent(self):
-        return self.heard() + self.unreached + self.cut + self.lost
+        return self.heard() + self.unreached + self.cut + self.excluded + self.lost
 
 
-class Callers:
-    """Context manager: threads that send one request after another, until the context exits or no server listens any more."""
+class CallerThreads:
+    """Context manager: threads that send one request after another, until the context exits or no server listens any more.
 
-    def __init__(self, addresses, count, picture, model, retries):
-        self.client = vitrine.Client(addresses, retries=retries, token="")
-        self.picture, self.model = picture, model
+    Each thread runs `run`, which records its results in a ledger.
+    """
+
+    def __init__(self, count, run):
         self.over = threading.Event()
         self.ledgers = [Ledger() for _ in range(count)]
-        self.threads = [threading.Thread(target=self._run, args=(ledger,)) for ledger in self.ledgers]
+        self.threads = [threading.Thread(target=run, args=(ledger,)) for ledger in self.ledgers]
 
     def __enter__(self):
         for thread in self.threads:
@@ -61,10 +64,9 @@ class Callers:
         return self.wait()
 
     def wait(self):
-        """Waits until all callers have stopped, closes the client, and returns the sum of the callers' ledgers."""
+        """Waits until all callers have stopped, and returns the sum of the callers' ledgers."""
         for thread in self.threads:
             thread.join()
-        self.client.close()
         return self.total()
 
     def total(self):
@@ -80,6 +82,20 @@ class Callers:
             if not any(thread.is_alive() for thread in self.threads):
                 raise RuntimeError(f"every caller has stopped: {self.total()}")
             self.over.wait(0.005)
+
+
+class Callers(CallerThreads):
+    """Callers over gRPC, which share a client."""
+
+    def __init__(self, addresses, count, picture, model, retries):
+        super().__init__(count, self._run)
+        self.client = vitrine.Client(addresses, retries=retries, token="")
+        self.picture, self.model = picture, model
+
+    def wait(self):
+        total = super().wait()
+        self.client.close()
+        return total
 
     def _run(self, ledger):
         while not self.over.is_set():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sends SIGTERM under load repeatedly. No accepted request may be lost, and no client may delay the end of the server."""
+import collections
+import contextlib
 import dataclasses
 import json
 import random
@@ -15,23 +17,35 @@ from driver.report import Row
 from driver.service import Server
 from proofs import busy_streams, samples
 from proofs.callers import Callers, Ledger
+from proofs.keep_alive import Http1, Http2, KeepAliveCallers
 
 CALLERS = 16
+KEEP_ALIVE = 4  # callers over HTTP/1.1, and as many over HTTP/2, with a connection each
 MODEL = "kv-pos-mnist"
+JPEG_MODEL = "eit-mini-cifar10"
 PROCESSES = 4  # for busy streams
 UNREAD_SECONDS = 2  # seconds after which the server drops unread answers (docs/operations/serving.md)
 
 
-def terminate_once(setup, picture, answers):
-    """Returns the callers' ledger, the counts (accepted, answered) in the server's last log line, and the server's exit code."""
-    with Server(setup, setup.repository, setup.both()) as server:
-        with Callers(server.address, CALLERS, picture, MODEL, vitrine.RetryPolicy(max_attempts=1)) as callers:
-            callers.wait_for_answers(answers)
-            server.process.send_signal(signal.SIGTERM)
-            ledger = callers.wait()
+def terminate_once(setup, answers):
+    """Returns the ledgers {kind of callers: ledger}, the counts (accepted, answered) in the server's last log line, and the
+    server's exit code."""
+    with Server(setup, setup.repository, setup.both()) as server, contextlib.ExitStack() as stack:
+        photograph = samples.photograph()
+        callers = {
+            "gRPC": Callers(server.address, CALLERS, samples.digit(), MODEL, vitrine.RetryPolicy(max_attempts=1)),
+            "HTTP/1.1": KeepAliveCallers(Http1, server.address, KEEP_ALIVE, photograph, JPEG_MODEL),
+            "HTTP/2": KeepAliveCallers(Http2, server.address, KEEP_ALIVE, photograph, JPEG_MODEL),
+        }
+        for each in callers.values():
+            stack.enter_context(each)
+        for each in callers.values():
+            each.wait_for_answers(answers if each is callers["gRPC"] else KEEP_ALIVE)
+        server.process.send_signal(signal.SIGTERM)
+        ledgers = {kind: each.wait() for kind, each in callers.items()}
         code = server.stop()
         counts = accepted_and_answered(server)
-    return ledger, counts, code
+    return ledgers, counts, code
 
 
 def accepted_and_answered(server):
@@ -89,26 +103,37 @@ def measure_busy(setup):
     ]
 
 
+def keep_alive_row(kind, total):
+    return Row(f"of {KEEP_ALIVE} callers that keep a connection over {kind} meanwhile: requests lost", "requests",
+               (total.lost,) * 3, 0, at_least=False,
+               note=f"{total.sent():,} sent: {total.answered:,} answered, {total.draining:,} told that the server is draining, "
+                    f"{total.excluded:,} excluded by a GOAWAY, {total.unreached:,} reached no server; a connection that ends "
+                    "without an answer and without such a GOAWAY is a loss")
+
+
 def measure(setup):
     times = 5 if setup.quick else 100
     draw = random.Random(1)
-    picture = samples.digit()
-    total, unequal, codes, accepted_all = Ledger(), 0, 0, 0
+    totals, unequal, codes, accepted_all = collections.defaultdict(Ledger), 0, 0, 0
     for i in range(times):
-        ledger, (accepted, answered), code = terminate_once(setup, picture, draw.randrange(50, 500))
-        total.add(ledger)
+        ledgers, (accepted, answered), code = terminate_once(setup, draw.randrange(50, 500))
+        for kind, ledger in ledgers.items():
+            totals[kind].add(ledger)
         accepted_all += accepted
-        unequal += accepted != answered or accepted != ledger.heard()
+        unequal += accepted != answered or accepted != sum(ledger.heard() for ledger in ledgers.values())
         codes += code != 0
         print(f"\r  {i + 1} of {times}", end="", file=sys.stderr)
     print(file=sys.stderr)
-    if total.lost:
-        print(f"  first loss: {total.first_loss}", file=sys.stderr)
+    for total in totals.values():
+        if total.lost:
+            print(f"  first loss: {total.first_loss}", file=sys.stderr)
+    total = totals["gRPC"]
     return [
         Row(f"SIGTERM under load, {times} times: requests lost", "requests", (total.lost,) * 3, 0, at_least=False,
             note=f"{total.sent():,} sent by {CALLERS} callers: {total.answered:,} answered, {total.draining:,} told that the "
                  "server is draining, each asking on until nobody listens; "
                  f"{total.unreached + total.cut:,} reached no server, {total.cut:,} of them as its connections ended"),
+        *(keep_alive_row(kind, totals[kind]) for kind in ("HTTP/1.1", "HTTP/2")),
         Row("runs whose books disagree: requests accepted, answered, and of which callers heard", "runs", (unequal,) * 3,
             0, at_least=False, note=f"{accepted_all:,} accepted by the servers"),
         Row("exit codes other than 0", "runs", (codes,) * 3, 0, at_least=False),

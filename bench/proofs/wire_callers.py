@@ -29,10 +29,10 @@ def frame(kind, flags, stream, payload=b""):
     return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
 
 
-def header_block(path):
-    """Returns the header block as literal fields without indexing (RFC 7541, section 6.2.2)."""
+def header_block(path, content_type="application/grpc"):
+    """Returns the header block of a request as literal fields without indexing (RFC 7541, section 6.2.2)."""
     fields = {":method": "POST", ":scheme": "http", ":path": path, ":authority": "localhost",
-              "content-type": "application/grpc", "te": "trailers"}
+              "content-type": content_type, "te": "trailers"}
     return b"".join(b"\0" + bytes([len(name)]) + name.encode() + bytes([len(value)]) + value.encode()
                     for name, value in fields.items())
 
