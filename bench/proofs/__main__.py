@@ -25,6 +25,7 @@ PROOFS = {
     "publishes": ("A publisher killed at every system call", "programs", "measure_publishes"),
     "overload": ("Goodput under overload", "overload", "measure"),
     "calls": ("What a call costs, beside gRPC 1.51", "calls", "measure"),
+    "distant": ("Calls over a round trip of 50 ms, beside gRPC 1.51", "distant_calls", "measure"),
     "callers": ("A thousand callers against one", "many_callers", "measure"),
     "urgent": ("Urgent requests beside long batches", "urgent", "measure"),
     "restore": ("Backups of a repository in use, restored", "restore", "measure"),
