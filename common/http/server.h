@@ -20,10 +20,13 @@ namespace vitrine {
 // Limits on the load that one connection, and all connections of one address, may cause in addition to answered
 // requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point is about two
 // microseconds of work:
-// - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a WINDOW_UPDATE 1/8, DATA below 64 B 1/32.
+// - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a frame of an unknown type 1, a WINDOW_UPDATE
+//   1/8, DATA below 64 B 1/32. Frames of closed streams cost the same as frames of open streams. Larger DATA costs
+//   nothing, because a client may send a whole window of it before it knows that its request is refused.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
-// - A request beyond the limit of concurrent streams costs 4, and 1 more for each kilobyte of headers.
+// - A request beyond the limit of concurrent streams or after the last GOAWAY costs 4, and 1 more for each kilobyte of
+//   headers.
 struct HttpAbuseLimits {
   // Token bucket of a connection: its size in points, and the points per second that are added. A proxy stays below
   // these limits even if it resets the expired requests of a thousand busy users.

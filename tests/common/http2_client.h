@@ -93,6 +93,10 @@ class Http2Client {
     nghttp2_submit_ping(session_, NGHTTP2_FLAG_NONE, nullptr);
     Flush();
   }
+  void Settings() {
+    nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, nullptr, 0);
+    Flush();
+  }
   // Disconnects with a TCP reset.
   void Break() {
     const linger at_once = {.l_onoff = 1, .l_linger = 0};

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
+#include "tests/common/http_closings.h"
 #include "tests/scratch_folder.h"
 
 namespace vitrine {
@@ -21,29 +21,6 @@ namespace {
 
 using ::testing::HasSubstr;
 using Request = std::shared_ptr<HttpRequest>;
-
-// Collects the reasons of closed connections.
-class Closings final : public HttpObserver {
- public:
-  void OnClosed(CloseReason reason) override { Add(reason); }
-  void OnRefused(CloseReason reason) override { Add(reason); }
-  // Waits up to five seconds until a connection is closed for this reason.
-  bool Await(const std::string& reason) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(5),
-                             [&] { return std::find(reasons_.begin(), reasons_.end(), reason) != reasons_.end(); });
-  }
-
- private:
-  void Add(CloseReason reason) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    reasons_.emplace_back(CloseReasonName(reason));
-    changed_.notify_all();
-  }
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<std::string> reasons_;
-};
 
 std::unique_ptr<HttpServer> Serve(HttpServerOptions options, const HttpHandler& handler) {
   if (options.socket.empty()) options.listen = "127.0.0.1:0";

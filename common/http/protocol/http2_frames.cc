@@ -25,24 +25,7 @@ constexpr size_t kHeaderOverhead = 32;
 // Maximum number of a connection's live streams, as a multiple of max_concurrent_streams. It is more than 1 because
 // work on reset streams needs a moment to end.
 constexpr int64_t kHeldStreams = 2;
-constexpr size_t kSmallData = 64;
 constexpr size_t kMostTypeBytes = 256;  // maximum size of the content-type of a refused request
-
-// Returns the points that a frame costs; see HttpAbuseLimits.
-double PointsOf(const nghttp2_frame_hd& head) {
-  switch (head.type) {
-    case NGHTTP2_HEADERS:
-    case NGHTTP2_RST_STREAM:  // OnStreamClosed charges the cost
-      return 0;
-    case NGHTTP2_DATA:
-      if (head.length == 0 && (head.flags & NGHTTP2_FLAG_END_STREAM) == 0) return 1;
-      return head.length < kSmallData ? 1.0 / 32 : 0;
-    case NGHTTP2_WINDOW_UPDATE:
-      return 1.0 / 8;
-    default:
-      return 1;
-  }
-}
 
 bool IsGrpc(const HttpRequest& request) {
   return absl::StartsWith(request.Header("content-type").value_or(""), "application/grpc");
@@ -93,8 +76,6 @@ struct Http2Frames {
     if (head->type == NGHTTP2_RST_STREAM && session.Find(head->stream_id) == nullptr) {
       session.Spend(1, "too many resets of closed streams");
     }
-    const double points = PointsOf(*head);
-    if (points > 0) session.Spend(points, "too many frames that carry nothing");
     return GoOn(session);
   }
 
@@ -249,11 +230,11 @@ bool Http2Session::BeginRequest(int32_t id) {
 }
 
 // Charges points for headers that nghttp2 rejects or ignores without a callback: headers of a request beyond the limit
-// of streams, and headers of a stream that has ended.
+// of streams or after the final GOAWAY, and headers of a stream that has ended.
 void Http2Session::ChargeUnwantedHead(const nghttp2_frame_hd& head) {
   const bool begins = head.stream_id > nghttp2_session_get_last_proc_stream_id(session_.get());
-  const bool is_wanted = begins ? streams_.size() < static_cast<size_t>(options_.max_concurrent_streams)
-                                : streams_.contains(head.stream_id);
+  const bool has_room = streams_.size() < static_cast<size_t>(options_.max_concurrent_streams);
+  const bool is_wanted = begins ? has_room && leaving_ != Leaving::kFinal : streams_.contains(head.stream_id);
   if (is_wanted) return;
   Spend(kRefusedPoints + static_cast<double>(head.length) / kHeadBytesPerPoint, "too many concurrent streams");
 }

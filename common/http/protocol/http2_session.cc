@@ -14,6 +14,7 @@ using Next = ByteStream::Result::Next;
 // Maximum number of bytes per read from a connection that recently spent points. The bytes may be many small frames.
 constexpr size_t kSuspiciousBytes = size_t{8} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
+constexpr size_t kSmallData = 64;
 constexpr std::chrono::seconds kRateCheck{1};
 // Maximum delay of the second GOAWAY, which is sent earlier if the client answers the PING after the first GOAWAY.
 constexpr std::chrono::seconds kLeavingTime{1};
@@ -25,6 +26,22 @@ constexpr uint8_t kLeavingPing[8] = {'v', 'i', 't', '-', 'l', 'e', 'f', 't'};
 bool IsSlower(int64_t bytes, std::chrono::duration<double> spent, absl::Duration grace, int64_t least_rate) {
   const double beyond = spent.count() - absl::ToDoubleSeconds(grace);
   return beyond > 0 && static_cast<double>(bytes) < beyond * static_cast<double>(least_rate);
+}
+
+// Returns the points that a frame costs; see HttpAbuseLimits.
+double PointsOf(uint8_t type, uint8_t flags, size_t length) {
+  switch (type) {
+    case NGHTTP2_HEADERS:
+    case NGHTTP2_RST_STREAM:  // OnStreamClosed charges the cost
+      return 0;
+    case NGHTTP2_DATA:
+      if (length == 0 && (flags & NGHTTP2_FLAG_END_STREAM) == 0) return 1;
+      return length < kSmallData ? 1.0 / 32 : 0;
+    case NGHTTP2_WINDOW_UPDATE:
+      return 1.0 / 8;
+    default:
+      return 1;
+  }
 }
 
 }  // namespace
@@ -76,7 +93,27 @@ void Http2Session::Read() {
   if (connection_.stream().HasPending()) connection_.Wake();
 }
 
+// Reads the frame headers itself, because nghttp2 has no callback for frames that it ignores: unknown types, and DATA
+// of streams that have ended.
+bool Http2Session::ChargeFrames(absl::string_view bytes) {
+  double points = 0;
+  while (!bytes.empty()) {
+    const size_t skipped = std::min(payload_left_, bytes.size());
+    payload_left_ -= skipped;
+    bytes.remove_prefix(skipped);
+    if (bytes.empty()) break;
+    frame_head_[frame_head_bytes_++] = static_cast<uint8_t>(bytes.front());
+    bytes.remove_prefix(1);
+    if (frame_head_bytes_ < frame_head_.size()) continue;
+    frame_head_bytes_ = 0;
+    payload_left_ = size_t{frame_head_[0]} << 16 | size_t{frame_head_[1]} << 8 | frame_head_[2];
+    points += PointsOf(frame_head_[3], frame_head_[4], payload_left_);
+  }
+  return points == 0 || Spend(points, "too many frames that carry nothing");
+}
+
 void Http2Session::Feed(absl::string_view bytes) {
+  if (!ChargeFrames(bytes)) return;
   const ssize_t taken =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
   // If the client does not read, nghttp2's replies to the client's frames accumulate in the queue.

@@ -4,6 +4,7 @@
 
 #include <nghttp2/nghttp2.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -46,6 +47,8 @@ class Http2Session final : public HttpProtocol {
 
   Time Now() const { return connection_.loop().now(); }
   void Read();
+  // Charges the frames that begin in `bytes`. Returns false if the connection has too few points.
+  bool ChargeFrames(absl::string_view bytes);
   void Feed(absl::string_view bytes);
   // Handles the queued calls of other threads, writes pending output, and sets the events to wait for.
   void Continue();
@@ -90,6 +93,12 @@ class Http2Session final : public HttpProtocol {
   StreamMap streams_;
   std::string first_;  // bytes read before this object existed
   int64_t requests_ = 0;
+
+  // Position of ChargeFrames in the received bytes: payload bytes to skip (at first, those of the client's preface),
+  // and the bytes of an incomplete frame header.
+  size_t payload_left_ = NGHTTP2_CLIENT_MAGIC_LEN;
+  std::array<uint8_t, 9> frame_head_ = {};
+  size_t frame_head_bytes_ = 0;
 
   // Frames that the kernel has not taken yet, and objects to release when it takes them.
   std::string out_;
