@@ -163,7 +163,8 @@ class HttpServer {
 
   // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get
   // two GOAWAYs: the first with the highest possible stream id, the second with the last accepted id. New connections
-  // are still accepted. Idempotent.
+  // are still accepted; their clients get the GOAWAYs after their first request, or one GOAWAY from Shutdown.
+  // Idempotent.
   void StartLeaving();
   // Stops listening, waits for at most `grace` for responses in progress, and closes all connections. Does not wait for
   // incomplete HTTP/1 bodies. Idempotent.

@@ -194,6 +194,17 @@ TEST(Http2Server, AShutdownSendsTwoGoawaysAndTheLastNamesTheLastStream) {
   EXPECT_TRUE(late.AwaitEnd());
 }
 
+TEST(Http2Server, AShutdownSendsGoawayToAnUnusedConnection) {
+  const auto server = Serve({}, PathItself);
+  Http2Client client(server->address());
+  client.Ping();
+  ASSERT_TRUE(client.Until([&] { return client.ping_answers == 1; }));
+  server->StartLeaving();
+  EXPECT_TRUE(client.AwaitEnd());
+  ASSERT_FALSE(client.goaways.empty());
+  EXPECT_EQ(client.goaways[0].last_stream, static_cast<int32_t>((1u << 31) - 1));
+}
+
 // Sends the answer to a PING and a request in one TCP segment. The answer triggers the last GOAWAY, and the server
 // reads the request before it sends this GOAWAY.
 TEST(Http2Server, ARequestAfterTheLastGoawayIsNotServed) {

@@ -227,9 +227,9 @@ void Http2Session::CheckRates() {
 void Http2Session::StartLeaving(CloseReason reason) {
   leaving_reason_ = reason;
   if (leaving_ != Leaving::kNo) return;
-  // A new client's first request is answered before the client is asked to leave; otherwise the client would reconnect
-  // endlessly.
-  leaves_after_first_ = reason == CloseReason::kShutdown && requests_ == 0;
+  // The first request of a client that connects during the shutdown is answered before the client is asked to leave;
+  // otherwise the client would reconnect endlessly.
+  leaves_after_first_ = reason == CloseReason::kShutdown && !has_settings_;
   if (!leaves_after_first_) Announce();
 }
 
