@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Callbacks of nghttp2 for reading and writing frames.
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/failed_allocation.h"
 #include "common/http/body.h"
 #include "common/http/protocol/http2_exchange.h"
 #include "common/http/protocol/http2_session.h"
@@ -50,6 +52,12 @@ std::vector<nghttp2_nv> ToNameValues(const HttpHeaders& headers) {
                    .flags = NGHTTP2_NV_FLAG_NONE});
   }
   return all;
+}
+
+// Returns `memory`. If the allocation of `size` bytes failed, ends the process as a failed `new` does.
+void* OrFail(void* memory, size_t size) {
+  if (memory == nullptr && size > 0) FailAllocation();
+  return memory;
 }
 
 absl::string_view View(const uint8_t* bytes, size_t size) {
@@ -180,6 +188,16 @@ struct Http2Frames {
   }
 };
 
+nghttp2_mem* Nghttp2Memory() {
+  static nghttp2_mem memory = {
+      .mem_user_data = nullptr,
+      .malloc = [](size_t size, void*) { return OrFail(std::malloc(size), size); },
+      .free = [](void* freed, void*) { std::free(freed); },
+      .calloc = [](size_t count, size_t size, void*) { return OrFail(std::calloc(count, size), size); },
+      .realloc = [](void* old, size_t size, void*) { return OrFail(std::realloc(old, size), size); }};
+  return &memory;
+}
+
 nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOptions& options) {
   static nghttp2_session_callbacks* const kCallbacks = [] {
     nghttp2_session_callbacks* made = nullptr;
@@ -194,7 +212,7 @@ nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOption
     return made;
   }();
   nghttp2_option* option = nullptr;
-  nghttp2_option_new(&option);
+  if (nghttp2_option_new(&option) != 0) FailAllocation();
   nghttp2_option_set_no_auto_window_update(option, 1);
   nghttp2_option_set_no_closed_streams(option, 1);
   // Disables nghttp2's limit on resets, which would end connections of busy proxies. HttpAbuseLimits counts resets
@@ -202,7 +220,7 @@ nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOption
   nghttp2_option_set_stream_reset_rate_limit(option, UINT64_MAX / 2, UINT64_MAX / 2);
   nghttp2_option_set_max_continuations(option, 8 + static_cast<size_t>(options.max_head_bytes) / 16384);
   nghttp2_session* made = nullptr;
-  nghttp2_session_server_new2(&made, kCallbacks, &session, option);
+  nghttp2_session_server_new3(&made, kCallbacks, &session, option, Nghttp2Memory());
   nghttp2_option_del(option);
   return made;
 }

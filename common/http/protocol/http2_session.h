@@ -135,6 +135,9 @@ class Http2Session final : public HttpProtocol {
   Time rates_checked_ = {};
 };
 
+// Returns the allocator of nghttp2's sessions. A failed allocation ends the process as a failed `new` does; nghttp2
+// would otherwise end only the connection.
+nghttp2_mem* Nghttp2Memory();
 // Creates the nghttp2 session with its callbacks.
 nghttp2_session* NewNghttp2Session(Http2Session& session, const HttpServerOptions& options);
 
