@@ -156,7 +156,8 @@ class HttpServer {
   const std::string& socket_address() const;
   // Returns the number of open connections.
   int64_t connections() const;
-  // Returns the number of bytes of responses that were not yet passed to the kernel, over all connections.
+  // Returns the number of bytes of responses and HTTP/2 frames that were not yet passed to the kernel, over all
+  // connections.
   int64_t unsent_bytes() const;
   // Describes at most `most` open connections.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;

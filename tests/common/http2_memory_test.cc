@@ -1,20 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that a few bytes of HTTP/2 cannot occupy much memory or time of the server.
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/config.h"
+#include "common/command_line/out_of_memory.h"
+#include "common/http/protocol/http2_session.h"
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
+#include "tests/common/http_closings.h"
 
 namespace vitrine {
 namespace {
 
+using ::testing::Gt;
 using ::testing::Lt;
 
 // Never answers.
@@ -80,19 +87,82 @@ TEST(Http2Memory, HeadersThatAHandlerDropsAreNotCounted) {
   EXPECT_THAT(limited.budget->used(), Lt(30'000));
 }
 
-TEST(Http2Memory, ResetsOfClosedStreamsCountAsResets) {
-  HttpServerOptions options = {.listen = "127.0.0.1:0"};
-  options.abuse.connection_burst = 100;
-  options.abuse.connection_rate = 1;
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer's malloc does not return null
+TEST(Http2MemoryDeathTest, AFailedAllocationOfNghttp2EndsTheProcess) {
+  const auto allocate = [](size_t size) {
+    EndWhenOutOfMemory("vitrine-server");
+    const nghttp2_mem& memory = *Nghttp2Memory();
+    memory.free(memory.realloc(memory.malloc(size, nullptr), size, nullptr), nullptr);
+  };
+  EXPECT_EXIT(allocate(std::numeric_limits<ptrdiff_t>::max()), ::testing::ExitedWithCode(kExitOutOfMemory),
+              "^vitrine-server: out of memory");
+}
+
+// Returns the number of bytes that the process has allocated.
+size_t Allocated() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST(Http2Memory, AnIdleConnectionKeepsNoBufferOfALargeAnswer) {
+  constexpr size_t kClients = 100;
+  const auto server = *HttpServer::Start({.listen = "127.0.0.1:0"}, [](const std::shared_ptr<HttpRequest>& request) {
+    return HttpHandling::Answer({.body = std::string(request->path() == "/large" ? 200'000 : 1, 'x')});
+  });
+  std::vector<std::unique_ptr<Http2Client>> clients;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<Http2Client>(server->address()));
+    clients.back()->Get("/small");
+  }
+  const size_t before = Allocated();
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->Get("/large").body.size(), 200'000u);
+    client->responses.clear();
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (Allocated() > before + kClients * 64'000 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_THAT(Allocated(), Lt(before + kClients * 64'000));
+}
+#endif
+
+// Sends PINGs without reading the answers, until the kernel takes no more answers.
+TEST(Http2Memory, FramesThatTheKernelHasNotTakenCountAsUnsent) {
+  Closings closings;
+  HttpServerOptions options = {.listen = "127.0.0.1:0", .observer = &closings};
+  options.min_ping_interval = absl::ZeroDuration();
+  options.abuse.connection_burst = options.abuse.address_burst = 1e9;
   const auto server = *HttpServer::Start(
       options, [](const std::shared_ptr<HttpRequest>&) { return HttpHandling::Answer({.body = "done"}); });
-  Http2Client client(server->address());
-  EXPECT_EQ(client.Get("/").body, "done");
-  const std::string reset("\0\0\4\3\0\0\0\0\1\0\0\0\x8", 13);  // RST_STREAM of stream 1 with CANCEL
-  for (int i = 0; i < 200; ++i) client.SendRaw(reset);
-  EXPECT_TRUE(client.AwaitEnd());
-  ASSERT_FALSE(client.goaways.empty());
-  EXPECT_EQ(client.goaways.back().code, uint32_t{NGHTTP2_ENHANCE_YOUR_CALM});
+  std::string pings;
+  for (int i = 0; i < 100; ++i) pings += std::string("\0\0\x08\x06\0\0\0\0\0pingping", 17);
+  const auto fill = [&](Http2Client& client) {
+    EXPECT_EQ(client.Get("/").body, "done");
+    for (int requests = 2, blocked = 0; blocked < 5; ++requests) {
+      // The request at the end shows when the server has read the PINGs. More than 1000 PINGs in one read would be
+      // abuse.
+      const int id = requests * 2 - 1;
+      std::string request("\0\0\6\1\5\0\0\0\0\x82\x86\x84\x41\x01x", 15);
+      request[7] = static_cast<char>(id >> 8);
+      request[8] = static_cast<char>(id);
+      client.SendRaw(pings + request);
+      while (server->Describe(1).at(0).requests < requests) std::this_thread::yield();
+      if (server->Describe(1).at(0).unsent_bytes > 0) ++blocked;
+    }
+    EXPECT_THAT(server->unsent_bytes(), Gt(int64_t{4 * 100 * 17}));
+    EXPECT_EQ(server->Describe(1).at(0).unsent_bytes, server->unsent_bytes());
+  };
+  {
+    Http2Client reading(server->address());
+    fill(reading);
+    EXPECT_TRUE(reading.Until([&] { return server->unsent_bytes() == 0; }));
+  }
+  EXPECT_TRUE(closings.Await("client"));
+  Http2Client leaving(server->address());
+  fill(leaving);
+  leaving.Break();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (server->connections() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_EQ(server->unsent_bytes(), 0);
 }
 
 }  // namespace

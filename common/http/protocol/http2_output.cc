@@ -71,6 +71,7 @@ void Http2Session::Fill() {
     if (size > 0) {
       out_.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
       out_total_ += static_cast<uint64_t>(size);
+      common_.unsent.fetch_add(size, std::memory_order_relaxed);
     }
     for (std::shared_ptr<void>& each : held_by_frame_) held_.emplace_back(out_total_, std::move(each));
     held_by_frame_.clear();
@@ -97,6 +98,7 @@ bool Http2Session::Flush() {
       return true;
     }
     out_sent_ += result.bytes;
+    common_.unsent.fetch_sub(static_cast<int64_t>(result.bytes), std::memory_order_relaxed);
     written += result.bytes;
     ReleaseWritten();
   }
@@ -123,8 +125,9 @@ void Http2Session::ReleaseWritten() {
 
 // Sends nghttp2's frames first, because a client expects SETTINGS before all other frames.
 void Http2Session::SayFailure() {
-  out_ += GoawayFrame(nghttp2_session_get_last_proc_stream_id(session_.get()), failed_->code, failed_->why);
-  (void)connection_.stream().Write({}, absl::string_view(out_).substr(out_sent_));
+  const std::string last = out_.substr(out_sent_) + GoawayFrame(nghttp2_session_get_last_proc_stream_id(session_.get()),
+                                                                failed_->code, failed_->why);
+  (void)connection_.stream().Write({}, last);
   connection_.Linger(failed_->reason);
 }
 

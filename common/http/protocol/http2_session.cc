@@ -187,6 +187,7 @@ void Http2Session::OnTick() {
   if (leaving_ == Leaving::kAnnounced && Now() - announced_ > kLeavingTime) SubmitFinal();
   if (leaves_after_first_ && (requests_ > 0 && streams_.empty())) Announce();
   if (connection_.is_closed()) return;
+  if (out_.empty()) out_.shrink_to_fit();  // a large answer leaves a capacity of 128 KiB
   if (Now() - rates_checked_ > kRateCheck) CheckRates();
   Continue();
 }
@@ -276,6 +277,9 @@ void Http2Session::OnClosed() {
   if (points > 0) (void)connection_.Spend(points);
   head_of_.reset();
   (void)mailbox_.Empty();  // streams in the mailbox have references to the connection
+  common_.unsent.fetch_sub(static_cast<int64_t>(out_.size() - out_sent_), std::memory_order_relaxed);
+  out_.clear();
+  out_sent_ = 0;
   held_.clear();
   held_by_frame_.clear();
 }
@@ -291,6 +295,7 @@ std::optional<EventLoop::Time> Http2Session::UnsentSince() const {
 HttpConnectionStatus Http2Session::Describe() const {
   HttpConnectionStatus status = {.peer = "", .protocol = "h2", .age = {}, .requests = requests_};
   status.streams = static_cast<int64_t>(streams_.size());
+  status.unsent_bytes = static_cast<int64_t>(out_.size() - out_sent_);
   for (const auto& [id, stream] : streams_) status.unsent_bytes += static_cast<int64_t>(stream->unsent_bytes());
   return status;
 }
