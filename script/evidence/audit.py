@@ -110,11 +110,15 @@ def pairs(entry, grid, axes):
 def results(found):
     complaints = []
     for name, entry in found.runs.items():
-        complaints += runs.misplaced(found.experiments[name], entry)
+        complaints += runs.misplaced(found.experiments[name], runs.accounted(found.experiments[name], entry))
         if entry.origin.command != sweeps.command(found.experiments[name]):
             complaints.append(f"{name}: its command is not the experiment's")
         complaints += [f"{name}: the failure of {failure['cell']} has no reason" for failure in entry.origin.failures
                        if not failure.get("reason")]
+        if not runs.missing(found.experiments[name], entry):
+            complaints += [f"{shown.claim.id}: the results of {name} have no {metric}, so its rule decides nothing"
+                           for claims in found.claims.values() for shown in claims for rule in shown.claim.rules
+                           if rule.experiment == name for metric in judge.lacking(rule, entry)]
     return complaints
 
 

@@ -159,12 +159,19 @@ def table_of(place):
     return named[-1] if named else place
 
 
+def lacking(rule, runs):
+    """Returns the metrics of a rule that some result lacks. Such results decide nothing."""
+    metrics = [rule.metric] + ([rule.to["metric"]] if rule.compare == "correlation" else [])
+    return [metric for metric in metrics if any(row.get(metric) in (None, "") for row in runs.rows)]
+
+
 def decide(claims, experiments, runs):
-    """Returns the verdicts of all rules of a paper whose experiments have runs: {claim: {number of the rule: Verdict}}."""
+    """Returns the verdicts of all rules of a paper whose experiments have runs with the rules' metrics: {claim: {number of the rule:
+    Verdict}}."""
     families = {}
     for claim in claims:
         for number, rule in enumerate(claim.rules):
-            if rule.experiment in runs:
+            if rule.experiment in runs and not lacking(rule, runs[rule.experiment]):
                 outcome = COMPARISONS[rule.compare](rule, experiments[rule.experiment], runs[rule.experiment])
                 families.setdefault(table_of(claim.place), []).append((claim.id, number, rule, outcome))
     verdicts = {}

@@ -83,10 +83,9 @@ def missing(experiment, runs):
     return [name for name in (cell_name(experiment, cell) for cell in cells(experiment)) if name not in present]
 
 
-def misplaced(experiment, runs):
-    """Returns complaints about cells that are unknown or repeated."""
+def misplaced(experiment, present):
+    """Returns complaints about names of cells that are unknown or repeated."""
     expected = {cell_name(experiment, cell) for cell in cells(experiment)}
-    present = accounted(experiment, runs)
     return ([f"{experiment.name}: {name} is no cell of the grid" for name in sorted(set(present) - expected)] +
             [f"{experiment.name}: {name} is there twice" for name in sorted({n for n in present if present.count(n) > 1})])
 

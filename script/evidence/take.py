@@ -6,6 +6,7 @@ import datetime
 import hashlib
 import io
 import json
+import math
 import re
 
 import runs
@@ -14,13 +15,14 @@ from records import Broken
 
 CORES = 2  # experiments state their hours on two cores
 LONGEST_REASON = 200
+AREA = "loss area"  # a column of the csv
 
 
 @dataclasses.dataclass(frozen=True)
 class Work:
     """The results of an experiment in a sweep's work folder."""
 
-    content: bytes  # content of report/runs.csv
+    content: bytes  # the csv of the runs
     runs: runs.Runs
 
 
@@ -77,36 +79,65 @@ def failure(name, folder):
     return {"cell": name, "reason": reason[:LONGEST_REASON]}
 
 
+def loss_area(folder):
+    """Returns the area under the training loss of a run for each step, which is the mean of the column `loss` of steps.csv. Returns an
+    empty text if the run has no such file."""
+    path = folder / "steps.csv"
+    losses = [float(step["loss"]) for step in runs.rows_of(path.read_bytes())] if path.is_file() else []
+    return repr(math.fsum(losses) / len(losses)) if losses else ""
+
+
+def as_csv(rows):
+    """Returns rows as csv. Its columns are those of any row; a row that lacks one has an empty field."""
+    text = io.StringIO()
+    lines = csv.DictWriter(text, list(dict.fromkeys(column for row in rows for column in row)), restval="", lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
+    return text.getvalue().encode()
+
+
 def hours(rows, threads):
     """Returns the hours that the runs would need on two cores."""
     return round(sum(float(row["seconds"]) for row in rows) * threads / CORES / 3600, 3)
 
 
-def read(experiment, work, failed=False, taken=frozenset()):
-    """Returns the runs in a work folder. If `failed`, runs without a result count as failed, except the runs in `taken`."""
-    report = work / "report" / "runs.csv"
+def report_of(experiment, work):
+    """Returns the rows of the report in a work folder. Raises Broken if they are not cells of the experiment."""
+    report, grid = work / "report" / "runs.csv", work / "report" / "grid.textproto"
     if not report.is_file():
         raise Broken(f"{report} is not there; a sweep writes it when it ends or is stopped with SIGTERM or Ctrl-C")
-    grid = work / "report" / "grid.textproto"
     if not grid.is_file() or grid.read_text() != sweeps.grid(experiment):
         raise Broken(f"{grid} is not the grid of {experiment.name}, so these are the runs of another one")
-    content = report.read_bytes()
-    rows = runs.rows_of(content)
+    rows = runs.rows_of(report.read_bytes())
+    wrong = runs.misplaced(experiment, [runs.row_name(experiment, row) for row in rows])
+    if wrong:
+        raise Broken(wrong[0])
+    return rows
+
+
+def read(experiment, work, failed=False, taken=frozenset()):
+    """Returns the runs in the report of a work folder. If `failed`, runs without a result count as failed, except the runs in `taken`.
+
+    A running sweep may have results that are not yet in its report. They are left out, or are an error if `failed`.
+    """
+    rows, report = report_of(experiment, work), work / "report" / "runs.csv"
     names = [runs.cell_name(experiment, cell) for cell in runs.cells(experiment)]
     folders = {name: folder_of(work, name) for name in names}
     known = common_conditions(experiment, list(folders.values()))
-    results = {name: result_of(folder) for name, folder in folders.items()}
-    absent = set(names) - {runs.row_name(experiment, row) for row in rows}
-    for name in names:
-        if results[name] and name in absent:
-            raise Broken(f"{report} is older than the result of {name}; continue the sweep, so that it writes it again")
-        if not results[name] and name not in absent:
+    rows = [row | {AREA: loss_area(folders[runs.row_name(experiment, row)])} for row in rows]
+    results = {name: result_of(folders[name]) for name in (runs.row_name(experiment, row) for row in rows)}
+    absent = [name for name in names if name not in results]
+    for name, result in results.items():
+        if not result:
             raise Broken(f"{report} has a result of {name}, its folder has none")
-    failures = [failure(name, folders[name]) for name in names if name in absent and name not in taken] if failed else []
-    times = [(folder / "result.json").stat().st_mtime for name, folder in folders.items() if results[name]]
+    for name in absent if failed else []:
+        if result_of(folders[name]):
+            raise Broken(f"{report} is older than the result of {name}; continue the sweep, so that it writes it again")
+    failures = [failure(name, folders[name]) for name in absent if name not in taken] if failed else []
+    times = [(folders[name] / "result.json").stat().st_mtime for name in results]
     if not times and not failures:
         raise Broken(f"no run in {work} has finished")
-    made = [result for result in results.values() if result]
+    made, content = results.values(), as_csv(rows)
     threads = int(known["threads"])
     origin = runs.Origin(
         sha256=hashlib.sha256(content).hexdigest(),
@@ -115,11 +146,7 @@ def read(experiment, work, failed=False, taken=frozenset()):
         cpu="; ".join(sorted({f"{result['cpu']}, {result['kernels']}" for result in made})), threads=threads,
         hours=hours(rows, threads),
         data_digest=known["data"] if experiment.data else "", failures=failures)
-    found = runs.Runs(origin, rows)
-    wrong = runs.misplaced(experiment, found)
-    if wrong:
-        raise Broken(wrong[0])
-    return Work(content, found)
+    return Work(content, runs.Runs(origin, rows))
 
 
 def same_results(experiment, before, now):
@@ -152,11 +179,7 @@ def joined(experiment, before, work):
     order = {runs.cell_name(experiment, cell): number for number, cell in enumerate(runs.cells(experiment))}
     rows = sorted(rows + work.runs.rows, key=lambda row: order[runs.row_name(experiment, row)])
     failures = sorted(failures + now.failures, key=lambda failure: order[failure["cell"]])
-    text = io.StringIO()
-    lines = csv.DictWriter(text, rows[0].keys(), lineterminator="\n")
-    lines.writeheader()
-    lines.writerows(rows)
-    content = text.getvalue().encode()
+    content = as_csv(rows)
     cpu = "; ".join(sorted({*kept.cpu.split("; "), *now.cpu.split("; ")}))
     origin = dataclasses.replace(now, sha256=hashlib.sha256(content).hexdigest(), date=max(kept.date, now.date), cpu=cpu,
                                  hours=hours(rows, now.threads), failures=failures)

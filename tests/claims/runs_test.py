@@ -2,6 +2,7 @@
 """Tests `script/claims take` and `rerun` with made-up sweeps in temporary folders."""
 import contextlib
 import csv
+import hashlib
 import json
 import os
 import pathlib
@@ -16,6 +17,7 @@ from claims_test import ROOT, Copy, run  # noqa: E402  (this import makes the mo
 import library  # noqa: E402
 import runs as results  # noqa: E402
 import sweeps  # noqa: E402
+import take  # noqa: E402
 
 NAME = "01-digits-small"
 CPU = "AMD EPYC, family 25, model 1"
@@ -30,6 +32,7 @@ def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
     if row:
         (folder / "result.json").write_text(json.dumps(
             {"finished": True, "cpu": cpu, "kernels": "avx2", "seconds": 36, "data_digest": name, "scores": row}))
+        (folder / "steps.csv").write_text("step,loss,lr,gradient_norm\n1,2.5,0,1\n2,1.0,0.1,1\n3,0.25,0.1,1\n")
 
 
 def write_report(work, axes, rows, grid):
@@ -52,7 +55,8 @@ def write_sweep(work, experiment, finished=None, only=None, score=lambda labels,
         name = results.cell_name(experiment, cell)
         row = {experiment.metric: score(*cell), "test/other": 1 / 3}
         done = only(number) if only else finished is None or number < finished
-        write_run(work / "cells" / name, name, row if done else None, **options)
+        plain = re.sub("[^A-Za-z0-9._=,+-]", "_", name)
+        write_run(work / "cells" / (plain if plain == name else f"{plain}-00000000"), name, row if done else None, **options)
         if done:
             rows.append((*cell, row))
     write_report(work, axes, rows, sweeps.grid(experiment))
@@ -89,6 +93,10 @@ class Sweeps(Copy):
     def take(self, *arguments):
         return self.claims("take", NAME, self.work, *arguments)
 
+    def rows(self):
+        """Returns the results that were taken."""
+        return results.rows_of((self.folder / f"data/runs/{NAME}.csv").read_bytes())
+
     def assert_refuses(self, ran, pattern):
         self.assertEqual((ran.returncode, ran.stdout), (1, ""))
         self.assertRegex(ran.stderr, pattern)
@@ -101,24 +109,47 @@ class Take(Sweeps):
         ran = self.take()
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout)
-        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_bytes(), (self.work / "report/runs.csv").read_bytes())
+        report = results.rows_of((self.work / "report/runs.csv").read_bytes())
+        self.assertEqual(self.rows(), [row | {"loss area": "1.25"} for row in report])
         origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
         self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
                          ("p1", f"{CPU}, avx2", 1, 0.135, ""))
 
     def test_joins_the_shards_of_a_grid(self):
         write_sweep(self.folder.parent / "whole", self.experiment)
-        expected = (self.folder.parent / "whole/report/runs.csv").read_bytes()
+        self.claims("take", NAME, self.folder.parent / "whole")
+        path = self.folder / f"data/runs/{NAME}.csv"
+        expected = path.read_bytes()
+        path.unlink()
         write_sweep(self.work, self.experiment, only=lambda number: number % 3 == 2)
         self.assertIn("9 of 27 runs, 0 of them failed: a piece", self.take().stdout)
         write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number % 3 != 2, cpu="Xeon")
         ran = self.claims("take", NAME, self.folder.parent / "second")
         self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout, ran.stderr)
-        self.assertEqual((self.folder / f"data/runs/{NAME}.csv").read_bytes(), expected)
+        self.assertEqual(path.read_bytes(), expected)
         origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
         self.assertEqual((origin.cpu, origin.hours), (f"{CPU}, avx2; Xeon, avx2", 0.135))
         self.claims("build")
         self.assertEqual(self.complaints(), [])
+
+    def test_adds_columns_to_results_that_were_taken_without_them(self):
+        write_sweep(self.work, self.experiment, only=lambda number: number < 9)
+        self.take()
+        path = self.folder / f"data/runs/{NAME}.csv"
+        content = "\n".join(line.removesuffix(",loss area").removesuffix(",1.25") for line in path.read_text().splitlines()) + "\n"
+        path.write_text(content)
+        origin = path.with_suffix(".toml")
+        origin.write_text(re.sub("sha256 = .*", f'sha256 = "{hashlib.sha256(content.encode()).hexdigest()}"', origin.read_text()))
+        write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: 3 <= number < 12)
+        ran = self.claims("take", NAME, self.folder.parent / "second")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertEqual([row["loss area"] for row in self.rows()], [""] * 3 + ["1.25"] * 9)
+
+    def test_takes_what_a_running_sweep_has_reported(self):
+        write_sweep(self.work, self.experiment, finished=9)
+        write_run(self.work / "cells/task=SWAP,attention=QKV,seed=1", "", {"test/accuracy": 0.5})
+        self.assertIn("9 of 27 runs, 0 of them failed: a piece", self.take().stdout)
+        self.assertIn("is older than the result of task=SWAP,attention=QKV,seed=1", self.take("--failed").stderr)
 
     def test_failed_selects_only_failed_runs(self):
         write_sweep(self.work, self.experiment, finished=26)
@@ -144,6 +175,22 @@ class Take(Sweeps):
         write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="p2")
         self.assert_refuses(self.take(), "ran under other conditions")
         self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
+
+
+class Complete(Sweeps):
+    """Tests that the pages can be made when every sweep is complete and has only the columns that `take` gives."""
+
+    def test_every_rule_is_decided_or_waits_for_its_metric(self):
+        for experiment in library.read(self.folder).experiments.values():
+            if experiment.recipe:
+                work = self.folder.parent / experiment.name
+                write_sweep(work, experiment, epochs=f"{experiment.epochs:g}")
+                take.write(self.folder, experiment, take.read(experiment, work))
+        ran = self.claims("build")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        found = {shown.claim.id: shown for shown in library.read(self.folder).claims["004"]}
+        self.assertEqual(found["K12"].verdicts[0].values, [0.0] * 24)
+        self.assertIn("X12: the results of 10-mixers have no test/loss, so its rule decides nothing", self.complaints())
 
 
 class Rerun(Sweeps):
