@@ -9,6 +9,7 @@ import library
 import notebooks
 import runs
 import sweeps
+import take
 import transcription
 import words
 from records import ROOT, Broken
@@ -107,12 +108,25 @@ def pairs(entry, grid, axes):
     return count
 
 
+def origin(experiment, entry):
+    """Returns complaints about an origin that is no digest where it should be one, or does not follow from the rows."""
+    if not experiment.recipe:
+        return []
+    fields = {"program": entry.origin.program} | ({"data_digest": entry.origin.data_digest} if experiment.data else {})
+    complaints = [f"{experiment.name}: its {field} is no SHA-256" for field, text in fields.items() if not re.fullmatch("[0-9a-f]{64}", text)]
+    hours = take.hours(entry.rows, entry.origin.threads)
+    if hours != entry.origin.hours:
+        complaints.append(f"{experiment.name}: its hours are {entry.origin.hours}, its rows give {hours}")
+    return complaints
+
+
 def results(found):
     complaints = []
     for name, entry in found.runs.items():
         complaints += runs.misplaced(found.experiments[name], runs.accounted(found.experiments[name], entry))
         if entry.origin.command != sweeps.command(found.experiments[name]):
             complaints.append(f"{name}: its command is not the experiment's")
+        complaints += origin(found.experiments[name], entry)
         complaints += [f"{name}: the failure of {failure['cell']} has no reason" for failure in entry.origin.failures
                        if not failure.get("reason")]
         if not runs.missing(found.experiments[name], entry):
@@ -167,7 +181,7 @@ def check(folder, with_history=True):
         for entry in found.experiments.values():
             complaints += experiment(entry, models, known)
         complaints += transcription.compare(found.printed)[1] + records_of(found) + results(found) + generated(folder, found)
-        return complaints + (history.check(ROOT, found.runs.keys()) if with_history else [])
+        return complaints + (history.check(ROOT, found.experiments, found.runs) if with_history else [])
     except Broken as error:
         return [str(error)]
     except (ValueError, ArithmeticError, KeyError, AttributeError, TypeError, IndexError, StopIteration, OSError) as error:

@@ -1,20 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that rules are older than results: the commit before an experiment's first results must have the same rule as
-HEAD."""
-import subprocess
+"""Checks results against the git history: rules are older than results, committed results have not changed, and the recorded commit has
+the recorded program."""
+import functools
+import re
 import tomllib
 
+import program
+import runs
 from records import CLAIMS, PAPERS
 
-MISSING = "the full git history is not here, so nothing shows that rules are older than results"
+MISSING = "the full git history is not here, so nothing shows that rules are older than results, and that results have not changed"
 
 
 def git(root, *arguments):
     """Returns the output of git, or None if it fails."""
-    ran = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True)
-    return ran.stdout if ran.returncode == 0 else None
+    found = program.git(root, *arguments)
+    return None if found is None else found.decode()
 
 
+# Outputs of git that cannot change, because the arguments name commits by their hash. An audit with changed digits needs them often.
+lasting = functools.lru_cache(maxsize=None)(git)
+digest = functools.lru_cache(maxsize=None)(program.digest)
+
+
+@functools.lru_cache(maxsize=None)
 def rules_at(root, commit):
     """Returns the rules of a commit by claim."""
     found = {}
@@ -26,28 +35,78 @@ def rules_at(root, commit):
 
 
 def experiment_at(root, commit, name):
-    text = git(root, "show", f"{commit}:{CLAIMS}/data/experiments/{name}.toml")
+    text = lasting(root, "show", f"{commit}:{CLAIMS}/data/experiments/{name}.toml")
     return tomllib.loads(text) if text else None
 
 
-def check(root, names):
-    """Returns complaints about experiments whose rule or grid has changed since the commit before their first results."""
-    if not names:
+def older_rules(root, head, name, first):
+    """Returns complaints about rules and the grid of an experiment that are not those before the commit of its first results."""
+    before, complaints = f"{first}^", []
+    then = rules_at(root, before)
+    for claim, rules in rules_at(root, head).items():
+        wanted = [rule for rule in rules if rule["experiment"] == name]
+        if wanted != [rule for rule in then.get(claim, []) if rule["experiment"] == name]:
+            complaints.append(f"{claim}: its rule on {name} is not the one before the results of {first[:12]}")
+    if experiment_at(root, before, name) != experiment_at(root, head, name):
+        complaints.append(f"{name}: its grid is not the one before the results of {first[:12]}")
+    return complaints
+
+
+def kept(root, experiment, entry, commit):
+    """Returns complaints about results and origins of a commit that have changed since. Rows may get columns, and other seconds."""
+    name = experiment.name
+    texts = [lasting(root, "show", f"{commit}:{CLAIMS}/data/runs/{name}.{kind}") for kind in ("csv", "toml")]
+    if None in texts:
         return []
-    if git(root, "rev-parse", "--is-shallow-repository") != "false\n":
+    origin = tomllib.loads(texts[1])
+    then = runs.Runs(None, runs.rows_of(texts[0].encode()))
+    changed = [f"{column} of {cell}" for cell, column in runs.changes(experiment, then, entry)]
+    failed = {failure["cell"] for failure in entry.origin.failures}
+    changed += [f"failure of {failure['cell']}" for failure in origin.get("failures", []) if failure["cell"] not in failed]
+    same_rows = origin["sha256"] == entry.origin.sha256
+    changed += [field for field in ("program", "threads", "data_digest", "revision", *(["date"] if same_rows else []))
+                if origin.get(field) and origin[field] != getattr(entry.origin, field)]
+    changed += [f"cpu, without {cpu}" for cpu in origin["cpu"].split("; ") if cpu not in entry.origin.cpu.split("; ")]
+    return [f"runs/{name} has another {changed[0]} than in commit {commit[:12]}: results do not change"] if changed else []
+
+
+def programs(root, experiment, origin):
+    """Returns complaints about a recorded commit that is not there, or has sources with another digest."""
+    commit = origin.revision or origin.program
+    if not experiment.recipe:
+        return [] if commit_is_there(root, commit) else [f"{experiment.name}: its program {commit} is no commit"]
+    if not origin.revision:
+        return [f"{experiment.name}: has no revision, a commit whose sources have the digest {origin.program[:12]}"]
+    if not commit_is_there(root, commit):
+        return [f"{experiment.name}: its revision {commit} is no commit"]
+    found = digest(root, commit)
+    return [] if found == origin.program else [f"{experiment.name}: its program is {origin.program}, that of its revision {commit} is {found}"]
+
+
+def commit_is_there(root, commit):
+    return bool(re.fullmatch("[0-9a-f]{7,40}", commit)) and lasting(root, "cat-file", "-e", f"{commit}^{{commit}}") is not None
+
+
+def full(root):
+    """Returns True if `root` is a Git repository with its full history."""
+    return git(root, "rev-parse", "--is-shallow-repository") == "false\n"
+
+
+def check(root, experiments, found):
+    """Returns complaints about the history of the runs in `found`, by the experiment's name."""
+    if not found:
+        return []
+    if not full(root):
         return [MISSING]
-    complaints, now = [], rules_at(root, "HEAD")
-    for name in sorted(names):
-        added = git(root, "log", "--diff-filter=A", "--format=%H", "--", f"{CLAIMS}/data/runs/{name}.csv").split()
+    head, complaints = git(root, "rev-parse", "HEAD").strip(), []
+    for name, entry in sorted(found.items()):
+        complaints += programs(root, experiments[name], entry.origin)
+        path = f"{CLAIMS}/data/runs/{name}.csv"
+        added = lasting(root, "log", "--diff-filter=A", "--format=%H", head, "--", path).split()
         if not added:
             complaints.append(f"runs/{name}.csv is not committed")
             continue
-        before = f"{added[-1]}^"
-        then = rules_at(root, before)
-        for claim, rules in now.items():
-            wanted = [rule for rule in rules if rule["experiment"] == name]
-            if wanted != [rule for rule in then.get(claim, []) if rule["experiment"] == name]:
-                complaints.append(f"{claim}: its rule on {name} is not the one before the results of {added[-1][:12]}")
-        if experiment_at(root, before, name) != experiment_at(root, "HEAD", name):
-            complaints.append(f"{name}: its grid is not the one before the results of {added[-1][:12]}")
+        complaints += older_rules(root, head, name, added[-1])
+        for commit in lasting(root, "log", "--format=%H", head, "--", path, path.replace(".csv", ".toml")).split():
+            complaints += kept(root, experiments[name], entry, commit)
     return complaints

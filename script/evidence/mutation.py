@@ -7,7 +7,8 @@ import shutil
 import tempfile
 
 import audit
-from records import Broken
+import history
+from records import ROOT, Broken
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +35,7 @@ def change_one(path, offset, folder, draw):
     text = path.read_text()
     other = draw.choice([digit for digit in "0123456789" if digit != text[offset]])
     path.write_text(text[:offset] + other + text[offset + 1:])
-    complaints = audit.check(folder, with_history=False)
+    complaints = audit.check(folder, with_history=history.full(ROOT))
     path.write_text(text)
     start = text.rfind("\n", 0, offset) + 1
     around = slice(max(start, offset - 20), offset + 12)
@@ -54,7 +55,7 @@ def run(folder, count, seed):
     with tempfile.TemporaryDirectory() as scratch:
         copy = pathlib.Path(scratch) / "claims"
         shutil.copytree(folder, copy)
-        before = audit.check(copy, with_history=False)
+        before = audit.check(copy, with_history=history.full(ROOT))
         if before:
             raise Broken(f"nothing was changed, because the audit complains already: {before[0]}")
         places = digits(copy)

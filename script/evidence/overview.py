@@ -56,7 +56,7 @@ number of pairs.
 | `script/claims build` | makes these pages; `git diff` then shows nothing |
 | `script/claims arithmetic` | recomputes every claim that arithmetic decides |
 | `script/claims outputs --notebooks DIR` | reads the authors' figures again from a clone of their repository at the named commit, and compares them |
-| `script/claims audit` | checks that figures are the same in claims, tables and the zoo, that digests match, that words follow from findings and pages from data, that runs are cells of their grids, and that rules are older than results |
+| `script/claims audit` | checks that figures are the same in claims, tables and the zoo, that digests match, that words follow from findings and pages from data, that runs are cells of their grids, that rules are older than results, that committed results have not changed (seconds may), and that the recorded program is that of the recorded commit |
 | `script/claims audit --mutate 20 --seed N` | changes 20 digits of data, pages and results in a temporary copy, one at a time, and expects the audit to complain about each |
 | `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: the bits must be equal on a CPU of the same kind with the same program, threads and data; otherwise the metric must be within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
 
@@ -76,7 +76,7 @@ a figure that was not transcribed says so.
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
-| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both |
+| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both. `program` is the digest of the sources that decide results; `revision` a commit with these sources; a row's `loss area` the mean of its training loss over all steps |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide claims, each named after its claim's id |
 """
 
@@ -134,11 +134,12 @@ def experiment_section(experiment, library):
     runs = library.runs.get(experiment.name)
     if runs:
         origin = runs.origin
+        commit = f" (commit {origin.revision})" if origin.revision else ""
         lacking = len(missing(experiment, runs))
         if lacking:
             facts.append(f"A piece: {lacking} of {sweeps.size(experiment)} runs are missing, so it decides nothing yet.")
         facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours of training on two cores, on "
-                     f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}, data {origin.data_digest or 'generated'}; "
+                     f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}{commit}, data {origin.data_digest or 'generated'}; "
                      f"[results](data/runs/{experiment.name}.csv).")
         facts += [f"Failed: {failure['cell']}: {failure['reason']}." for failure in origin.failures]
     else:

@@ -18,10 +18,11 @@ class Origin:
     sha256: str  # digest of the csv
     date: str
     command: str
-    program: str  # digest of the sources that decide results, or revision
+    program: str  # digest of the sources that decide results; for a command that is not a sweep, the commit
     cpu: str  # processor, and the kernels that it selects
     threads: int
     hours: float  # hours on two cores, without start, tests and reports
+    revision: str = ""  # a commit of the program
     data_digest: str = ""
     failures: list = dataclasses.field(default_factory=list)  # {cell = "lr=1,seed=2", reason = "..."}
 
@@ -75,6 +76,18 @@ def row_name(experiment, row):
 def accounted(experiment, runs):
     """Returns the names of the cells that have a result or a listed failure."""
     return [row_name(experiment, row) for row in runs.rows] + [failure["cell"] for failure in runs.origin.failures]
+
+
+def changes(experiment, before, now):
+    """Yields the cell and column of every recorded value that is not in `now`, except for seconds. For an absent row, yields "row"."""
+    later = {row_name(experiment, row): row for row in now.rows}
+    for row in before.rows:
+        name = row_name(experiment, row)
+        if name not in later:
+            yield name, "row"
+            continue
+        yield from ((name, column) for column, text in row.items()
+                    if text and column != "seconds" and later[name].get(column, "") != text)
 
 
 def missing(experiment, runs):

@@ -144,7 +144,7 @@ def read(experiment, work, failed=False, taken=frozenset()):
         date=datetime.datetime.fromtimestamp(max(times, default=report.stat().st_mtime), datetime.timezone.utc).date().isoformat(),
         command=sweeps.command(experiment), program=known["program"],
         cpu="; ".join(sorted({f"{result['cpu']}, {result['kernels']}" for result in made})), threads=threads,
-        hours=hours(rows, threads),
+        hours=hours(rows, threads), revision=min((result["revision"] for result in made), default=""),
         data_digest=known["data"] if experiment.data else "", failures=failures)
     return Work(content, runs.Runs(origin, rows))
 
@@ -155,23 +155,22 @@ def same_results(experiment, before, now):
     for failure in before.origin.failures:
         if failure["cell"] in later:
             raise Broken(f"data/runs/{experiment.name}.toml has the failure of {failure['cell']}: a failure that was taken stays")
-    for row in before.rows:
-        name = runs.row_name(experiment, row)
-        changed = [column for column, text in row.items() if column != "seconds" and later.get(name, row).get(column, "") != text]
-        if changed:
-            raise Broken(f"data/runs/{experiment.name}.csv has another {changed[0]} of {name}: results that were taken do not change")
+    for name, column in runs.changes(experiment, before, now):
+        if name in later:
+            raise Broken(f"data/runs/{experiment.name}.csv has another {column} of {name}: results that were taken do not change")
 
 
 def joined(experiment, before, work):
     """Returns the runs of a work folder, and the runs that were taken before from other parts of the grid. All must be from the same
     program."""
     same_results(experiment, before, work.runs)
-    kept, now = before.origin, work.runs.origin
+    kept = before.origin
+    now = dataclasses.replace(work.runs.origin, revision=kept.revision or work.runs.origin.revision)
     present = set(runs.accounted(experiment, work.runs))
     rows = [row for row in before.rows if runs.row_name(experiment, row) not in present]
     failures = [failure for failure in kept.failures if failure["cell"] not in present]
     if not rows and not failures:
-        return work
+        return Work(work.content, runs.Runs(now, work.runs.rows))
     for field in ("program", "threads", "data_digest"):
         if getattr(kept, field) != getattr(now, field):
             raise Broken(f"data/runs/{experiment.name}.toml has {field} {getattr(kept, field)}, {experiment.name} ran here with "
@@ -194,7 +193,7 @@ def toml(origin):
         if isinstance(value, list):
             return "[" + "".join(f"\n  {text(part)}," for part in value) + "\n]"
         return json.dumps(value, ensure_ascii=False)
-    return "".join(f"{name} = {text(value)}\n" for name, value in vars(origin).items() if value or name not in ("data_digest", "failures"))
+    return "".join(f"{name} = {text(value)}\n" for name, value in vars(origin).items() if value or name not in ("revision", "data_digest", "failures"))
 
 
 def write(folder, experiment, work):

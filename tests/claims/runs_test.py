@@ -23,7 +23,7 @@ NAME = "01-digits-small"
 CPU = "AMD EPYC, family 25, model 1"
 
 
-def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
+def write_run(folder, name, row, cpu=CPU, program="a" * 64, epochs="2", flags=""):
     """Writes the folder of a run in the same format as a sweep. `row` has the scores; it is None if the run has no
     result."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -31,7 +31,7 @@ def write_run(folder, name, row, cpu=CPU, program="p1", epochs="2", flags=""):
         f'# data: d1\n# flags: {flags}\n# program: {program}\n# threads: 1\nname: "r"\nepochs: {epochs}\nseed: 1\n')
     if row:
         (folder / "result.json").write_text(json.dumps(
-            {"finished": True, "cpu": cpu, "kernels": "avx2", "seconds": 36, "data_digest": name, "scores": row}))
+            {"finished": True, "cpu": cpu, "kernels": "avx2", "revision": "abc", "seconds": 36, "data_digest": name, "scores": row}))
         (folder / "steps.csv").write_text("step,loss,lr,gradient_norm\n1,2.5,0,1\n2,1.0,0.1,1\n3,0.25,0.1,1\n")
 
 
@@ -113,7 +113,7 @@ class Take(Sweeps):
         self.assertEqual(self.rows(), [row | {"loss area": "1.25"} for row in report])
         origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
         self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
-                         ("p1", f"{CPU}, avx2", 1, 0.135, ""))
+                         ("a" * 64, f"{CPU}, avx2", 1, 0.135, ""))
 
     def test_joins_the_shards_of_a_grid(self):
         write_sweep(self.folder.parent / "whole", self.experiment)
@@ -172,7 +172,7 @@ class Take(Sweeps):
         (self.work / "report/grid.textproto").write_text("seeds: 9\n")
         self.assert_refuses(self.take(), "grid.textproto is not the grid of 01-digits-small, so these are the runs of another one")
         write_sweep(self.work, self.experiment)
-        write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="p2")
+        write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="b" * 64)
         self.assert_refuses(self.take(), "ran under other conditions")
         self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
 
