@@ -130,6 +130,8 @@ def experiment_section(experiment, library):
     if experiment.recipe:
         facts.append(f"Recipe `{experiment.recipe}`, {experiment.epochs:g} epochs"
                      + "".join(f", `{change}`" for change in experiment.set) + f"; [grid](sweeps/{experiment.name}.textproto).")
+        whole = " or ".join(map(str, sweeps.shards(experiment)))
+        facts.append(f"Shards: with N = {whole}, no pair is split." if whole else "Shards: every N splits pairs, because there is one seed.")
     facts += [f"Deviates: {text}." for text in experiment.deviates]
     runs = library.runs.get(experiment.name)
     if runs:
@@ -161,8 +163,8 @@ def experiments(library):
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",
              "| 1 | runs failed. The same command tries them again; `script/claims take NAME $WORK/NAME --failed` records them as failed |", "",
              "A grid that is too long for one machine or one day is run in shards: add `--shard I/N`, and take each shard. `script/claims take` "
-             "joins the parts, if program, data and threads are equal. With the number of seeds as N, or a multiple of it, the runs of a pair "
-             "are in one shard.", "",
+             "joins the parts, if program, data and threads are equal. With a divisor of the number of seeds as N, all runs of a seed are in one "
+             "shard, so the two runs of a pair have the same kind of CPU. Any other N splits pairs: run its shards on machines of one kind.", "",
              "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
              "its axes, seed and scores, and the origin of the results.", "",
              f"The experiments that have not run need about {total:g} hours. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]

@@ -48,5 +48,11 @@ def command(experiment):
             f"--work $WORK/{experiment.name}")
 
 
+def shards(experiment):
+    """Returns the numbers N above 1 for which `--shard I/N` puts all runs of a seed into one shard. A shard has every N-th run of the
+    grid, in which seeds change fastest, so N must divide the number of seeds."""
+    return [number for number in range(2, len(experiment.seeds) + 1) if len(experiment.seeds) % number == 0]
+
+
 def size(experiment):
     return len(cells(experiment))

@@ -12,9 +12,10 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from claims_test import ROOT, Copy, run  # noqa: E402  (this import makes the modules below importable)
+from claims_test import FOLDER, ROOT, Copy, run  # noqa: E402  (this import makes the modules below importable)
 
 import library  # noqa: E402
+import records  # noqa: E402
 import runs as results  # noqa: E402
 import sweeps  # noqa: E402
 import take  # noqa: E402
@@ -175,6 +176,16 @@ class Take(Sweeps):
         write_run(self.work / "cells/task=SUB,attention=KV,seed=2", "", {"test/accuracy": 0.5}, program="b" * 64)
         self.assert_refuses(self.take(), "ran under other conditions")
         self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
+
+
+class Shards(unittest.TestCase):
+    def test_documented_shards_split_no_pair(self):
+        for experiment in records.read_experiments(FOLDER).values():
+            cells, whole = results.cells(experiment), []
+            for shards in range(2, len(cells)):
+                if len({(seed, number % shards) for number, (_, seed) in enumerate(cells)}) == len(experiment.seeds):
+                    whole.append(shards)
+            self.assertEqual(sweeps.shards(experiment), whole, experiment.name)
 
 
 class Complete(Sweeps):
