@@ -117,7 +117,8 @@ def origin(experiment, entry):
     hours = take.hours(entry.rows, entry.origin.threads)
     if hours != entry.origin.hours:
         complaints.append(f"{experiment.name}: its hours are {entry.origin.hours}, its rows give {hours}")
-    return complaints
+    others = {runs.machine(entry.origin, row) for row in entry.rows} - {entry.origin.cpu, *entry.origin.cpu.split("; ")}
+    return complaints + [f"{experiment.name}: a row has the CPU {cpu}, which its origin does not have" for cpu in sorted(others)]
 
 
 def results(found):

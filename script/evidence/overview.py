@@ -58,7 +58,7 @@ number of pairs.
 | `script/claims outputs --notebooks DIR` | reads the authors' figures again from a clone of their repository at the named commit, and compares them |
 | `script/claims audit` | checks that figures are the same in claims, tables and the zoo, that digests match, that words follow from findings and pages from data, that runs are cells of their grids, that rules are older than results, that committed results have not changed (seconds may), and that the recorded program is that of the recorded commit |
 | `script/claims audit --mutate 20 --seed N` | changes 20 digits of data, pages and results in a temporary copy, one at a time, and expects the audit to complain about each |
-| `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: the bits must be equal on a CPU of the same kind with the same program, threads and data; otherwise the metric must be within the 99.7 % prediction interval of the other seeds of its setting. `--dry-run` only prints the cell, the hours and the command |
+| `script/claims rerun --pick SEED` | draws a committed run by your seed, runs it again and compares all scores: the bits must be equal on a CPU of the same kind with the same program, threads and data; otherwise the metric must be within the 99.7 % prediction interval of the other seeds of its setting. Some settings have no such interval (too few seeds, or too much scatter); then the result is not decided (exit code 3) unless you build the recorded commit and use the recorded kind of CPU. `--dry-run` only prints the cell, its interval, commit and CPU, the hours and the command |
 
 ## Where the printed figures come from
 
@@ -76,7 +76,7 @@ a figure that was not transcribed says so.
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
-| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both. `program` is the digest of the sources that decide results; `revision` a commit with these sources; a row's `loss area` the mean of its training loss over all steps |
+| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both. `program` is the digest of the sources that decide results; `revision` a commit with these sources; a row's `loss area` the mean of its training loss over all steps, and its `cpu` and `kernels` those of its run |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide claims, each named after its claim's id |
 """
 

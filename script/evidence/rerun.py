@@ -18,6 +18,7 @@ from records import Broken
 
 # Exit codes of `vitrine-train sweep` if no run is left: 0 if all runs finished, 1 if some failed.
 ENDED = (0, 1)
+UNDECIDED = 3  # exit code if the bits differ, under other conditions, and no interval can judge the metric
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +37,30 @@ class Drawn:
     def hours(self):
         """Returns the hours that the recorded run took. For a failed run, returns an equal share of the experiment's hours."""
         return float(self.row["seconds"]) / 3600 if self.row else self.experiment.hours
+
+    @property
+    def cpu(self):
+        return runs.machine(self.origin, self.row)
+
+    def interval(self):
+        """Returns the 99.7 % prediction interval of the metric from the other seeds of the setting, and the reason why it cannot judge a
+        run whose bits differ. The reason is empty if it can."""
+        metric = self.experiment.metric
+        if not self.row or len(self.siblings) < 2:
+            return (-math.inf, math.inf), f"{len(self.siblings)} other seeds of this setting make no interval"
+        low, high = intervals.prediction(self.siblings)
+        said = f"the 99.7 % prediction interval of {metric} from {len(self.siblings)} other seeds, {low:.6g} to {high:.6g}, "
+        if high - low > self.spread:
+            return (low, high), said + "is wider than all scores of the experiment"
+        if not low <= float(self.row[metric]) <= high:
+            return (low, high), said + "does not even have the recorded value"
+        return (low, high), ""
+
+    @property
+    def equal_bits(self):
+        """Returns text that says where the bits of a repetition must be equal."""
+        commit = f"commit {self.origin.revision}" if self.origin.revision else f"a commit with program {self.origin.program[:12]}"
+        return f"with vitrine-train built at {commit}, the bits must be equal on {self.cpu.replace('; ', ' or ')}"
 
 
 def narrowed(axis, label):
@@ -109,21 +134,22 @@ def run(train, entry, work):
     return take.read(entry.experiment, work, failed=status != 0).runs
 
 
-def differences(before, now):
+def differences(entry, again):
     """Returns the differences between the conditions of two runs. If there are differences, the bits of the results may differ."""
-    kinds = {"CPU": "cpu", "program": "program", "threads": "threads", "data": "data_digest"}
-    return [f"other {kind} ({getattr(before, field)}, now {getattr(now, field)})" for kind, field in kinds.items()
-            if getattr(before, field) != getattr(now, field)]
+    kinds = {"program": "program", "threads": "threads", "data": "data_digest"}
+    pairs = {kind: (getattr(entry.origin, field), getattr(again.origin, field)) for kind, field in kinds.items()}
+    pairs["CPU"] = entry.cpu, again.origin.cpu
+    return [f"other {kind} ({before}, now {now})" for kind, (before, now) in pairs.items() if before != now]
 
 
 def scores(row):
-    """Returns the scores of a row by name; their names are SPLIT/SCORE."""
-    return {name: float(text) for name, text in row.items() if "/" in name and text != ""}
+    """Returns the scores of a row by name. Their names are SPLIT/SCORE, except for the area under the training loss."""
+    return {name: float(text) for name, text in row.items() if ("/" in name or name == take.AREA) and text != ""}
 
 
 def judged(entry, again):
     """Returns an exit code, and a sentence that compares a repetition with a recorded run."""
-    other = differences(entry.origin, again.origin)
+    other = differences(entry, again)
     setting = "; ".join(other) or "the same CPU, program, threads and data"
     failed = again.origin.failures[0]["reason"] if again.origin.failures else ""
     if not entry.row or failed:
@@ -133,29 +159,32 @@ def judged(entry, again):
     before, now, metric = scores(entry.row), scores(again.rows[0]), entry.experiment.metric
     shown = "\n".join(f"  {name}: recorded {before.get(name, math.nan)!r}, again {now.get(name, math.nan)!r}"
                       for name in sorted(before.keys() | now.keys()))
-    if before == now:
-        return 0, f"{shown}\nequal bits in {len(now)} scores, with {setting}"
+    if before == {name: now.get(name) for name in before}:
+        return 0, f"{shown}\nequal bits in {len(before)} scores, with {setting}"
     if not other:
         return 1, f"{shown}\nOTHER BITS, with {setting}"
-    if len(entry.siblings) < 2:
-        return 1, (f"{shown}\nNOT DECIDED: other bits, with {setting}, and {len(entry.siblings)} other seeds of this setting make no "
-                   "interval; only the recorded CPU, program and data can repeat this run")
-    low, high = intervals.prediction(entry.siblings)
+    (low, high), reason = entry.interval()
+    if reason:
+        return UNDECIDED, f"{shown}\nNOT DECIDED: other bits, with {setting}, and {reason}; {entry.equal_bits}"
     inside = low <= now[metric] <= high
-    if high - low > entry.spread:
-        return 1, (f"{shown}\nNOT DECIDED: other bits, with {setting}, and the 99.7 % prediction interval of {metric} from "
-                   f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}, is wider than all scores of the experiment; only the "
-                   "recorded CPU, program and data can repeat this run")
     return int(not inside), (f"{shown}\n{'inside' if inside else 'OUTSIDE'} the 99.7 % prediction interval of {metric} from "
                              f"{len(entry.siblings)} other seeds, {low:.6g} to {high:.6g}; bits need not be equal: {setting}")
+
+
+def expectation(entry):
+    """Returns text that says before the run how its result can be judged."""
+    (low, high), reason = entry.interval()
+    judged_by = (f"{reason}, so the result is then not decided" if reason else
+                 f"{entry.experiment.metric} must be from {low:.6g} to {high:.6g}, by {len(entry.siblings)} other seeds")
+    return f"{entry.equal_bits}; if they differ under other conditions, {judged_by}"
 
 
 def perform(found, arguments):
     """Draws a run, prints its description and expected time, runs it again and prints the judgement. Returns the exit code."""
     entry = pick(found.experiments, found.runs, arguments.pick)
     recorded = ", ".join(f"{name} {text}" for name, text in entry.row.items() if "/" in name) or f"failed ({entry.reason})"
-    print(f"{entry.experiment.name}, {entry.name}: {recorded}\nrecorded with {entry.origin.cpu}, program {entry.origin.program[:12]}; "
-          f"{len(entry.siblings)} other seeds of the setting\n"
+    print(f"{entry.experiment.name}, {entry.name}: {recorded}\nrecorded with {entry.cpu}, program {entry.origin.program[:12]}; "
+          f"{len(entry.siblings)} other seeds of the setting\n{expectation(entry)}\n"
           f"expected: {entry.hours:.2g} hours of training with {entry.origin.threads} threads",
           flush=True)
     if arguments.dry_run:

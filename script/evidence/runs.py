@@ -69,6 +69,11 @@ def read(folder, experiments):
     return found
 
 
+def machine(origin, row):
+    """Returns the processor and kernels of a run. If its row does not have them, returns those of all runs of the origin."""
+    return f"{row['cpu']}, {row['kernels']}" if row.get("cpu") else origin.cpu
+
+
 def row_name(experiment, row):
     return ",".join([f"{axis['name']}={row.get(axis['name'])}" for axis in experiment.axes] + [f"seed={row.get('seed')}"])
 

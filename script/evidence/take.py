@@ -124,12 +124,13 @@ def read(experiment, work, failed=False, taken=frozenset()):
     names = [runs.cell_name(experiment, cell) for cell in runs.cells(experiment)]
     folders = {name: folder_of(work, name) for name in names}
     known = common_conditions(experiment, list(folders.values()))
-    rows = [row | {AREA: loss_area(folders[runs.row_name(experiment, row)])} for row in rows]
     results = {name: result_of(folders[name]) for name in (runs.row_name(experiment, row) for row in rows)}
     absent = [name for name in names if name not in results]
     for name, result in results.items():
         if not result:
             raise Broken(f"{report} has a result of {name}, its folder has none")
+    rows = [row | {AREA: loss_area(folders[name]), "cpu": result["cpu"], "kernels": result["kernels"]}
+            for row, (name, result) in zip(rows, results.items())]
     for name in absent if failed else []:
         if result_of(folders[name]):
             raise Broken(f"{report} is older than the result of {name}; continue the sweep, so that it writes it again")
@@ -143,7 +144,7 @@ def read(experiment, work, failed=False, taken=frozenset()):
         sha256=hashlib.sha256(content).hexdigest(),
         date=datetime.datetime.fromtimestamp(max(times, default=report.stat().st_mtime), datetime.timezone.utc).date().isoformat(),
         command=sweeps.command(experiment), program=known["program"],
-        cpu="; ".join(sorted({f"{result['cpu']}, {result['kernels']}" for result in made})), threads=threads,
+        cpu="; ".join(sorted({runs.machine(None, row) for row in rows})), threads=threads,
         hours=hours(rows, threads), revision=min((result["revision"] for result in made), default=""),
         data_digest=known["data"] if experiment.data else "", failures=failures)
     return Work(content, runs.Runs(origin, rows))

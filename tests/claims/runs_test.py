@@ -16,6 +16,7 @@ from claims_test import FOLDER, ROOT, Copy, run  # noqa: E402  (this import make
 
 import library  # noqa: E402
 import records  # noqa: E402
+import rerun  # noqa: E402
 import runs as results  # noqa: E402
 import sweeps  # noqa: E402
 import take  # noqa: E402
@@ -111,23 +112,21 @@ class Take(Sweeps):
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))
         self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout)
         report = results.rows_of((self.work / "report/runs.csv").read_bytes())
-        self.assertEqual(self.rows(), [row | {"loss area": "1.25"} for row in report])
+        self.assertEqual(self.rows(), [row | {"loss area": "1.25", "cpu": CPU, "kernels": "avx2"} for row in report])
         origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
         self.assertEqual((origin.program, origin.cpu, origin.threads, origin.hours, origin.data_digest),
                          ("a" * 64, f"{CPU}, avx2", 1, 0.135, ""))
 
     def test_joins_the_shards_of_a_grid(self):
         write_sweep(self.folder.parent / "whole", self.experiment)
-        self.claims("take", NAME, self.folder.parent / "whole")
-        path = self.folder / f"data/runs/{NAME}.csv"
-        expected = path.read_bytes()
-        path.unlink()
+        expected = results.rows_of((self.folder.parent / "whole/report/runs.csv").read_bytes())
         write_sweep(self.work, self.experiment, only=lambda number: number % 3 == 2)
         self.assertIn("9 of 27 runs, 0 of them failed: a piece", self.take().stdout)
         write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number % 3 != 2, cpu="Xeon")
         ran = self.claims("take", NAME, self.folder.parent / "second")
         self.assertIn("27 of 27 runs, 0 of them failed: complete", ran.stdout, ran.stderr)
-        self.assertEqual(path.read_bytes(), expected)
+        machines = [{"loss area": "1.25", "cpu": CPU if number % 3 == 2 else "Xeon", "kernels": "avx2"} for number in range(27)]
+        self.assertEqual(self.rows(), [row | machine for row, machine in zip(expected, machines)])
         origin = results.read(self.folder, {NAME: self.experiment})[NAME].origin
         self.assertEqual((origin.cpu, origin.hours), (f"{CPU}, avx2; Xeon, avx2", 0.135))
         self.claims("build")
@@ -137,7 +136,7 @@ class Take(Sweeps):
         write_sweep(self.work, self.experiment, only=lambda number: number < 9)
         self.take()
         path = self.folder / f"data/runs/{NAME}.csv"
-        content = "\n".join(line.removesuffix(",loss area").removesuffix(",1.25") for line in path.read_text().splitlines()) + "\n"
+        content = re.sub(",loss area.*|,1.25,.*", "", path.read_text())
         path.write_text(content)
         origin = path.with_suffix(".toml")
         origin.write_text(re.sub("sha256 = .*", f'sha256 = "{hashlib.sha256(content.encode()).hexdigest()}"', origin.read_text()))
@@ -234,13 +233,31 @@ class Rerun(Sweeps):
     def test_compares_bits_on_a_cpu_of_the_same_kind(self):
         self.take()
         score = self.recorded()
-        self.assert_rerun({"score": score}, 0, "expected: 0.01 hours.*\n(.*\n)*equal bits in 2 scores, with the same CPU")
+        self.assert_rerun({"score": score}, 0, "expected: 0.01 hours.*\n(.*\n)*equal bits in 3 scores, with the same CPU")
         self.assert_rerun({"score": score + 1e-15}, 1, "OTHER BITS, with the same CPU, program, threads and data")
 
     def test_compares_with_the_other_seeds_on_another_cpu(self):
         self.take()
-        self.assert_rerun({"score": 0.5021, "cpu": "other"}, 1, "NOT DECIDED: other bits.* from 2 other seeds.* is wider than all scores")
-        self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 2 scores, with other CPU")
+        self.assert_rerun({"score": 0.5021, "cpu": "other"}, 3,
+                          "(?s)the result is then not decided.*NOT DECIDED: other bits.* from 2 other seeds.* is wider than all scores.*"
+                          "built at commit abc, the bits must be equal on AMD")
+        self.assert_rerun({"score": self.recorded(), "cpu": "other"}, 0, "equal bits in 3 scores, with other CPU")
+
+    def test_the_cpu_is_that_of_the_run_and_not_of_its_grid(self):
+        write_sweep(self.work, self.experiment, only=lambda number: number < 2)
+        self.take()
+        write_sweep(self.folder.parent / "second", self.experiment, only=lambda number: number == 2, cpu="Xeon")
+        self.claims("take", NAME, self.folder.parent / "second")
+        cpu = re.search("recorded with (.*), avx2, program", self.rerun({}, "--dry-run")[1])[1]
+        self.assertIn(cpu, (CPU, "Xeon"))
+        self.assert_rerun({"score": 0.6, "cpu": cpu}, 1, "OTHER BITS, with the same CPU")
+
+    def test_an_interval_without_the_recorded_value_judges_nothing(self):
+        def drawn(score):
+            return rerun.Drawn("", self.experiment, results.Origin("", "", "", "", "", 1, 0), {"test/accuracy": score}, "",
+                               [0.5, 0.501, 0.502, 0.501], 0.5)
+        self.assertEqual(drawn("0.5").interval()[1], "")
+        self.assertRegex(drawn("0.9").interval()[1], "0.49.* to 0.5.*, does not even have the recorded value")
 
     def test_a_failed_rerun_of_a_successful_run_is_an_error(self):
         self.take()
