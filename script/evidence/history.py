@@ -72,10 +72,11 @@ def kept(root, experiment, entry, commit):
 
 def programs(root, experiment, origin):
     """Returns complaints about a recorded commit that is not there, or has sources with another digest."""
-    commit = origin.revision or origin.program
-    if not experiment.recipe:
-        return [] if commit_is_there(root, commit) else [f"{experiment.name}: its program {commit} is no commit"]
-    if not origin.revision:
+    commit = origin.revision
+    if not experiment.recipe and not commit:
+        there = commit_is_there(root, origin.program)
+        return [] if there else [f"{experiment.name}: its program {origin.program} is no commit"]
+    if not commit:
         return [f"{experiment.name}: has no revision, a commit whose sources have the digest {origin.program[:12]}"]
     if not commit_is_there(root, commit):
         return [f"{experiment.name}: its revision {commit} is no commit"]

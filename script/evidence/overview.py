@@ -166,7 +166,8 @@ def experiments(library):
              "joins the parts, if program, data and threads are equal. With a divisor of the number of seeds as N, all runs of a seed are in one "
              "shard, so the two runs of a pair have the same kind of CPU. Any other N splits pairs: run its shards on machines of one kind.", "",
              "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
-             "its axes, seed and scores, and the origin of the results.", "",
+             "its axes, seed and scores, and the origin of the results. `script/claims take 07-distances $WORK/07-distances` writes those of "
+             "07-distances, with the accuracies of 06-eit.", "",
              f"The experiments that have not run need about {total:g} hours. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
