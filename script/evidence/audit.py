@@ -34,8 +34,10 @@ def word_of(shown):
         complaints.append(f"{claim.id}: {claim.word!r} is no word of {claim.evidence!r}")
     if claim.word != shown.word:
         complaints.append(f"{claim.id}: its word is {claim.word!r}, its finding says {shown.word!r}")
-    if claim.evidence == "none" and not (claim.missing and claim.cost):
+    if claim.evidence == "none" and not (claim.missing and shown.cost):
         complaints.append(f"{claim.id}: without evidence, and what is missing or its cost is not said")
+    if claim.evidence == "none" and claim.rules and claim.cost:
+        complaints.append(f"{claim.id}: its cost follows from its experiments, so it has no other")
     if claim.rules and claim.evidence == "none" and shown.verdicts:
         complaints.append(f"{claim.id}: there are runs, but its evidence is none")
     return complaints

@@ -71,7 +71,7 @@ a figure that was not transcribed says so.
 
 | file | fields |
 |---|---|
-| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores; `rule` |
+| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores, except that claims without evidence that have rules get it from the hours of their experiments; `rule` |
 | a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
@@ -118,8 +118,10 @@ def index(library):
 
 
 def experiment_section(experiment, library):
+    runs = library.runs.get(experiment.name)
+    measured = f", by the results at hand; {experiment.hours:g} were planned" if runs and runs.rows else ""
     lines = [f"## {experiment.name}", "", f"Block {experiment.block}: {experiment.title}. {sweeps.size(experiment)} runs take about "
-             f"{experiment.hours:g} hours on two cores. The score is `{experiment.metric}`"
+             f"{sweeps.total_hours(experiment, runs):.2g} hours on two cores{measured}. The score is `{experiment.metric}`"
              f"{' (lower is better)' if experiment.lower_is_better else ''}.", ""]
     if experiment.needs:
         lines += [f"**Needs first:** {experiment.needs}.", ""]
@@ -133,7 +135,6 @@ def experiment_section(experiment, library):
         whole = " or ".join(map(str, sweeps.shards(experiment)))
         facts.append(f"Shards: with N = {whole}, no pair is split." if whole else "Shards: every N splits pairs, because there is one seed.")
     facts += [f"Deviates: {text}." for text in experiment.deviates]
-    runs = library.runs.get(experiment.name)
     if runs:
         origin = runs.origin
         commit = f" (commit {origin.revision})" if origin.revision else ""
@@ -153,7 +154,7 @@ def experiment_section(experiment, library):
 
 
 def experiments(library):
-    total = sum(experiment.hours for experiment in library.experiments.values() if experiment.name not in library.runs)
+    total = sum(sweeps.missing_hours(experiment, library.runs.get(name)) for name, experiment in library.experiments.items())
     lines = ["# Experiments of the claims", "", "This page is made by `script/claims build` from data/experiments/.", "",
              "Repeat a command that begins with `timeout` while it exits with 124; the sweep then continues. `$WORK` is a folder of yours, "
              "and `$VITRINE_DATA` the folder of the data sets. `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`; if you have "
@@ -168,7 +169,7 @@ def experiments(library):
              "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
              "its axes, seed and scores, and the origin of the results. `script/claims take 07-distances $WORK/07-distances` writes those of "
              "07-distances, with the accuracies of 06-eit.", "",
-             f"The experiments that have not run need about {total:g} hours. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]
+             f"The missing runs need about {total:.3g} hours on two cores. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
     return "\n".join(lines).rstrip("\n") + "\n"

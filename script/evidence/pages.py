@@ -79,7 +79,7 @@ def facts(shown):
         rows.append(("printed", cell("; ".join(map(quoted, claim.printed)))))
     lacks = "missing" if claim.evidence == "none" else "for a run"
     texts = [("finding", shown.finding), *(("also known", text) for text in shown.also), ("note", claim.note), (lacks, claim.missing),
-             ("cost", claim.cost)]
+             ("cost", shown.cost)]
     rows += [(name, cell(text)) for name, text in texts if text]
     if claim.source:
         rows.append(("file", f"[{claim.source}](../../../{claim.source})"))

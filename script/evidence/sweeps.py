@@ -3,7 +3,7 @@
 import json
 
 from records import CLAIMS
-from runs import cells
+from runs import cells, missing
 
 
 def quoted(text):
@@ -56,3 +56,13 @@ def shards(experiment):
 
 def size(experiment):
     return len(cells(experiment))
+
+
+def total_hours(experiment, runs):
+    """Returns the hours of an experiment on two cores: by the results at hand, or else as planned. `runs` is None without results."""
+    return runs.origin.hours * size(experiment) / len(runs.rows) if runs and runs.rows else experiment.hours
+
+
+def missing_hours(experiment, runs):
+    """Returns the hours on two cores that the missing runs of an experiment need."""
+    return total_hours(experiment, runs) * (len(missing(experiment, runs)) / size(experiment) if runs else 1)

@@ -54,7 +54,7 @@ def undecided(claim):
         return claim
     claim = re.sub(r'(?m)^evidence = .*\nword = .*$', 'evidence = "none"\nword = "none"', claim)
     claim = re.sub(r"(?m)^(missing|cost) = .*\n", "", claim)
-    return claim.replace("[[claim.rule]]", 'missing = "not yet run"\ncost = "an hour"\n[[claim.rule]]', 1)
+    return claim.replace("[[claim.rule]]", 'missing = "not yet run"\n[[claim.rule]]', 1)
 
 
 class Copy(unittest.TestCase):

@@ -187,6 +187,30 @@ class Shards(unittest.TestCase):
             self.assertEqual(sweeps.shards(experiment), whole, experiment.name)
 
 
+class Hours(Sweeps):
+    """Tests that the pages give hours by the plan, or by the runs that were taken."""
+
+    def cost(self, paper, claim):
+        return next(shown.cost for shown in library.read(self.folder).claims[paper] if shown.claim.id == claim)
+
+    def test_the_hours_of_missing_runs_follow_from_the_runs_at_hand(self):
+        self.assertEqual(self.cost("002", "X12"), "6.8 hours of two cores for the missing runs of 10-mixers")
+        self.assertEqual(self.cost("004", "K12"), "2.2 hours of two cores for the missing runs of 05-digits-64")
+        found = library.read(self.folder)
+        planned = sum(experiment.hours for experiment in found.experiments.values())
+        write_sweep(self.work, found.experiments["05-digits-64"], finished=18)
+        self.claims("take", "05-digits-64", self.work)
+        self.assertEqual(self.cost("004", "K12"), "0.27 hours of two cores for the missing runs of 05-digits-64")
+        self.claims("build")
+        page = (self.folder / "experiments.md").read_text()
+        self.assertIn("72 runs take about 0.36 hours on two cores, by the results at hand; 2.2 were planned.", page)
+        self.assertIn(f"The missing runs need about {planned - 2.2 + 0.27:.3g} hours", page)
+
+    def test_a_claim_with_a_rule_has_no_other_cost(self):
+        self.change("data/004.toml", 'missing = "not yet run; Figure 2', 'cost = "an hour"\nmissing = "not yet run; Figure 2')
+        self.assertIn("K12: its cost follows from its experiments, so it has no other", self.complaints())
+
+
 class Complete(Sweeps):
     """Tests that the pages can be made when every sweep is complete and has only the columns that `take` gives."""
 
