@@ -158,7 +158,8 @@ def experiments(library):
     lines = ["# Experiments of the claims", "", "This page is made by `script/claims build` from data/experiments/.", "",
              "Repeat a command that begins with `timeout` while it exits with 124; the sweep then continues. `$WORK` is a folder of yours, "
              "and `$VITRINE_DATA` the folder of the data sets. `$VITRINE_DATA/cifar10` has `train/CLASS/*` and `test/CLASS/*`; if you have "
-             "`cifar10.tar.xz`, unpack it. With `--list` a sweep only checks its grid.", "",
+             "only `cifar10.tar.xz`, unpack it into a folder of yours and set `$VITRINE_DATA` to that folder, with links to the other data sets "
+             "there (`ln -s`). With `--list` a sweep only checks its grid.", "",
              "| exit code | then |", "|---|---|",
              "| 0 | `script/claims take NAME $WORK/NAME` |",
              "| 124 | the same command again; or `script/claims take NAME $WORK/NAME` for a piece, which decides nothing |",

@@ -102,14 +102,16 @@ def pick(experiments, found, seed):
 
 
 def data_at_hand(spec):
-    """Raises Broken if the data of an experiment are missing. The message names the variable to set."""
+    """Raises Broken if the data of an experiment are missing. The message names the variable to set, and what can be unpacked."""
     names = re.findall(r"\$(\w+)", spec)
     for name in names:
         if not os.environ.get(name):
             raise Broken(f"the data {spec} are not at hand: set {name} to their folder")
-    path = os.path.expandvars(spec).split(":", 1)[-1]
-    if spec and not os.path.exists(path):
-        raise Broken(f"the data {spec} are not at hand: there is no {path}" + "".join(f"; {name} names their folder" for name in names))
+    path = pathlib.Path(os.path.expandvars(spec).split(":", 1)[-1])
+    if spec and not path.exists():
+        packed = [str(found) for found in sorted(path.parent.glob(f"{path.name}.t*"))]
+        hint = f". Unpack {packed[0]} into a folder DIR of yours and set {' and '.join(names)} to DIR" if packed and names else ""
+        raise Broken(f"the data {spec} are not at hand: there is no {path}" + "".join(f"; {name} names their folder" for name in names) + hint)
 
 
 def command(train, entry, work):

@@ -283,6 +283,16 @@ class Rerun(Sweeps):
         self.assertEqual(drawn("0.5").interval()[1], "")
         self.assertRegex(drawn("0.9").interval()[1], "0.49.* to 0.5.*, does not even have the recorded value")
 
+    def test_missing_data_are_named_and_what_to_unpack(self):
+        scratch = self.folder.parent
+        with mock.patch.dict(os.environ, {"VITRINE_DATA": str(scratch)}):
+            for packed, said in ((False, "; VITRINE_DATA names their folder$"), (True, f"folder. Unpack {scratch}/cifar10.tar.xz into a folder "
+                                                                                  "DIR of yours and set VITRINE_DATA to DIR$")):
+                if packed:
+                    (scratch / "cifar10.tar.xz").touch()
+                with self.assertRaisesRegex(records.Broken, f"there is no {scratch}/cifar10.*{said}"):
+                    rerun.data_at_hand("imagefolder:$VITRINE_DATA/cifar10")
+
     def test_a_failed_rerun_of_a_successful_run_is_an_error(self):
         self.take()
         self.assert_rerun({}, 1, r"recorded: has scores; again: failed \(the run has diverged\)")
