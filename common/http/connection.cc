@@ -132,14 +132,14 @@ void HttpConnection::ReadProxy() {
     AddressLimits::Admission admission = common_->addresses->Admit(AddressKeyOf(address_), loop().now());
     if (admission.account == nullptr) return Close(admission.refused);
     account_ = std::move(admission.account);
-    if (!account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
+    if (!account_->Spend(0, loop().shared_now())) points_.Cap(kSuspiciousStart);
   }
   BeginHandshake();
 }
 
 void HttpConnection::BeginHandshake() {
   phase_ = tls_ == nullptr ? Phase::kDetect : Phase::kHandshake;
-  if (tls_ != nullptr && account_ != nullptr && !account_->Handshake(loop().now())) {
+  if (tls_ != nullptr && account_ != nullptr && !account_->Handshake(loop().shared_now())) {
     return Close(CloseReason::kHandshakeRate);
   }
   Await(true, false);
@@ -279,7 +279,7 @@ void HttpConnection::Close(CloseReason reason) {
     return;
   }
   if (protocol_ != nullptr && phase_ == Phase::kServing) protocol_->OnClosed();
-  if (account_ != nullptr && unsettled_points_ > 0) (void)account_->Spend(unsettled_points_, loop().now());
+  if (account_ != nullptr && unsettled_points_ > 0) (void)account_->Spend(unsettled_points_, loop().shared_now());
   CloseDescriptor();
   common_->open.fetch_sub(1, std::memory_order_relaxed);
   if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
@@ -296,7 +296,7 @@ bool HttpConnection::Spend(double points) {
   unsettled_points_ += points;
   if (account_ != nullptr && unsettled_points_ >= kSettledAtOnce) {
     const double settled = std::exchange(unsettled_points_, 0);
-    const bool address_has_points = account_->Spend(settled, now);
+    const bool address_has_points = account_->Spend(settled, loop().shared_now());
     // If the address has no points left, its connections are charged more. So an address with many connections is
     // limited even if each connection spends few points.
     if (!address_has_points) has_points = points_.Take(kSharedFactor * settled, now) && has_points;

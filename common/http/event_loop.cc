@@ -115,7 +115,8 @@ void EventLoop::RunPosted() {
 void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()>& tick) {
   thread_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   epoll_event events[kEventsAtOnce];
-  Time next_tick = clock_() + period;
+  Time time = clock_();  // start of the current round
+  Time next_tick = time + period;
   while (!stops_.load(std::memory_order_acquire)) {
     bool has_more = false;
     {
@@ -125,7 +126,9 @@ void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(next_tick - clock_());
     const int timeout = has_more ? 0 : static_cast<int>(std::clamp<int64_t>(wait.count(), 0, period.count()));
     const int count = epoll_wait(epoll_.get(), events, kEventsAtOnce, timeout);
-    now_ = clock_();
+    const Time last = std::exchange(time, clock_());
+    if (time - last > period + kLongestRound) paused_ += time - last - period;
+    now_ = time - paused_;
     for (int i = 0; i < count; ++i) {
       auto* const ready = static_cast<Watched*>(events[i].data.ptr);
       if (ready == nullptr || ready->is_closed()) continue;
@@ -134,9 +137,9 @@ void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()
       ready->OnReady(failed || (what & (EPOLLIN | EPOLLRDHUP)) != 0, failed || (what & EPOLLOUT) != 0, failed);
     }
     RunPosted();
-    if (now_ >= next_tick) {
+    if (time >= next_tick) {
       tick();
-      next_tick = now_ + period;
+      next_tick = time + period;
     }
     closed_.clear();
   }

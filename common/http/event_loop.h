@@ -63,8 +63,12 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `clock` gives the loop's time, which must not go back; a test may pass another clock. UNAVAILABLE if no descriptor
-  // can be created.
+  // If a round takes more than this time beyond its longest wait, the loop's time does not include the excess. The
+  // cause is that the process was stopped (SIGSTOP, a frozen control group), got no processor time, or was busy with
+  // one round. In each case the loop has read nothing meanwhile, so the clients must not be considered slow or silent.
+  static constexpr std::chrono::seconds kLongestRound{1};
+
+  // `clock` must not go back; a test may pass another clock. UNAVAILABLE if no descriptor can be created.
   static absl::StatusOr<std::shared_ptr<EventLoop>> Make(Time (*clock)() = std::chrono::steady_clock::now);
   ~EventLoop();
   EventLoop(const EventLoop&) = delete;
@@ -77,8 +81,10 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   // Queues `work` for the loop's thread. Work queued after Run has returned is dropped. Thread-safe.
   void Post(std::function<void()> work);
   bool IsThisThread() const { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
-  // Returns the start time of the current round. Call on the loop's thread.
+  // Returns the start time of the current round, without pauses (see kLongestRound). Call on the loop's thread.
   Time now() const { return now_; }
+  // Returns the same time with pauses. Use it for state that loops share, because loops may differ in their pauses.
+  Time shared_now() const { return now_ + paused_; }
 
  private:
   friend class Watched;
@@ -93,6 +99,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   std::atomic<std::thread::id> thread_ = {};
   // Used only by the loop's thread:
   Time now_ = clock_();
+  std::chrono::nanoseconds paused_{0};  // sum of the pauses that now_ does not include
   // objects closed in this round, which the event list may still refer to
   std::vector<std::shared_ptr<Watched>> closed_;
   std::vector<std::shared_ptr<Watched>> taken_;  // objects taken from woken_ in this round

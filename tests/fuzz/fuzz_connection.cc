@@ -31,7 +31,8 @@ enum Setting : uint8_t {
 constexpr CloseReason kLeavingReasons[] = {CloseReason::kShutdown, CloseReason::kAge, CloseReason::kIdle,
                                            CloseReason::kCertificate};
 constexpr std::chrono::milliseconds kStuckRound{100};
-constexpr std::chrono::milliseconds kLastRound{1000};
+// A longer round would count as a pause.
+constexpr std::chrono::milliseconds kLongRound = EventLoop::kLongestRound;
 constexpr int kMostStuck = 1000;   // rounds in which the server does not read
 constexpr int kMostRounds = 4000;  // rounds until a connection without new bytes is idle or closed
 constexpr size_t kMostUnsent = size_t{128} << 10;
@@ -131,7 +132,10 @@ class Connection {
     const bool has_read = reads_ && Receive();
     Send();
     if (server_.token.use_count() > references_) server_.settle(*Common());
-    rounds_.SetLength(phase_ == Phase::kGone ? kLastRound : FuzzRounds::kShortest);
+    const bool waits = waits_ > 0;
+    if (waits) --waits_;
+    rounds_.SetLength(waits || phase_ == Phase::kGone ? kLongRound : FuzzRounds::kShortest);
+    if (waits) return true;
     if (phase_ == Phase::kSteps) {
       while (out_.size() < kMostUnsent && !input_.empty() && TakeStep()) {
       }
@@ -203,7 +207,7 @@ class Connection {
         server_.act(input_.Byte() % kDropAll);
         return false;
       case FuzzClient::kKinds + 4:
-        rounds_.SetLength(kStuckRound * (1 + input_.Byte()));
+        waits_ = 1 + input_.Byte() / 8;
         return false;
       case FuzzClient::kKinds + 5:
         return false;
@@ -229,6 +233,7 @@ class Connection {
   bool reads_ = true;
   bool has_received_ = false, is_http1_ = false;
   int stuck_ = 0, last_rounds_ = 0;
+  int waits_ = 0;  // number of long rounds until the next step
   Http2Output output_;
 };
 
