@@ -75,8 +75,8 @@ HttpConnection::HttpConnection(EventLoop& loop, FileDescriptor socket, const soc
 HttpConnection::~HttpConnection() = default;
 
 void HttpConnection::Begin() {
-  if (account_ != nullptr && !account_->Spend(0, loop().now())) points_.Cap(kSuspiciousStart);
-  making_peer_->address = AddressText(address_);
+  if (account_ != nullptr && !account_->Spend(0, loop().shared_now())) points_.Cap(kSuspiciousStart);
+  NameClient();
   making_peer_->is_encrypted = IsEncrypted();
   if (address_.ss_family == AF_UNIX) {
     ucred peer = {};
@@ -86,6 +86,12 @@ void HttpConnection::Begin() {
   phase_ = Phase::kProxy;
   if (!is_from_proxy_) return BeginHandshake();
   Await(true, false);
+}
+
+void HttpConnection::NameClient() {
+  const AddressKey network = AddressKeyOf(address_);
+  making_peer_->address = AddressText(address_);
+  making_peer_->network.assign(network.begin(), network.end());
 }
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
@@ -128,8 +134,8 @@ void HttpConnection::ReadProxy() {
   if (header->bytes > 0) (void)recv(descriptor(), bytes, header->bytes, 0);
   if (header->client.has_value()) {
     address_ = *header->client;
-    making_peer_->address = AddressText(address_);
-    AddressLimits::Admission admission = common_->addresses->Admit(AddressKeyOf(address_), loop().now());
+    NameClient();
+    AddressLimits::Admission admission = common_->addresses->Admit(AddressKeyOf(address_), loop().shared_now());
     if (admission.account == nullptr) return Close(admission.refused);
     account_ = std::move(admission.account);
     if (!account_->Spend(0, loop().shared_now())) points_.Cap(kSuspiciousStart);
@@ -152,7 +158,7 @@ void HttpConnection::ContinueHandshake() {
   is_shaking_ = true;
   Ignore();
   auto self = std::static_pointer_cast<HttpConnection>(shared_from_this());
-  common_->handshakers->Do(false, [self = std::move(self)] { self->Shake(); });
+  common_->handshakers->Do(making_peer_->network, [self = std::move(self)] { self->Shake(); });
 }
 
 void HttpConnection::Shake() {

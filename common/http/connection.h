@@ -32,8 +32,8 @@ struct HttpCommon {
   std::shared_ptr<ByteBudget> received;
   std::vector<Network> proxies;
   std::function<std::shared_ptr<const TlsContext>()> tls;  // thread-safe; null: plaintext
-  std::unique_ptr<HttpWorkers> workers;                    // threads that run WithBody and Make of HttpHandling
-  std::unique_ptr<HttpWorkers> handshakers;                // threads that run TLS handshakes; null without TLS
+  std::unique_ptr<Workers> workers;                        // threads that run WithBody and Make of HttpHandling
+  std::unique_ptr<Workers> handshakers;                    // threads that run TLS handshakes; null without TLS
   std::unique_ptr<AddressLimits> addresses;
   std::atomic<int64_t> open = 0;
   std::atomic<int64_t> unsent = 0;       // bytes of responses not yet passed to the kernel
@@ -124,6 +124,8 @@ class HttpConnection final : public Watched {
 
   void OnReady(bool readable, bool writable, bool failed) override;
   void OnWoken() override;
+  // Sets address and network of the peer to those of address_.
+  void NameClient();
   void ReadProxy();
   void BeginHandshake();
   void ContinueHandshake();

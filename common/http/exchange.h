@@ -26,6 +26,9 @@ struct HttpPeer {
   // Address in gRPC's form: "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:". Behind a trusted proxy that uses the
   // PROXY protocol, this is the client's address.
   std::string address = {};
+  // Name, not printable, of the client's network: the IPv4 address, or the first 64 bits of the IPv6 address. All unix
+  // sockets have one name. Work for clients of different networks is done in turn (see Workers).
+  std::string network = {};
   // Names in the verified client certificate: subject alternative names, then the subject. Empty without a certificate.
   std::vector<std::string> certificate_names = {};
   // User id of the peer process, for a unix socket.

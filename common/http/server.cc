@@ -26,7 +26,11 @@ namespace {
 constexpr int64_t kLeastReserved = 32;
 constexpr int64_t kMostReserved = 128;
 constexpr int kAcceptsAtOnce = 64;
-constexpr size_t kMostWaiting = 4096;  // maximum number of requests that wait for a worker thread
+constexpr int64_t kMostReplaced = 16;  // maximum number of connections that Replace holds, below kLeastReserved
+// Limits on requests that wait for a worker thread: in total, and from one network. Work with and without a body is
+// counted separately.
+constexpr size_t kMostWaiting = 4096;
+constexpr size_t kMostWaitingOfNetwork = 1024;
 constexpr int kHandshakeThreads = 2;
 constexpr int kHandshakeNiceness = 5;
 
@@ -78,15 +82,18 @@ absl::StatusOr<std::shared_ptr<HttpCommon>> MakeCommon(const HttpServerOptions& 
     ASSIGN_OR_RETURN(common->proxies.emplace_back(), Network::Parse(each));
   }
   common->addresses = std::make_unique<AddressLimits>(options.abuse);
-  common->workers = std::make_unique<HttpWorkers>(HttpWorkers::Options{
-      .threads = options.threads, .niceness = options.niceness, .most = kMostWaiting, .on_thread = options.on_thread});
+  common->workers = std::make_unique<Workers>(Workers::Options{.threads = std::max(options.threads, 2),
+                                                               .niceness = options.niceness,
+                                                               .most = kMostWaiting,
+                                                               .most_per_account = kMostWaitingOfNetwork,
+                                                               .on_thread = options.on_thread});
   if (options.tls != nullptr) {
     ASSIGN_OR_RETURN(const std::shared_ptr<CurrentTls> tls, CurrentTls::Open(options.tls));
     common->tls = [tls] { return tls->Get(); };
-    common->handshakers = std::make_unique<HttpWorkers>(HttpWorkers::Options{.name = "handshake",
-                                                                             .threads = kHandshakeThreads,
-                                                                             .niceness = kHandshakeNiceness,
-                                                                             .on_thread = options.on_thread});
+    common->handshakers = std::make_unique<Workers>(Workers::Options{.name = "handshake",
+                                                                     .threads = kHandshakeThreads,
+                                                                     .niceness = kHandshakeNiceness,
+                                                                     .on_thread = options.on_thread});
   }
   return common;
 }

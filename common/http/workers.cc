@@ -8,13 +8,10 @@
 #include <algorithm>
 #include <exception>
 #include <system_error>
-#include <utility>
 
 namespace vitrine {
 
-HttpWorkers::HttpWorkers(Options options) : options_(std::move(options)) {}
-
-HttpWorkers::~HttpWorkers() {
+Workers::~Workers() {
   {
     MutexLock lock(mutex_);
     ending_ = true;
@@ -23,9 +20,9 @@ HttpWorkers::~HttpWorkers() {
   for (std::thread& each : threads_) each.join();
 }
 
-absl::Status HttpWorkers::Start() {
+absl::Status Workers::Start() {
   try {
-    while (static_cast<int>(threads_.size()) < std::max(options_.threads, 2)) {
+    while (static_cast<int>(threads_.size()) < options_.threads) {
       threads_.emplace_back([this] { options_.on_thread != nullptr ? options_.on_thread([this] { Run(); }) : Run(); });
     }
   } catch (const std::system_error&) {
@@ -34,15 +31,24 @@ absl::Status HttpWorkers::Start() {
   return absl::OkStatus();
 }
 
-void HttpWorkers::Do(bool on_a_body, std::function<void()> work) {
+// If the work is dropped, it is destroyed after the lock is released, because its destructor may call this object.
+Workers::Result Workers::Do(const std::string& account, std::function<void()> work, bool on_a_body) {
   MutexLock lock(mutex_);
-  std::deque<Work>& queue = on_a_body ? on_bodies_ : others_;
-  if (queue.size() >= options_.most) return;  // `work` is destroyed after the lock is released
-  queue.push_back(std::move(work));
+  Queue& queue = on_a_body ? on_bodies_ : others_;
+  if (queue.size >= options_.most) return Result::kFull;
+  const auto [own, is_new] = queue.waiting.try_emplace(account);
+  if (is_new) {
+    queue.turns.push_back(own);
+  } else if (own->second.size() >= options_.most_per_account) {
+    return Result::kAccountFull;
+  }
+  own->second.push_back(std::move(work));
+  ++queue.size;
   work_.NotifyOne();
+  return Result::kQueued;
 }
 
-void HttpWorkers::Run() {
+void Workers::Run() {
   pthread_setname_np(pthread_self(), options_.name.c_str());
   if (options_.niceness != 0) (void)setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), options_.niceness);
   for (;;) {
@@ -61,20 +67,28 @@ void HttpWorkers::Run() {
   }
 }
 
-HttpWorkers::Work HttpWorkers::Next(bool& on_a_body) {
+Workers::Work Workers::Next(bool& on_a_body) {
   MutexLock lock(mutex_);
   for (;;) {
-    on_a_body = !on_bodies_.empty() && (others_.empty() || !was_a_body_) &&
-                busy_with_bodies_ < std::max(options_.threads, 2) - 1;
-    std::deque<Work>& queue = on_a_body ? on_bodies_ : others_;
-    if (!queue.empty()) {
-      Work next = std::move(queue.front());
-      queue.pop_front();
+    on_a_body = !on_bodies_.turns.empty() && (others_.turns.empty() || !was_a_body_) &&
+                busy_with_bodies_ < std::max(options_.threads - 1, 1);
+    Queue& queue = on_a_body ? on_bodies_ : others_;
+    if (!queue.turns.empty()) {
+      const Accounts::iterator own = queue.turns.front();
+      queue.turns.pop_front();
+      Work next = std::move(own->second.front());
+      own->second.pop_front();
+      --queue.size;
+      if (own->second.empty()) {
+        queue.waiting.erase(own);
+      } else {
+        queue.turns.push_back(own);
+      }
       was_a_body_ = on_a_body;
       busy_with_bodies_ += on_a_body ? 1 : 0;
       return next;
     }
-    if (ending_ && on_bodies_.empty() && others_.empty()) return nullptr;
+    if (ending_ && on_bodies_.turns.empty()) return nullptr;
     work_.Wait(mutex_);
   }
 }

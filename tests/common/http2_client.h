@@ -42,9 +42,11 @@ class Http2Client {
   };
 
   // Connects to `address`, which is 127.0.0.1:PORT or unix:///PATH. First sends the bytes of `before`, then the HTTP/2
-  // preface. `window` is the initial flow-control window of each stream.
-  explicit Http2Client(const std::string& address, const std::string& before = "", uint32_t window = 1 << 20) {
-    Connect(address);
+  // preface. `window` is the initial flow-control window of each stream. `from` is the client's IPv4 address; empty:
+  // the system chooses it.
+  explicit Http2Client(const std::string& address, const std::string& before = "", uint32_t window = 1 << 20,
+                       const std::string& from = "") {
+    Connect(address, from);
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, OnHeader);
@@ -149,7 +151,7 @@ class Http2Client {
     bool ends;
   };
 
-  void Connect(const std::string& address) {
+  void Connect(const std::string& address, const std::string& from) {
     sockaddr_storage to = {};
     socklen_t size = sizeof(sockaddr_in);
     if (address.starts_with("unix://")) {
@@ -164,7 +166,13 @@ class Http2Client {
       ip.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     }
     socket_ = FileDescriptor(socket(to.ss_family, SOCK_STREAM, 0));
-    is_gone = connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), size) != 0;
+    if (!from.empty()) {
+      sockaddr_in own = {};
+      own.sin_family = AF_INET;
+      is_gone = inet_pton(AF_INET, from.c_str(), &own.sin_addr) != 1 ||
+                bind(socket_.get(), reinterpret_cast<sockaddr*>(&own), sizeof(own)) != 0;
+    }
+    is_gone = is_gone || connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), size) != 0;
   }
 
   void Flush() {

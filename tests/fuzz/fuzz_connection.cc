@@ -42,7 +42,7 @@ constexpr size_t kMostUnsent = size_t{128} << 10;
 const std::shared_ptr<HttpCommon>& Common() {
   static const auto& common = *new std::shared_ptr<HttpCommon>([] {
     auto made = std::make_shared<HttpCommon>();
-    made->workers = std::make_unique<HttpWorkers>(HttpWorkers::Options());
+    made->workers = std::make_unique<Workers>(Workers::Options());
     Require(made->workers->Start().ok());
     return made;
   }());

@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "server/serve/scheduling/peer_accounts.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_wire.h"
 #include "server/wire/rpc/single_call.h"
@@ -32,6 +31,7 @@ class RoundsClock final : public Clock {
 // State of the server of one connection.
 struct Kept {
   FuzzServer server;
+  std::string network;                         // the client's network, under which work is queued
   std::vector<std::function<void()>> resumes;  // for each stream, a function that resumes reading
 };
 Kept* kept = nullptr;
@@ -134,7 +134,8 @@ GrpcServer& Server() {
 void Settle() {
   Server().EndExpiredCalls();
   const auto done = std::make_shared<std::latch>(1);
-  if (Server().body_workers().Do(PlaceOf("ipv4:0.0.0.0:0"), [done] { done->count_down(); }).ok()) done->wait();
+  const Workers::Result queued = Server().body_workers().Do(kept->network, [done] { done->count_down(); });
+  if (queued == Workers::Result::kQueued) done->wait();
 }
 
 FuzzRequests MakeRequests() {
@@ -155,7 +156,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto& requests = *new vitrine::FuzzRequests(vitrine::MakeRequests());
   vitrine::Kept own;
   vitrine::kept = &own;
-  own.server.handler = [](const auto& request) {
+  own.server.handler = [&own](const auto& request) {
+    own.network = request->peer->network;
     return Server().Takes(*request) ? Server().Begin(request) : vitrine::HttpHandling::Answer({.code = 404});
   };
   own.server.received = Server().options().received;

@@ -34,6 +34,7 @@ struct Sender {
 struct Kept {
   FuzzServer server;
   const std::shared_ptr<int> work = std::make_shared<int>(0);  // each function for a worker has a reference
+  std::string network;                                         // the client's network, under which work is queued
   std::vector<Sender> streams;                                 // responses whose last part is not sent yet
   Mutex mutex;
   std::vector<std::shared_ptr<HttpReply>> replies ABSL_GUARDED_BY(mutex);
@@ -73,6 +74,7 @@ class Answering final : public HttpStreamHandler {
 };
 
 HttpHandling Handle(const HttpRequest& request, Kept& kept) {
+  kept.network = request.peer->network;
   const std::string& path = request.path();
   const std::shared_ptr<int> token = kept.server.token;
   if (path == "/large") return HttpHandling::Answer({.body = std::string(100'000, 'x'), .held = token});
@@ -122,12 +124,13 @@ void Act(uint8_t what, Kept& kept) {
 }
 
 // Waits until the two workers have done their work. At most one of them handles bodies.
-void Settle(HttpWorkers& workers, const Kept& kept) {
+void Settle(Workers& workers, const Kept& kept) {
   if (kept.work.use_count() == 1) return;
   const auto bodies = std::make_shared<std::latch>(1), others = std::make_shared<std::latch>(2);
-  workers.Do(true, [bodies] { bodies->count_down(); });
+  workers.Do(
+      kept.network, [bodies] { bodies->count_down(); }, /*on_a_body=*/true);
   bodies->wait();
-  for (int i = 0; i < 2; ++i) workers.Do(false, [others] { others->arrive_and_wait(); });
+  for (int i = 0; i < 2; ++i) workers.Do(kept.network, [others] { others->arrive_and_wait(); });
   others->wait();
 }
 

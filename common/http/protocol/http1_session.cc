@@ -90,9 +90,9 @@ void Http1Session::Work(bool on_a_body, std::function<void(std::shared_ptr<HttpR
   phase_ = Phase::kWorking;
   waits_for_ = Next::kAwaitReadable;
   connection_.common().workers->Do(
-      on_a_body, [work = std::move(work), reply = std::make_shared<Reply>(connection_.shared_from_this(), *this)] {
-        work(reply);
-      });
+      connection_.peer()->network,
+      [work = std::move(work), reply = std::make_shared<Reply>(connection_.shared_from_this(), *this)] { work(reply); },
+      on_a_body);
 }
 
 Http1Session::Step Http1Session::WatchClient() {

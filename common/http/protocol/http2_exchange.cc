@@ -73,11 +73,13 @@ class BodyReader final : public HttpStreamHandler {
     // Frees the memory of a rejected body now, because the budget no longer counts the body although the stream may
     // stay open. Assigning an empty string would keep the memory; swapping frees it.
     std::string().swap(body_);
-    common_.workers->Do(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr),
-                               request = request_, max_bytes = common_.options.max_body_bytes,
-                               reply = std::make_shared<Reply>(stream_, request_)]() mutable {
-      HandOver(std::move(*received), *request, max_bytes, with_body, std::move(reply));
-    });
+    common_.workers->Do(
+        request_->peer->network,
+        [received = std::move(received), with_body = std::exchange(with_body_, nullptr), request = request_,
+         max_bytes = common_.options.max_body_bytes, reply = std::make_shared<Reply>(stream_, request_)]() mutable {
+          HandOver(std::move(*received), *request, max_bytes, with_body, std::move(reply));
+        },
+        /*on_a_body=*/true);
   }
 
   HttpHandling::WithBody with_body_;  // null once called
@@ -112,8 +114,8 @@ std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::s
     return nullptr;
   }
   if (next.make != nullptr) {
-    common.workers->Do(false, [make = std::move(next.make), gone = request->hung_up,
-                               reply = std::make_shared<Reply>(stream, request)] {
+    common.workers->Do(request->peer->network, [make = std::move(next.make), gone = request->hung_up,
+                                                reply = std::make_shared<Reply>(stream, request)] {
       if (!gone->load(std::memory_order_acquire)) reply->Send(make);
     });
     return nullptr;

@@ -46,7 +46,7 @@ class StreamInferCall final : public StreamCall {
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
     if (!message.ok() || !IsSlowInfer((*message)->bytes)) return Handle(std::move(read), std::move(message));
     PauseReading();  // until the memory of the answer is known
-    const absl::Status taken = RunOn(server().body_workers(), place(), [this, read, message = *std::move(message)] {
+    const absl::Status taken = RunOn(server().body_workers(), network(), [this, read, message = *std::move(message)] {
       const bool is_cancelled = cancelled()->load(std::memory_order_acquire);
       Handle(read, is_cancelled ? absl::StatusOr<MessageBytes>(absl::CancelledError("the client has left")) : message);
       ResumeUnlessFull();

@@ -49,8 +49,7 @@ struct AdminParts {
   const Identity& identity;
   std::unique_ptr<AuditLog> audit;
   Metrics& metrics;
-  CallWorkers workers{
-      {.name = "admin-calls", .threads = kThreads, .most = kMaxWaitingCalls, .most_per_account = kMaxWaitingCalls}};
+  Workers workers{{.name = "admin-calls", .threads = kThreads, .most = kMaxWaitingCalls, .on_thread = WithCrashStack}};
 };
 
 // Returns true if the peer of the unix socket is this server's user or root.
@@ -107,7 +106,7 @@ class AdminCall final : public SingleCall {
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     const absl::Status taken =
-        RunOn(parts_.workers, place(), [this, message = std::move(message)] { Respond(message); });
+        RunOn(parts_.workers, network(), [this, message = std::move(message)] { Respond(message); });
     if (!taken.ok()) Finish(taken);
   }
 

@@ -13,12 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/http/exchange.h"
+#include "common/http/workers.h"
 #include "common/mutex.h"
 #include "server/identity/credentials.h"
 #include "server/identity/identity.h"
+#include "server/process/crash_stack.h"
 #include "server/registry/registry.h"
 #include "server/serve/request/classify_service.h"
-#include "server/wire/rpc/call_workers.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/health.h"
 
@@ -54,7 +55,8 @@ struct CallParts {
   const Identity& identity;
   Health& health;
   // Threads for work that is not limited by a quota.
-  CallWorkers workers{{.name = "plain-calls", .threads = 2, .niceness = 10}};
+  Workers workers{
+      {.name = "plain-calls", .niceness = 10, .most = 1024, .most_per_account = 32, .on_thread = WithCrashStack}};
   OpenEndedCalls streams = {};  // calls in which the client sends requests
   OpenEndedCalls watches = {};
 };

@@ -9,7 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "common/http/body.h"
-#include "server/serve/scheduling/peer_accounts.h"
+#include "server/process/shed.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/grpc_wire.h"
@@ -19,6 +19,8 @@ namespace {
 
 // Minimum size in bytes of a message that is compressed.
 constexpr size_t kLeastCompressed = size_t{1} << 10;
+// Retry delay of a call that was rejected because too much work waits for a worker thread.
+constexpr absl::Duration kWorkersRetry = absl::Milliseconds(200);
 
 HttpHeaders HeadOf(const HttpRequest& request) {
   HttpHeaders head = {{":status", "200"}, {"content-type", "application/grpc"}};
@@ -43,7 +45,6 @@ GrpcCall::GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_singl
     : opening_(std::move(opening)),
       max_message_bytes_(std::min(max_message_bytes, opening_.server.options().max_message_bytes)),
       is_single_(is_single),
-      place_(PlaceOf(opening_.request->peer->address)),
       reader_(max_message_bytes_, opening_.is_gzip, opening_.server.options().received),
       taken_{.share = BudgetShare(opening_.server.options().received)},
       unread_{.share = BudgetShare(opening_.server.options().received)} {
@@ -189,7 +190,7 @@ void GrpcCall::Decompress(MessageReader::Message message) {
 }
 
 void GrpcCall::ReadLater(std::function<void()> first) {
-  const absl::Status taken = RunOn(server().body_workers(), place_, [this, first = std::move(first)]() mutable {
+  const absl::Status taken = RunOn(server().body_workers(), network(), [this, first = std::move(first)]() mutable {
     if (first != nullptr) std::exchange(first, nullptr)();
     const absl::string_view rest = taken_.rest();
     if (rest.empty() || !StopReading(rest)) Read(rest);
@@ -274,19 +275,28 @@ void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<
 void GrpcCall::Compress(std::string frame, std::function<void(std::string)> send) {
   if (!opening_.wants_gzip || frame.size() < kLeastCompressed) return send(std::move(frame));
   const auto whole = std::make_shared<std::string>(std::move(frame));
-  if (!RunOn(server().body_workers(), place_, [whole, send] { send(GzipFrame(std::move(*whole))); }).ok()) {
+  if (!RunOn(server().body_workers(), network(), [whole, send] { send(GzipFrame(std::move(*whole))); }).ok()) {
     send(std::move(*whole));
   }
 }
 
-absl::Status GrpcCall::RunOn(CallWorkers& workers, const std::string& account, std::function<void()> work) {
-  return workers.Do(account, [self = shared_from_this(), work = std::move(work)] {
+absl::Status GrpcCall::RunOn(Workers& workers, const std::string& account, std::function<void()> work) {
+  const Workers::Result result = workers.Do(account, [self = shared_from_this(), work = std::move(work)] {
     try {
       work();
     } catch (const std::exception& error) {
       spdlog::error("a call failed on its worker thread: {}", error.what());
       self->Finish(absl::InternalError("the server failed while it handled the call"));
     }
+  switch (result) {
+    case Workers::Result::kQueued:
+      break;
+    case Workers::Result::kFull:
+      return ShedError(ShedReason::kRequests, "too many calls of all callers wait for a worker thread", kWorkersRetry);
+    case Workers::Result::kAccountFull:
+      return ShedError(ShedReason::kQuota, "too many calls of the caller wait for a worker thread", kWorkersRetry);
+  }
+  return absl::OkStatus();
   });
 }
 

@@ -15,9 +15,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/http/exchange.h"
+#include "common/http/workers.h"
 #include "common/mutex.h"
 #include "server/serve/scheduling/message_bytes.h"
-#include "server/wire/rpc/call_workers.h"
 #include "server/wire/rpc/message_reader.h"
 
 namespace vitrine {
@@ -87,8 +87,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   // or if no worker is free, calls `send` at once with the unchanged frame.
   void Compress(std::string frame, std::function<void(std::string)> send);
   // Runs `work` on one of the workers, as work of `account`. If `work` throws, as a library may, ends the call with
-  // INTERNAL. For errors, see CallWorkers::Do.
-  absl::Status RunOn(CallWorkers& workers, const std::string& account, std::function<void()> work);
+  // INTERNAL. RESOURCE_EXHAUSTED, with a retry delay: a limit of the workers is reached.
+  absl::Status RunOn(Workers& workers, const std::string& account, std::function<void()> work);
 
   const GrpcOpening& opening() const { return opening_; }
   GrpcServer& server() const { return opening_.server; }
@@ -96,9 +96,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const std::shared_ptr<std::atomic<bool>>& cancelled() const { return opening_.request->hung_up; }
   absl::Time deadline() const { return opening_.deadline; }
   int64_t max_message_bytes() const { return max_message_bytes_; }
-  // Returns the name of the client's network (see PlaceOf). The name is used as an account in CallWorkers, which serve
-  // their accounts in turn.
-  const std::string& place() const { return place_; }
+  // Returns the name of the client's network, the account under which Workers do the work of anonymous callers.
+  const std::string& network() const { return request().peer->network; }
 
   // Additional metadata of this call. Derived classes must set it before anything is sent.
   HttpHeaders initial_metadata_ = {};

@@ -10,6 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "server/observe/request_id.h"
+#include "server/process/crash_stack.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/grpc_wire.h"
 
@@ -47,7 +48,7 @@ HttpHandling RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = 
 GrpcServer::GrpcServer(GrpcServerOptions options, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      body_workers_({.name = "bodies", .threads = options_.body_threads, .most = 4096, .most_per_account = 4096}) {}
+      body_workers_({.name = "bodies", .threads = options_.body_threads, .most = 4096, .on_thread = WithCrashStack}) {}
 
 GrpcServer::~GrpcServer() {
   for (int64_t left = calls_.load(); left != 0; left = calls_.load()) calls_.wait(left);

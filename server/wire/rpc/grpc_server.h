@@ -14,11 +14,12 @@
 
 #include "absl/status/status.h"
 #include "common/http/byte_budget.h"
+#include "common/http/workers.h"
 #include "common/http/exchange.h"
 #include "common/mutex.h"
 #include "common/request_size.h"
 #include "server/process/clock.h"
-#include "server/wire/rpc/call_workers.h"
+#include "server/process/ticker.h"
 #include "server/wire/rpc/grpc_call.h"
 
 namespace vitrine {
@@ -68,7 +69,7 @@ class GrpcServer {
   const Clock& clock() const { return clock_; }
   // Returns the threads that decompress and compress messages, and parse large ones. They also read the bytes that
   // arrived while reading was paused or a message was being decompressed.
-  CallWorkers& body_workers() { return body_workers_; }
+  Workers& body_workers() { return body_workers_; }
 
  private:
   friend class GrpcCall;  // GrpcCall adds itself to expiring_
@@ -79,8 +80,10 @@ class GrpcServer {
   std::map<std::string, Open, std::less<>> methods_;  // by path; constant after Start
   std::atomic<int64_t> calls_ = 0;
   Mutex mutex_;
-  Expiring expiring_ ABSL_GUARDED_BY(mutex_);  // calls that have a deadline
-  CallWorkers body_workers_;
+  Expiring expiring_ ABSL_GUARDED_BY(mutex_);  // calls that have a deadline, by deadline
+  Workers body_workers_;
+  // null before StartDeadlines; last member: its thread uses the members above
+  std::unique_ptr<Ticker> deadlines_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace vitrine

@@ -101,7 +101,7 @@ class ReflectionCall final : public StreamCall {
 
  private:
   void Submit(std::shared_ptr<InFlight> read, absl::StatusOr<MessageBytes> message) override {
-    const absl::Status taken = RunOn(parts_.workers, place(), [this, read, message = std::move(message)] {
+    const absl::Status taken = RunOn(parts_.workers, network(), [this, read, message = std::move(message)] {
       Request request;
       const absl::Status parsed = message.ok() ? ParseMessage(**message, request) : message.status();
       if (!parsed.ok()) Fault(parsed);

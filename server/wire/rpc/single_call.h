@@ -57,9 +57,9 @@ class CheckedCall : public SingleCall {
   }
 
  protected:
-  // Returns the account of this call in CallWorkers, which serve the accounts in turn. The account is the caller's
+  // Returns the account of this call in Workers, which serve the accounts in turn. The account is the caller's
   // name, or the network of an anonymous caller.
-  const std::string& Account() const { return caller_->IsAnonymous() ? place() : caller_->name; }
+  const std::string& Account() const { return caller_->IsAnonymous() ? network() : caller_->name; }
 
   CallParts& parts_;
   const RpcName rpc_;
@@ -138,7 +138,7 @@ class ServedCall final : public CheckedCall {
 
   void OnRequest(absl::StatusOr<MessageBytes> message) override {
     if (!message.ok() || !Kind::IsSlow((*message)->bytes)) return Submit(std::move(message));
-    const absl::Status taken = RunOn(server().body_workers(), place(), [this, message = *std::move(message)] {
+    const absl::Status taken = RunOn(server().body_workers(), network(), [this, message = *std::move(message)] {
       if (cancelled()->load(std::memory_order_acquire)) return Submit(absl::CancelledError("the client has left"));
       Submit(message);
     });

@@ -2,7 +2,6 @@
 # gRPC over HTTP/2: from the bytes of a stream to a parsed message and back.
 list(APPEND server_sources
   wire/rpc/admin_front.cc
-  wire/rpc/call_workers.cc
   wire/rpc/calls.cc
   wire/rpc/classify_calls.cc
   wire/rpc/grpc_call.cc

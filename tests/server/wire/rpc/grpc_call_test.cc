@@ -62,7 +62,7 @@ class Throws final : public SingleCall {
 
  private:
   void OnRequest(absl::StatusOr<MessageBytes>) override {
-    EXPECT_TRUE(RunOn(server().body_workers(), place(), [] { throw std::runtime_error("from a library"); }).ok());
+    EXPECT_TRUE(RunOn(server().body_workers(), network(), [] { throw std::runtime_error("from a library"); }).ok());
   }
 };
 
@@ -338,7 +338,7 @@ TEST_F(GrpcCallTest, CompressedAndPlainMessagesKeepTheirOrder) {
 
 TEST_F(GrpcCallTest, CountsTheBytesBehindAMessageThatWaitsForDecompression) {
   std::promise<void> go;
-  ASSERT_TRUE(server_.body_workers().Do("other", [&] { go.get_future().wait(); }).ok());
+  ASSERT_EQ(server_.body_workers().Do("other", [&] { go.get_future().wait(); }), Workers::Result::kQueued);
   FakeCall call(server_, kStream, {{"grpc-encoding", "gzip"}});
   const std::string packed = Gzip("one"), rest = Framed("two") + Framed("three");
   call.Send(Framed(packed, 1) + rest);
@@ -364,36 +364,6 @@ TEST_F(GrpcCallTest, AClosedCallHoldsNoResources) {
   call.Close();
   EXPECT_FALSE(call.is_held());
   EXPECT_EQ(received_->used(), 0);
-}
-
-TEST(CallWorkers, AccountsTakeTurnsAndHaveALimit) {
-  CallWorkers workers({.threads = 1, .most = 5, .most_per_account = 3});
-  ASSERT_TRUE(workers.Start().ok());
-  std::promise<void> go;
-  std::promise<void> began;
-  ASSERT_TRUE(workers
-                  .Do("a",
-                      [&] {
-                        began.set_value();
-                        go.get_future().wait();
-                      })
-                  .ok());
-  began.get_future().wait();
-  std::vector<std::string> order;
-  std::promise<void> done;
-  const auto add = [&](const std::string& account) {
-    return workers.Do(account, [&order, &done, account] {
-      order.push_back(account);
-      if (order.size() == 5) done.set_value();
-    });
-  };
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(add("a").ok());
-  EXPECT_THAT(std::string(add("a").message()), HasSubstr("the caller already has 3 calls"));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(add("b").ok());
-  EXPECT_TRUE(absl::IsResourceExhausted(add("c")));
-  go.set_value();
-  done.get_future().wait();
-  EXPECT_THAT(order, ElementsAre("a", "b", "a", "b", "a"));
 }
 
 }  // namespace

@@ -218,7 +218,7 @@ TEST_F(ServedCallsTest, OipStreamsAnswerInOrder) {
 // A connection's thread serves other callers too, so it must not parse many values.
 TEST_F(ServedCallsTest, ManyTypedValuesAreParsedOnAWorkerThread) {
   std::promise<void> go;
-  ASSERT_TRUE(server_.body_workers().Do("other", [&] { go.get_future().wait(); }).ok());
+  ASSERT_EQ(server_.body_workers().Do("other", [&] { go.get_future().wait(); }), Workers::Result::kQueued);
   inference::ModelInferRequest request;
   request.set_model_name("missing");
   request.add_inputs()->mutable_contents()->mutable_uint_contents()->Resize(1 << 20, 1);
