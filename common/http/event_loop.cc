@@ -74,6 +74,7 @@ void EventLoop::Add(std::shared_ptr<Watched> woken) {
 
 void EventLoop::Post(std::function<void()> work) {
   MutexLock lock(mutex_);
+  if (has_ended_) return;  // `work` is destroyed after the lock is released
   posted_.push_back(std::move(work));
   WakeUp();
 }
@@ -145,6 +146,10 @@ void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()
   }
   RunPosted();
   closed_.clear();
+  std::vector<std::function<void()>> dropped;  // destroyed after the lock is released
+  MutexLock lock(mutex_);
+  has_ended_ = true;
+  dropped.swap(posted_);
 }
 
 }  // namespace vitrine

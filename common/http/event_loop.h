@@ -107,6 +107,7 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   Mutex mutex_;
   std::vector<std::shared_ptr<Watched>> woken_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::function<void()>> posted_ ABSL_GUARDED_BY(mutex_);
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;     // true: Run has returned
   bool is_signalled_ ABSL_GUARDED_BY(mutex_) = false;  // true: wake_ was written and not yet read
   std::atomic<bool> stops_ = false;
 };

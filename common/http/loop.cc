@@ -21,17 +21,18 @@ constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<HttpLoop>> HttpLoop::Make(std::shared_ptr<HttpCommon> common, size_t most) {
+absl::StatusOr<std::unique_ptr<HttpLoop>> HttpLoop::Make(std::shared_ptr<HttpCommon> common) {
   absl::StatusOr<std::shared_ptr<EventLoop>> events = EventLoop::Make();
   if (!events.ok()) return events.status();
-  return std::unique_ptr<HttpLoop>(new HttpLoop(std::move(common), *std::move(events), most));
+  return std::unique_ptr<HttpLoop>(new HttpLoop(std::move(common), *std::move(events)));
 }
 
-HttpLoop::HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events, size_t most)
-    : common_(std::move(common)), events_(std::move(events)), most_(most), scratch_(kScratchBytes) {}
+HttpLoop::HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events)
+    : common_(std::move(common)), events_(std::move(events)), scratch_(kScratchBytes) {}
 
 HttpLoop::~HttpLoop() {
-  End(absl::ZeroDuration());
+  StartEnding(absl::ZeroDuration());
+  Join();
 }
 
 absl::Status HttpLoop::Start(std::function<void()> on_tick) {
@@ -57,13 +58,9 @@ void HttpLoop::Adopt(Accepted accepted) {
 }
 
 void HttpLoop::AdoptHere(Accepted accepted) {
-  if (is_ending_ || (open_.size() >= most_ && !CloseIdlest())) {
+  if (is_ending_) {
     load_.fetch_sub(1, std::memory_order_relaxed);
-    HttpObserver* const observer = common_->options.observer;
-    if (observer == nullptr) return;
-    const CloseReason reason = is_ending_ ? CloseReason::kShutdown : CloseReason::kConnectionLimit;
-    observer->OnRefused(reason);
-    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(accepted.address));
+    if (common_->options.observer != nullptr) common_->options.observer->OnRefused(CloseReason::kShutdown);
     return;
   }
   auto fresh = std::make_shared<HttpConnection>(*events_, std::move(accepted.socket), accepted.address,
@@ -130,19 +127,18 @@ void HttpLoop::CloseAll() {
 }
 
 void HttpLoop::Visit(const std::function<void(HttpConnection&)>& visit) {
-  if (!thread_.joinable()) return;
-  std::promise<void> done;
-  events_->Post([&] {
+  auto done = std::make_shared<std::promise<void>>();
+  const std::future<void> visited = done->get_future();
+  events_->Post([this, &visit, done = std::move(done)] {
     for (size_t i = open_.size(); i-- > 0;) {
       if (i < open_.size()) visit(*std::shared_ptr<HttpConnection>(open_[i]));
     }
-    done.set_value();
+    done->set_value();
   });
-  done.get_future().wait();
+  visited.wait();  // also returns if the loop has ended and dropped the work
 }
 
-void HttpLoop::End(absl::Duration grace) {
-  if (!thread_.joinable()) return;
+void HttpLoop::StartEnding(absl::Duration grace) {
   events_->Post([this, grace] {
     is_ending_ = true;
     ends_ = events_->now() + Nanoseconds(grace);
@@ -151,7 +147,10 @@ void HttpLoop::End(absl::Duration grace) {
     }
     if (open_.empty()) events_->Stop();
   });
-  thread_.join();
+}
+
+void HttpLoop::Join() {
+  if (thread_.joinable()) thread_.join();
 }
 
 }  // namespace vitrine

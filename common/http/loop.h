@@ -29,8 +29,9 @@ class HttpLoop {
     bool is_from_proxy = false;
   };
 
-  // `most`: maximum number of connections. UNAVAILABLE if no descriptor can be created.
-  static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common, size_t most);
+  // UNAVAILABLE if no descriptor can be created.
+  static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common);
+  // Calls StartEnding without a grace, and Join.
   ~HttpLoop();
 
   // Starts the thread. It calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
@@ -41,12 +42,14 @@ class HttpLoop {
   // Returns the number of the loop's connections, including the connections that are being added. Thread-safe.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
-  // Calls `visit` for every connection on the loop's thread, and returns after the last call. Must not be called on the
-  // loop's thread.
+  // Calls `visit` for every connection on the loop's thread, and returns after the last call. After the end of the
+  // loop, makes no call. Must not be called on the loop's thread, or before Start.
   void Visit(const std::function<void(HttpConnection&)>& visit);
-  // Asks every connection to end, waits for at most `grace`, closes the remaining connections and ends the thread.
-  // Idempotent.
-  void End(absl::Duration grace);
+  // Asks every connection to end. After at most `grace`, the thread closes the remaining connections and ends. Does not
+  // wait for that.
+  void StartEnding(absl::Duration grace);
+  // Waits until the thread has ended. Idempotent.
+  void Join();
 
   EventLoop& events() { return *events_; }
   // Closes the connection that has been silent for the longest time, to free its descriptor. Chooses among connections
@@ -55,7 +58,7 @@ class HttpLoop {
   bool CloseIdlest();
 
  private:
-  HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events, size_t most);
+  HttpLoop(std::shared_ptr<HttpCommon> common, std::shared_ptr<EventLoop> events);
   void AdoptHere(Accepted accepted);
   void Tick();
   void Forget(HttpConnection& connection);
@@ -64,7 +67,6 @@ class HttpLoop {
 
   const std::shared_ptr<HttpCommon> common_;
   const std::shared_ptr<EventLoop> events_;
-  const size_t most_;
   std::atomic<int64_t> load_ = 0;
   std::function<void()> on_tick_;
   // Used only on the loop's thread:

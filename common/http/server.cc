@@ -7,9 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -102,12 +101,18 @@ absl::StatusOr<std::shared_ptr<HttpCommon>> MakeCommon(const HttpServerOptions& 
 
 struct HttpServer::Parts {
   class Acceptor;
-  void Accept(int listening, Acceptor& acceptor);
   HttpLoop& LeastLoaded();
+  // Returns the number of connections of all loops and of Replace.
+  int64_t Load() const;
+  void Refuse(CloseReason reason, const HttpLoop::Accepted& accepted) const;
+  // Makes the loop with the index `first` close its longest idle connection and take over `accepted` instead. A loop
+  // that has no idle connection passes `accepted` on to the next loop; the last loop rejects it.
+  void Replace(std::shared_ptr<HttpLoop::Accepted> accepted, size_t first, size_t tried = 0);
 
   std::shared_ptr<HttpCommon> common;
   std::vector<std::shared_ptr<Acceptor>> acceptors;  // used only by the first loop's thread
   std::vector<std::unique_ptr<HttpLoop>> loops;
+  std::atomic<int64_t> replacing = 0;  // number of connections that Replace holds
   std::string address;
   std::unique_ptr<UnixListening> socket;  // null without options.socket
   bool is_shut_down = false;
@@ -117,7 +122,7 @@ struct HttpServer::Parts {
 class HttpServer::Parts::Acceptor final : public Watched {
  public:
   Acceptor(HttpLoop& loop, FileDescriptor listening, Parts& parts)
-      : Watched(loop.events(), std::move(listening)), first_(loop), parts_(parts) {}
+      : Watched(loop.events(), std::move(listening)), parts_(parts) {}
 
   // Accepts the pending connections first, because closing the listening socket resets them.
   void Stop() {
@@ -129,7 +134,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
   void OnReady(bool, bool, bool) override { AcceptUpTo(kAcceptsAtOnce); }
 
   void AcceptUpTo(int most) {
-    for (int i = 0; i < most; ++i) {
+    for (int i = 0; i < most && parts_.replacing.load(std::memory_order_relaxed) < kMostReplaced; ++i) {
       HttpLoop::Accepted accepted;
       socklen_t size = sizeof(accepted.address);
       accepted.socket = FileDescriptor(
@@ -142,45 +147,70 @@ class HttpServer::Parts::Acceptor final : public Watched {
     }
   }
 
-  // Closes the connection that has been idle longest, because no descriptor is left. The next tick accepts again.
+  // Makes the next loop close its longest idle connection, because no descriptor is left. The next tick accepts again.
   void Pause() {
-    first_.CloseIdlest();
+    HttpLoop& loop = *parts_.loops[NextLoop()];
+    loop.events().Post([&loop] { loop.CloseIdlest(); });
     Await(false, false);
   }
 
   void Take(HttpLoop::Accepted accepted) {
     HttpCommon& common = *parts_.common;
-    const auto refuse = [&](CloseReason reason) {
-      if (common.options.observer == nullptr) return;
-      common.options.observer->OnRefused(reason);
-      common.options.observer->OnCutOff(reason, AddressText(accepted.address));
-    };
     const int64_t most = common.options.max_connections > 0 ? common.options.max_connections : MostConnections();
     // The system gives new descriptors the lowest free number, so a high number means that nearly all lower numbers are
     // in use.
-    const bool is_full = common.options.max_connections > 0 ? common.open.load(std::memory_order_relaxed) >= most
-                                                            : accepted.socket.get() >= most;
-    if (is_full && !first_.CloseIdlest()) return refuse(CloseReason::kConnectionLimit);
+    const bool is_full = common.options.max_connections > 0 ? parts_.Load() >= most : accepted.socket.get() >= most;
     if (accepted.address.ss_family != AF_UNIX) {
       accepted.is_from_proxy = std::any_of(common.proxies.begin(), common.proxies.end(),
                                            [&](const Network& each) { return each.Contains(accepted.address); });
       if (!accepted.is_from_proxy) {
         AddressLimits::Admission admission =
-            common.addresses->Admit(AddressKeyOf(accepted.address), std::chrono::steady_clock::now());
-        if (admission.account == nullptr) return refuse(admission.refused);
+            common.addresses->Admit(AddressKeyOf(accepted.address), loop().shared_now());
+        if (admission.account == nullptr) return parts_.Refuse(admission.refused, accepted);
         accepted.account = std::move(admission.account);
       }
     }
-    parts_.LeastLoaded().Adopt(std::move(accepted));
+    if (!is_full) return parts_.LeastLoaded().Adopt(std::move(accepted));
+    parts_.replacing.fetch_add(1, std::memory_order_relaxed);
+    parts_.Replace(std::make_shared<HttpLoop::Accepted>(std::move(accepted)), NextLoop());
   }
 
-  HttpLoop& first_;
+  size_t NextLoop() { return next_loop_++ % parts_.loops.size(); }
+
   Parts& parts_;
+  size_t next_loop_ = 0;  // the loops close idle connections in turn
 };
 
 HttpLoop& HttpServer::Parts::LeastLoaded() {
   return **std::min_element(loops.begin(), loops.end(),
                             [](const auto& one, const auto& other) { return one->load() < other->load(); });
+}
+
+int64_t HttpServer::Parts::Load() const {
+  int64_t load = replacing.load(std::memory_order_relaxed);
+  for (const auto& each : loops) load += each->load();
+  return load;
+}
+
+void HttpServer::Parts::Refuse(CloseReason reason, const HttpLoop::Accepted& accepted) const {
+  if (common->options.observer == nullptr) return;
+  common->options.observer->OnRefused(reason);
+  common->options.observer->OnCutOff(reason, AddressText(accepted.address));
+}
+
+void HttpServer::Parts::Replace(std::shared_ptr<HttpLoop::Accepted> accepted, size_t first, size_t tried) {
+  if (tried == loops.size()) {
+    Refuse(CloseReason::kConnectionLimit, *accepted);
+    replacing.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  HttpLoop& loop = *loops[(first + tried) % loops.size()];
+  const auto replace = [this, &loop, accepted, first, tried] {
+    if (!loop.CloseIdlest()) return Replace(accepted, first, tried + 1);
+    loop.Adopt(std::move(*accepted));
+    replacing.fetch_sub(1, std::memory_order_relaxed);
+  };
+  loop.events().IsThisThread() ? replace() : loop.events().Post(replace);
 }
 
 HttpServer::HttpServer(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -205,9 +235,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const HttpServerOp
     listening.push_back(parts->socket->TakeSocket());
   }
   const int loops = std::max(options.loops, 1);
-  const auto most = static_cast<size_t>(options.max_connections > 0 ? options.max_connections : MostConnections());
   for (int i = 0; i < loops; ++i) {
-    ASSIGN_OR_RETURN(parts->loops.emplace_back(), HttpLoop::Make(parts->common, most));
+    ASSIGN_OR_RETURN(parts->loops.emplace_back(), HttpLoop::Make(parts->common));
   }
   RETURN_IF_ERROR(parts->common->workers->Start());
   if (parts->common->handshakers != nullptr) RETURN_IF_ERROR(parts->common->handshakers->Start());
@@ -272,18 +301,8 @@ void HttpServer::Shutdown(absl::Duration grace) {
     stopped.set_value();
   });
   stopped.get_future().wait();
-  // The loops end in parallel, because each waits for its own connections.
-  std::vector<std::thread> ending;
-  ending.reserve(parts_->loops.size());
-  for (size_t i = 1; i < parts_->loops.size(); ++i) {
-    try {
-      ending.emplace_back([this, i, grace] { parts_->loops[i]->End(grace); });
-    } catch (const std::system_error&) {  // the system allows the process no more threads
-      parts_->loops[i]->End(grace);
-    }
-  }
-  parts_->loops.front()->End(grace);
-  for (std::thread& each : ending) each.join();
+  for (const auto& each : parts_->loops) each->StartEnding(grace);
+  for (const auto& each : parts_->loops) each->Join();
   // Workers that answer now find all connections closed.
   parts_->common->workers.reset();
   parts_->common->handshakers.reset();

@@ -359,18 +359,6 @@ TEST(Http2Server, AUnixSocketReportsTheUserOfTheClient) {
   EXPECT_EQ(Http2Client(server->socket_address()).Get("/").body, absl::StrCat(getuid()));
 }
 
-TEST(Http2Server, ANewConnectionGoesToTheLoopWithTheFewestConnections) {
-  const auto server = Serve({.listen = "", .loops = 3}, PathItself);
-  std::vector<std::unique_ptr<Http2Client>> clients;
-  for (int i = 0; i < 9; ++i) clients.push_back(std::make_unique<Http2Client>(server->address()));
-  for (int round = 0; round < 3; ++round) {
-    for (const auto& client : clients) EXPECT_EQ(client->Get("/x").body, "/x");
-  }
-  EXPECT_EQ(server->connections(), 9);
-  EXPECT_EQ(server->Describe(100).size(), 9u);
-  EXPECT_EQ(server->Describe(100).front().protocol, "h2");
-}
-
 TEST(Http2Server, ANewConnectionAboveTheRateOfItsAddressIsClosed) {
   Closings closings;
   HttpServerOptions options = {.listen = "", .observer = &closings};
