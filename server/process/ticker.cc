@@ -16,7 +16,7 @@ Ticker::~Ticker() {
     MutexLock lock(mutex_);
     stop_ = true;
   }
-  stopping_.NotifyAll();
+  changed_.NotifyAll();
   thread_.join();
 }
 
@@ -29,15 +29,23 @@ std::unique_ptr<Ticker> TryToTick(absl::Duration period, std::function<void()> t
 }
 
 void Ticker::Loop() {
+  using Clock = std::chrono::steady_clock;
   for (;;) {
     tick_();
-    const auto next = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(period_);
     MutexLock lock(mutex_);
-    while (!stop_ && std::chrono::steady_clock::now() < next) {
-      stopping_.WaitFor(mutex_, absl::FromChrono(next - std::chrono::steady_clock::now()));
-    }
+    next_ = std::min(next_, Clock::now() + absl::ToChronoNanoseconds(period_));
+    while (!stop_ && Clock::now() < next_) changed_.WaitFor(mutex_, absl::FromChrono(next_ - Clock::now()));
     if (stop_) return;
+    next_ = Clock::time_point::max();
   }
+}
+
+void Ticker::TickIn(absl::Duration delay) {
+  const auto time = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(delay, period_));
+  MutexLock lock(mutex_);
+  if (time >= next_) return;
+  next_ = time;
+  changed_.NotifyAll();
 }
 
 }  // namespace vitrine

@@ -2,6 +2,7 @@
 #ifndef VITRINE_SERVER_PROCESS_TICKER_H_
 #define VITRINE_SERVER_PROCESS_TICKER_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -12,8 +13,8 @@
 namespace vitrine {
 
 // Calls a function periodically on a separate thread: at once, then each time `period` (steady clock) after the
-// previous call returned. With an infinite period, calls it only once. The destructor waits for a running call and
-// joins the thread.
+// previous call returned, or earlier if TickIn was called. With an infinite period, calls it only once. The destructor
+// waits for a running call and joins the thread.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);
@@ -21,15 +22,20 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
+  // Makes the next call come after `delay` at the latest. Thread-safe; the function itself may call it, too.
+  void TickIn(absl::Duration delay);
+
  private:
   void Loop();
 
   const absl::Duration period_;
   const std::function<void()> tick_;
   Mutex mutex_;
-  CondVar stopping_;
+  CondVar changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last member: it uses the members above
+  std::chrono::steady_clock::time_point next_ ABSL_GUARDED_BY(mutex_) =
+      std::chrono::steady_clock::time_point::max();  // time of the next call
+  std::thread thread_;                               // last member: it uses the members above
 };
 
 // Returns a running ticker, or null if the system allows the process no more threads.

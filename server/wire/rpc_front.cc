@@ -8,16 +8,12 @@
 #include "common/http/byte_budget.h"
 #include "common/status_macros.h"
 #include "server/process/crash_stack.h"
-#include "server/process/ticker.h"
 #include "server/wire/oip/oip_calls.h"
 #include "server/wire/rpc/calls.h"
 #include "server/wire/rpc/grpc_server.h"
 
 namespace vitrine {
 namespace {
-
-// Interval at which calls are checked for expired deadlines.
-constexpr absl::Duration kDeadlineTick = absl::Milliseconds(100);
 
 // Limits of the probe listener: a probe sends a service name and gets a status.
 constexpr int64_t kMaxProbeBytes = 4 << 10;
@@ -60,11 +56,11 @@ class RpcServer : public RpcFront {
   absl::Status Listen(HttpServerOptions http) {
     http.on_thread = WithCrashStack;
     RETURN_IF_ERROR(grpc_.Start());
+    RETURN_IF_ERROR(grpc_.StartDeadlines());
     RETURN_IF_ERROR(parts_.workers.Start());
     ASSIGN_OR_RETURN(http_, HttpServer::Start(http, [this](const std::shared_ptr<HttpRequest>& request) {
                        return grpc_.Takes(*request) ? grpc_.Begin(request) : plain_(request);
                      }));
-    deadlines_ = std::make_unique<Ticker>(kDeadlineTick, [this] { grpc_.EndExpiredCalls(); });
     return absl::OkStatus();
   }
 
@@ -89,7 +85,6 @@ class RpcServer : public RpcFront {
   GrpcServer grpc_;  // its destructor waits for the calls, which use parts_
   const HttpHandler plain_;
   std::unique_ptr<HttpServer> http_;  // null before Listen
-  std::unique_ptr<Ticker> deadlines_;
 };
 
 absl::StatusOr<std::unique_ptr<RpcFront>> Listening(std::unique_ptr<RpcServer> front, HttpServerOptions http) {

@@ -55,8 +55,7 @@ GrpcCall::GrpcCall(GrpcOpening opening, int64_t max_message_bytes, bool is_singl
 void GrpcCall::Begin() {
   Start();
   if (opening_.deadline == absl::InfiniteFuture()) return;
-  MutexLock lock(opening_.server.mutex_);
-  expiring_ = opening_.server.expiring_.insert(opening_.server.expiring_.end(), this);
+  expiring_ = opening_.server.AddExpiring(*this);
 }
 
 GrpcCall::~GrpcCall() {
@@ -288,6 +287,7 @@ absl::Status GrpcCall::RunOn(Workers& workers, const std::string& account, std::
       spdlog::error("a call failed on its worker thread: {}", error.what());
       self->Finish(absl::InternalError("the server failed while it handled the call"));
     }
+  });
   switch (result) {
     case Workers::Result::kQueued:
       break;
@@ -297,7 +297,6 @@ absl::Status GrpcCall::RunOn(Workers& workers, const std::string& account, std::
       return ShedError(ShedReason::kQuota, "too many calls of the caller wait for a worker thread", kWorkersRetry);
   }
   return absl::OkStatus();
-  });
 }
 
 }  // namespace vitrine

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -137,8 +137,8 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const GrpcOpening opening_;
   const int64_t max_message_bytes_;
   const bool is_single_;
-  const std::string place_;
-  std::optional<std::list<GrpcCall*>::iterator> expiring_;  // position in the server's list; nullopt without a deadline
+  // position in the server's list; nullopt without a deadline
+  std::optional<std::multimap<absl::Time, GrpcCall*>::iterator> expiring_;
 
   MessageReader reader_;      // used by the reading thread
   bool awaits_body_ = false;  // used by the reading thread

@@ -18,6 +18,8 @@ namespace vitrine {
 namespace {
 
 constexpr char kGzip[] = "gzip";
+// Maximum interval between two checks for expired calls.
+constexpr absl::Duration kDeadlinePeriod = absl::Milliseconds(100);
 
 HttpHandling Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Status& status,
                     const HttpHeaders& beside = {}) {
@@ -77,12 +79,28 @@ void GrpcServer::EndExpiredCalls() {
   {
     const absl::Time now = clock_.Now();
     MutexLock lock(mutex_);
-    for (GrpcCall* const call : expiring_) {
-      if (call->deadline() > now) continue;
-      if (auto held = call->weak_from_this().lock(); held != nullptr) expired.push_back(std::move(held));
+    const auto next = expiring_.upper_bound(now);
+    for (auto each = expiring_.begin(); each != next; ++each) {
+      if (auto held = each->second->weak_from_this().lock(); held != nullptr) expired.push_back(std::move(held));
     }
+    if (deadlines_ != nullptr && next != expiring_.end()) deadlines_->TickIn(next->first - now);
   }
   for (const std::shared_ptr<GrpcCall>& call : expired) call->OnDeadline();
+}
+
+absl::Status GrpcServer::StartDeadlines() {
+  MutexLock lock(mutex_);  // the new thread reads deadlines_
+  deadlines_ = TryToTick(kDeadlinePeriod, [this] { EndExpiredCalls(); });
+  return deadlines_ != nullptr ? absl::OkStatus()
+                               : absl::UnavailableError("the system allows the process no more threads");
+}
+
+// A deadline later than kDeadlinePeriod needs no call of TickIn: the ticker calls EndExpiredCalls before it passes.
+GrpcServer::Expiring::iterator GrpcServer::AddExpiring(GrpcCall& call) {
+  const absl::Duration left = call.deadline() - clock_.Now();
+  MutexLock lock(mutex_);
+  if (deadlines_ != nullptr && left < kDeadlinePeriod) deadlines_->TickIn(left);
+  return expiring_.emplace_hint(expiring_.end(), call.deadline(), &call);
 }
 
 HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,8 +13,8 @@
 
 #include "absl/status/status.h"
 #include "common/http/byte_budget.h"
-#include "common/http/workers.h"
 #include "common/http/exchange.h"
+#include "common/http/workers.h"
 #include "common/mutex.h"
 #include "common/request_size.h"
 #include "server/process/clock.h"
@@ -60,8 +59,11 @@ class GrpcServer {
   bool Takes(const HttpRequest& request) const;
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
-  // Calls OnDeadline of each call whose deadline has passed. Call it periodically.
+  // Calls OnDeadline of each call whose deadline has passed.
   void EndExpiredCalls();
+  // Starts a thread that calls EndExpiredCalls when a deadline passes, and ten times per second. Call once.
+  // UNAVAILABLE: the thread cannot be created.
+  absl::Status StartDeadlines();
 
   // Returns the names of the services that have methods, sorted.
   std::vector<std::string> services() const;
@@ -72,8 +74,10 @@ class GrpcServer {
   Workers& body_workers() { return body_workers_; }
 
  private:
-  friend class GrpcCall;  // GrpcCall adds itself to expiring_
-  using Expiring = std::list<GrpcCall*>;
+  friend class GrpcCall;  // GrpcCall adds itself to expiring_ and removes itself
+  using Expiring = std::multimap<absl::Time, GrpcCall*>;
+
+  Expiring::iterator AddExpiring(GrpcCall& call);
 
   const GrpcServerOptions options_;
   const Clock& clock_;

@@ -32,5 +32,15 @@ TEST(Ticker, CallsOnceWithAnInfinitePeriod) {
   EXPECT_EQ(calls, 1);
 }
 
+TEST(Ticker, CallsEarlierIfTold) {
+  std::atomic<int> calls = 0;
+  Ticker ticker(absl::InfiniteDuration(), [&] { ++calls; });
+  for (int expected = 1; expected < 4; ++expected) {
+    while (calls < expected) std::this_thread::yield();
+    ticker.TickIn(absl::Milliseconds(1));
+  }
+  while (calls < 4) std::this_thread::yield();
+}
+
 }  // namespace
 }  // namespace vitrine
