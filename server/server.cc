@@ -222,6 +222,7 @@ class RunningServer : public Server {
                 },
             .received = [this] { return fronts_.received(); },
             .executors =
+            .unsent_bytes = [this] { return fronts_.unsent_bytes(); },
                 [this] {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();

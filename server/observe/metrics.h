@@ -102,6 +102,7 @@ class Metrics : public prometheus::Collectable {
     std::function<AdmissionStatus()> admission = {};
     std::function<AnswerStatus()> answers = {};
     std::function<ReceivedStatus()> received = {};
+    std::function<int64_t()> unsent_bytes = {};  // bytes of responses that were not yet passed to the kernel
     std::function<std::vector<ExecutorStatus>()> executors = {};
     std::function<double()> lanes_busy_ratio = {};  // see StatusReader::ExecutorsBusyRatio
     std::function<MachineLimits()> machine = {};

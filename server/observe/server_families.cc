@@ -76,6 +76,9 @@ void Metrics::AddQueue(MetricFamilies& families) const {
     AddSingle(families, MetricOf("vitrine_received_bytes"), received.bytes);
     AddSingle(families, MetricOf("vitrine_received_limit_bytes"), received.limit);
   }
+  if (sources_.unsent_bytes) {
+    AddSingle(families, MetricOf("vitrine_unsent_bytes"), static_cast<double>(sources_.unsent_bytes()));
+  }
 }
 
 void Metrics::AddExecutors(MetricFamilies& families) const {

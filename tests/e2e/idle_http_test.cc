@@ -25,12 +25,12 @@ constexpr int kMany = 200;
 // Open connections to 127.0.0.1:port that have all sent the same bytes.
 class Crowd {
  public:
-  Crowd(const std::string& address, const std::string& bytes) {
+  Crowd(const std::string& address, const std::string& bytes, int count = kMany) {
     sockaddr_in to = {};
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    for (int i = 0; i < kMany; ++i) {
+    for (int i = 0; i < count; ++i) {
       const int made = socket(AF_INET, SOCK_STREAM, 0);
       EXPECT_EQ(connect(made, reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
       EXPECT_EQ(send(made, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
@@ -104,6 +104,17 @@ TEST_F(IdleHttp, UnreadAnswersDelayNoProbe) {
   for (int i = 0; i < 400; ++i) scrapes += "GET /v2/models/mixed HTTP/1.1\r\nHost: x\r\n\r\n";
   const Crowd callers(http(), scrapes);
   EXPECT_THAT(HttpReady(), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(IdleHttp, ResponsesThatAClientDoesNotReadAreCounted) {
+  EXPECT_EQ(running_->Metric("vitrine_unsent_bytes "), 0);
+  std::string requests;  // their responses are larger than the buffers of the kernel
+  for (int i = 0; i < 400; ++i) requests += "GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n";
+  {
+    const Crowd reads_nothing(http(), requests, 1);
+    EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_unsent_bytes ") > 0; }, absl::Seconds(20)));
+  }
+  EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_unsent_bytes ") == 0; }, absl::Seconds(20)));
 }
 
 }  // namespace

@@ -64,6 +64,7 @@ void SetSources(Metrics& metrics) {
            },
        .answers = [] { return AnswerStatus{.bytes = 31, .limit = 32}; },
        .received = [] { return ReceivedStatus{.bytes = 33, .limit = 34}; },
+       .unsent_bytes = [] { return 35; },
        .executors =
            [] {
              return std::vector<ExecutorStatus>{
