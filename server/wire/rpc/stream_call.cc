@@ -103,20 +103,20 @@ void StreamCall::AnswerWith(const std::shared_ptr<InFlight>& read, std::string f
 }
 
 void StreamCall::Continue(std::deque<std::shared_ptr<InFlight>>& sent) {
+  if (is_gone_) return sent.swap(in_flight_);
   for (auto next = in_flight_.begin(); next != in_flight_.end();) {
-    if (!(*next)->is_answered && order_ == Order::kAsReceived && !is_gone_) break;
+    if (!(*next)->is_answered && order_ == Order::kAsReceived) break;
     if (!(*next)->is_answered) {
       ++next;
       continue;
     }
     sent.push_back(std::move(*next));
     next = in_flight_.erase(next);
-    if (is_gone_) continue;
     const std::shared_ptr<InFlight>& read = sent.back();
     SendMessage(*std::exchange(read->answer, std::nullopt),
                 {read.get(), [read, held = AnswerResources::UntilSent(read->held)](void*) {}});
   }
-  if (end_.has_value() && in_flight_.empty() && !is_gone_) Finish(*end_);
+  if (end_.has_value() && in_flight_.empty()) Finish(*end_);
 }
 
 void StreamCall::ResumeUnlessFull() {

@@ -76,8 +76,8 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   void OnGone() final;
 
   void AnswerWith(const std::shared_ptr<InFlight>& read, std::string frame);
-  // Sends the answers that are due, or drops them if the client has left. Ends the call if nothing is left. Moves the
-  // requests whose answers were sent or dropped to `sent`. Destroy `sent` after the lock is released.
+  // Sends the answers that are due, and ends the call if nothing is left. Moves the requests whose answers were sent to
+  // `sent`, or all requests if the client has left. Destroy `sent` after the lock is released.
   void Continue(std::deque<std::shared_ptr<InFlight>>& sent) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Runs when an InFlight is destroyed.
   void OnTaken(int64_t bytes);
