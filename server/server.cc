@@ -199,6 +199,7 @@ class RunningServer : public Server {
     const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, calls = 0]() mutable {
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
+    if (end == nullptr) Log(LogLevel::kWarning, "no thread can end a shutdown that waits for a load");
     registry_.Stop();
     // registry_.Stop has ended the admin calls that waited for a model load, so EndAdmin does not wait for a load.
     fronts_.EndAdmin();
@@ -221,8 +222,8 @@ class RunningServer : public Server {
                   return AnswerStatus{admission_.answers().reserved(), admission_.answers().limit()};
                 },
             .received = [this] { return fronts_.received(); },
-            .executors =
             .unsent_bytes = [this] { return fronts_.unsent_bytes(); },
+            .executors =
                 [this] {
                   MutexLock lock(executors_mutex_);
                   return executors_ != nullptr ? executors_->Status() : std::vector<ExecutorStatus>();
