@@ -11,7 +11,7 @@ constexpr struct {
   const char* name;
   bool is_cut_off;
 } kReasons[] = {{"client", false},          {"done", false},        {"idle", false},          {"age", false},
-                {"head_timeout", true},     {"slow_client", true},  {"keepalive", false},     {"tls", false},
+                {"head_timeout", true},     {"slow_client", true},  {"keepalive", false},     {"tls", true},
                 {"certificate", true},      {"protocol", true},     {"too_many_pings", true}, {"abuse", true},
                 {"unsent", true},           {"connect_rate", true}, {"handshake_rate", true}, {"address_limit", true},
                 {"connection_limit", true}, {"shutdown", false}};

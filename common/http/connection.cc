@@ -173,9 +173,9 @@ void HttpConnection::EndHandshake() {
   if (shaken_.next == Next::kAwaitReadable) return Await(true, false);
   if (shaken_.next == Next::kAwaitWritable) return Await(false, true);
   if (shaken_.next == Next::kGone) {
-    if (!stream_->HasSeenPlainHttp()) return Close(CloseReason::kTls);
-    (void)send(descriptor(), kPlainHttpRefusal.data(), kPlainHttpRefusal.size(), MSG_NOSIGNAL);
-    shutdown(descriptor(), SHUT_WR);
+    tls_failure_ = stream_->Failure();
+    if (!stream_->HasSeenPlainHttp()) return Close(tls_failure_.empty() ? CloseReason::kClient : CloseReason::kTls);
+    RefusePlainHttp();
     return Linger(CloseReason::kTls);
   }
   making_peer_->certificate_names = stream_->CertificateNames();
@@ -184,6 +184,14 @@ void HttpConnection::EndHandshake() {
   if (stream_->HasChosenHttp2()) return Serve("");
   Await(true, false);
   Detect();
+}
+
+void HttpConnection::RefusePlainHttp() {
+  stream_ = PlainStream(descriptor());
+  char first[4] = "";
+  const bool is_http2 = recv(descriptor(), first, sizeof(first), MSG_PEEK) == sizeof(first) &&
+                        absl::string_view(first, sizeof(first)) == kPreface.substr(0, sizeof(first));
+  if (!is_http2) (void)stream_->Write({}, kPlainHttpRefusal);
 }
 
 void HttpConnection::Detect() {
@@ -266,7 +274,7 @@ void HttpConnection::End() {
 
 void HttpConnection::Linger(CloseReason reason, bool awaits_body) {
   if (is_closed()) return;
-  if (phase_ != Phase::kHandshake) stream_->EndWriting();
+  stream_->EndWriting();
   if (protocol_ != nullptr) protocol_->OnClosed();
   phase_ = Phase::kLingering;
   leaving_reason_ = reason;
@@ -290,7 +298,7 @@ void HttpConnection::Close(CloseReason reason) {
   common_->open.fetch_sub(1, std::memory_order_relaxed);
   if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
     observer->OnClosed(reason);
-    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_));
+    if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_), tls_failure_);
   }
   closed_(*this);
 }

@@ -131,6 +131,9 @@ class HttpConnection final : public Watched {
   void ContinueHandshake();
   void Shake();
   void EndHandshake();
+  // Tells a client that sent HTTP/1 without TLS that TLS is required. Sends nothing to an HTTP/2 client: gRPC clients
+  // take a closed connection for missing TLS, but report another cause after HTTP/1 text, and reconnect after GOAWAY.
+  void RefusePlainHttp();
   void Detect();
   void Serve(std::string first);
   void CheckCertificate();
@@ -142,7 +145,7 @@ class HttpConnection final : public Watched {
   sockaddr_storage address_;
   std::shared_ptr<AddressAccount> account_;
   const bool is_from_proxy_;
-  const std::unique_ptr<ByteStream> stream_;
+  std::unique_ptr<ByteStream> stream_;
   std::shared_ptr<HttpPeer> making_peer_;
   std::shared_ptr<const HttpPeer> peer_;
   std::unique_ptr<HttpProtocol> protocol_;  // set from kServing until the connection is destroyed
@@ -169,6 +172,7 @@ class HttpConnection final : public Watched {
   // Result of the last step of the handshake. Written by the handshake thread while phase_ is kHandshake and
   // is_shaking_ is true.
   ByteStream::Result shaken_;
+  std::string tls_failure_;  // reason why the handshake failed; see ByteStream::Failure
   bool is_shaking_ = false;
   std::optional<CloseReason> close_when_shaken_;
 };

@@ -195,7 +195,7 @@ int64_t HttpServer::Parts::Load() const {
 void HttpServer::Parts::Refuse(CloseReason reason, const HttpLoop::Accepted& accepted) const {
   if (common->options.observer == nullptr) return;
   common->options.observer->OnRefused(reason);
-  common->options.observer->OnCutOff(reason, AddressText(accepted.address));
+  common->options.observer->OnCutOff(reason, AddressText(accepted.address), "");
 }
 
 void HttpServer::Parts::Replace(std::shared_ptr<HttpLoop::Accepted> accepted, size_t first, size_t tried) {

@@ -54,8 +54,9 @@ class HttpObserver {
   // Called if a connection is closed before a byte was read; the argument is the limit that was reached.
   virtual void OnRefused(CloseReason) {}
   virtual void OnClosed(CloseReason) {}
-  // Called in addition to OnClosed or OnRefused, for the log, if IsCutOff(reason).
-  virtual void OnCutOff(CloseReason, const std::string& /*peer*/) {}
+  // Called in addition to OnClosed or OnRefused, for the log, if IsCutOff(reason). `detail`: why a TLS handshake
+  // failed; empty for other reasons.
+  virtual void OnCutOff(CloseReason, const std::string& /*peer*/, const std::string& /*detail*/) {}
 };
 
 // Maximum number of connections of a listener for probes, metrics or administration. Client connections always leave

@@ -48,10 +48,11 @@ void ConnectionObserver::OnClosed(CloseReason reason) {
   counters_.connections_closed[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
-void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer) {
+void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer, const std::string& detail) {
   const std::optional<int64_t> left_out = lines_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"reason", CloseReasonName(reason)}, {"peer", peer}, {"listener", listener_}};
+  if (!detail.empty()) fields.emplace_back("detail", detail);
   if (*left_out > 0) fields.emplace_back("lines_left_out", *left_out);
   Log(IsALimit(reason) ? LogLevel::kWarning : LogLevel::kInfo, "connection cut off", fields);
 }

@@ -21,7 +21,7 @@ class ConnectionObserver final : public HttpObserver {
   void OnAccepted() override;
   void OnRefused(CloseReason reason) override;
   void OnClosed(CloseReason reason) override;
-  void OnCutOff(CloseReason reason, const std::string& peer) override;
+  void OnCutOff(CloseReason reason, const std::string& peer, const std::string& detail) override;
 
  private:
   const std::string listener_;

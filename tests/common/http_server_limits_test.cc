@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the limits of a connection (time, slots, bytes), and the handling of waiting connections.
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <future>
 #include <memory>
 #include <string>
@@ -16,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/file/descriptor.h"
 #include "common/http/server.h"
+#include "tests/common/http1_client.h"
 
 namespace vitrine {
 namespace {
@@ -30,47 +25,7 @@ using Head = std::shared_ptr<HttpRequest>;
 
 constexpr char kRequest[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-class Client {
- public:
-  explicit Client(const std::string& address) : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in to = {};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(static_cast<uint16_t>(std::atoi(address.substr(address.rfind(':') + 1).c_str())));
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const timeval patience = {.tv_sec = 20, .tv_usec = 0};
-    setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-    EXPECT_EQ(connect(socket_.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)), 0);
-  }
-  bool Send(const std::string& bytes) {
-    return send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(bytes.size());
-  }
-  // Returns the next bytes. Returns "" if the server has disconnected, and "nothing" after the timeout.
-  std::string Read() {
-    char bytes[4096];
-    const ssize_t got = recv(socket_.get(), bytes, sizeof(bytes), 0);
-    return got < 0 ? "nothing" : std::string(bytes, static_cast<size_t>(got));
-  }
-  // Returns all bytes until the server disconnects.
-  std::string ReadAll() {
-    std::string all;
-    for (std::string more = Read(); !more.empty() && more != "nothing"; more = Read()) all += more;
-    return all;
-  }
-  // Reads until the received bytes end with `end`.
-  std::string ReadUntil(const std::string& end) {
-    std::string all;
-    while (!all.ends_with(end)) {
-      const std::string more = Read();
-      if (more.empty() || more == "nothing") break;
-      all += more;
-    }
-    return all;
-  }
-  void HangUp() { socket_ = FileDescriptor(); }
-
- private:
-  FileDescriptor socket_;
-};
+using Client = Http1Client;
 
 std::unique_ptr<HttpServer> Serve(const HttpServerOptions& options, const HttpHandler& handler) {
   HttpServerOptions local = options;

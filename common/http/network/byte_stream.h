@@ -47,8 +47,11 @@ class ByteStream {
   // Returns true if the authorities in the given context trust the client's certificate, or if the client sent no
   // certificate.
   virtual bool IsTrustedBy(const TlsContext&) const { return true; }
-  // Returns true if the handshake failed because the client sent HTTP without TLS.
+  // Returns true if the handshake failed because the client sent HTTP without TLS: its first byte was an upper-case
+  // letter, which begins a method of HTTP and no TLS record. Nothing was read from the socket.
   virtual bool HasSeenPlainHttp() const { return false; }
+  // Returns why the handshake failed, in OpenSSL's words ("no shared cipher"). Empty if the client just disconnected.
+  virtual std::string Failure() const { return ""; }
 };
 
 // Creates a stream over `socket`. The caller owns the socket and must keep it open while the stream exists.

@@ -15,7 +15,7 @@
 #include <ctime>
 #include <utility>
 
-#include "absl/strings/match.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/failed_allocation.h"
 #include "common/http/network/byte_stream.h"
@@ -155,7 +155,18 @@ class TlsSocket final : public ByteStream {
     SSL_set_msg_callback_arg(tls_.get(), this);
   }
 
-  Result Handshake() override { return After(SSL_do_handshake(tls_.get())); }
+  Result Handshake() override {
+    if (!has_peeked_) {
+      char first = 0;
+      has_peeked_ = recv(socket_, &first, 1, MSG_PEEK) == 1;
+      has_seen_plain_http_ = has_peeked_ && absl::ascii_isupper(static_cast<unsigned char>(first));
+      if (has_seen_plain_http_) {
+        failure_ = "the client sent HTTP without TLS";
+        return {.next = Result::Next::kGone};
+      }
+    }
+    return After(SSL_do_handshake(tls_.get()));
+  }
 
   Result Read(char* bytes, size_t size) override {
     return After(SSL_read(tls_.get(), bytes, static_cast<int>(std::min<size_t>(size, INT_MAX))));
@@ -219,6 +230,7 @@ class TlsSocket final : public ByteStream {
   }
 
   bool HasSeenPlainHttp() const override { return has_seen_plain_http_; }
+  std::string Failure() const override { return failure_; }
 
  private:
   static void CountKeyUpdate(int is_sent, int, int type, const void* bytes, size_t size, SSL*, void* self) {
@@ -234,14 +246,20 @@ class TlsSocket final : public ByteStream {
     return certificate;
   }
 
+  void NoteFailure(unsigned long error) {
+    const int reason = ERR_GET_REASON(error);
+    const char* const text = ERR_reason_error_string(error);
+    if (reason == SSL_R_UNEXPECTED_EOF_WHILE_READING || text == nullptr) return;
+    failure_ = text;
+    if (reason != SSL_R_CERTIFICATE_VERIFY_FAILED) return;
+    absl::StrAppend(&failure_, ": ", X509_verify_cert_error_string(SSL_get_verify_result(tls_.get())));
+  }
+
   Result After(int returned) {
     using Next = Result::Next;
     if (returned > 0) return {.next = Next::kGoOn, .bytes = static_cast<size_t>(returned)};
     const int why = SSL_get_error(tls_.get(), returned);
-    if (why == SSL_ERROR_SSL) {
-      const int reason = ERR_GET_REASON(ERR_peek_error());
-      has_seen_plain_http_ = reason == SSL_R_HTTP_REQUEST || reason == SSL_R_HTTPS_PROXY_REQUEST;
-    }
+    if (why == SSL_ERROR_SSL) NoteFailure(ERR_peek_error());
     ERR_clear_error();
     if (why == SSL_ERROR_WANT_READ) return {.next = Next::kAwaitReadable};
     if (why == SSL_ERROR_WANT_WRITE) return {.next = Next::kAwaitWritable};
@@ -251,7 +269,9 @@ class TlsSocket final : public ByteStream {
   const int socket_;
   const std::shared_ptr<const TlsContext> context_;
   const std::unique_ptr<SSL, decltype(&SSL_free)> tls_;
+  bool has_peeked_ = false;  // true: the first byte was examined
   bool has_seen_plain_http_ = false;
+  std::string failure_;
   int key_updates_ = 0;
 };
 

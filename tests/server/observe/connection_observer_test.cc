@@ -40,14 +40,15 @@ TEST(ConnectionObserver, LogsAbortedConnectionsAtALimitedRate) {
   ServerCounters counters;
   ConnectionObserver observer("http", counters, clock);
   const std::string lines = Logged("info", "text", [&] {
-    for (int i = 0; i < 100; ++i) observer.OnCutOff(CloseReason::kAbuse, absl::StrCat("ipv4:192.0.2.7:", i));
+    for (int i = 0; i < 100; ++i) observer.OnCutOff(CloseReason::kAbuse, absl::StrCat("ipv4:192.0.2.7:", i), "");
   });
   EXPECT_THAT(lines, HasSubstr("connection cut off reason=abuse peer=ipv4:192.0.2.7:0 listener=http"));
   EXPECT_THAT(lines, HasSubstr("192.0.2.7:9 "));
   EXPECT_THAT(lines, Not(HasSubstr("192.0.2.7:10 ")));
   clock.Advance(absl::Seconds(1));
-  EXPECT_THAT(Logged("info", "text", [&] { observer.OnCutOff(CloseReason::kProtocol, "ipv4:192.0.2.8:1"); }),
-              HasSubstr("lines_left_out=90"));
+  EXPECT_THAT(
+      Logged("info", "text", [&] { observer.OnCutOff(CloseReason::kTls, "ipv4:192.0.2.8:1", "no shared cipher"); }),
+      HasSubstr("reason=tls peer=ipv4:192.0.2.8:1 listener=http detail=\"no shared cipher\" lines_left_out=90"));
 }
 
 }  // namespace
