@@ -23,10 +23,11 @@ HttpResponse Unreadable(const absl::Status& why) {
 }  // namespace
 
 bool Http1Session::ReadMore() {
+  waits_for_ = Next::kAwaitReadable;
+  if (!std::exchange(may_read_, false)) return false;
   std::vector<char>& scratch = connection_.scratch();
   const ByteStream::Result result = connection_.stream().Read(scratch.data(), scratch.size());
   received_.append(scratch.data(), result.bytes);
-  waits_for_ = Next::kAwaitReadable;
   const int updates = connection_.stream().TakeKeyUpdates();
   if (updates > 0 && !connection_.Spend(kKeyUpdatePoints * updates)) {
     is_gone_ = true;
@@ -35,6 +36,7 @@ bool Http1Session::ReadMore() {
   }
   if (result.next == Next::kGoOn) {
     connection_.NoteReceived();
+    if (connection_.stream().HasPending()) connection_.Wake();
     return true;
   }
   if (result.next == Next::kGone) {

@@ -56,6 +56,7 @@ void Http1Session::OnReady(bool, bool, bool failed) {
 }
 
 void Http1Session::Advance() {
+  may_read_ = true;
   for (int i = 0; i < kStepsAtOnce && !connection_.is_closed(); ++i) {
     Step step = Step::kWait;
     switch (phase_) {

@@ -59,7 +59,7 @@ class Http1Session final : public HttpProtocol {
   enum class Step { kWait, kAgain };
 
   Time Now() const { return connection_.loop().now(); }
-  // Runs the phases until one of them waits or the limit on steps is reached.
+  // Runs the phases until one of them waits or the limit on steps is reached. Called once per round of the event loop.
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();
@@ -68,7 +68,8 @@ class Http1Session final : public HttpProtocol {
 
   // --- requests (http1_requests.cc)
 
-  // Appends available bytes to received_. Returns true if there were any.
+  // Appends available bytes to received_. Returns true if there were any. Reads once per call of Advance, so that other
+  // connections are not delayed; the event loop calls Advance again while more bytes are available.
   bool ReadMore();
   // Waits for the next request.
   void BeginHead();
@@ -109,6 +110,7 @@ class Http1Session final : public HttpProtocol {
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
   bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate
+  bool may_read_ = true;  // false: this call of Advance has read; the next one reads again
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;

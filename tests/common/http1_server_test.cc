@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests how HTTP/1 connections share a thread, how long they stay open.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "common/http/server.h"
+#include "tests/common/http1_client.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::unique_ptr<HttpServer> StartHttp1(HttpServerOptions options, const HttpHandler& handler) {
+  options.listen = "127.0.0.1:0";
+  absl::StatusOr<std::unique_ptr<HttpServer>> server = HttpServer::Start(options, handler);
+  EXPECT_TRUE(server.ok()) << server.status();
+  return *std::move(server);
+}
+
+HttpHandling Here(const std::shared_ptr<HttpRequest>&) {
+  return HttpHandling::Answer({.type = kPlainText, .body = "here"});
+}
+
+std::string Get(const std::string& headers, const std::string& version = "1.1") {
+  return absl::StrCat("GET / HTTP/", version, "\r\nHost: x\r\n", headers, "\r\n");
+}
+
+// While the thread of the connections is blocked, a large body and then a small request arrive. After one read of the
+// body, it is the turn of the small request.
+TEST(Http1Server, AnUploadIsReadOncePerTurn) {
+  const auto received = std::make_shared<ByteBudget>(64 << 20);
+  std::promise<void> blocked, released;
+  std::atomic<int64_t> read_before = -1;
+  const auto server = StartHttp1({.listen = "", .received = received}, [&](const auto& request) {
+    if (request->path() == "/block") {
+      blocked.set_value();
+      released.get_future().wait();
+    }
+    if (request->path() == "/small") read_before = received->used();
+    if (request->method() == "GET") return Here(request);
+    return HttpHandling::Read(
+        [](const auto&, const std::shared_ptr<HttpReply>& reply) { reply->Send([] { return HttpResponse(); }); });
+  });
+  Http1Client upload(server->address()), small(server->address()), blocks(server->address());
+  upload.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 16000000\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_THAT(upload.Read(), StartsWith("HTTP/1.1 100"));
+  blocks.Send("GET /block HTTP/1.1\r\nHost: x\r\n\r\n");
+  blocked.get_future().wait();
+  EXPECT_GT(upload.SendWithoutWaiting(std::string(16'000'000, 'x')), size_t{128} << 10);
+  small.Send("GET /small HTTP/1.1\r\nHost: x\r\n\r\n");
+  released.set_value();
+  EXPECT_THAT(small.ReadUntil("here"), EndsWith("here"));
+  EXPECT_LE(read_before, 64 << 10);
+}
+
+TEST(Http1Server, ClosesTheConnectionIfTheClientDoesNotKeepIt) {
+  LastClose closed;
+  const auto server = StartHttp1({.listen = "", .observer = &closed}, Here);
+  for (const std::string& request : {Get("Connection: close\r\n"), Get("", "1.0")}) {
+    Http1Client client(server->address());
+    client.Send(request);
+    EXPECT_THAT(client.ReadAll(), AllOf(HasSubstr("\r\nConnection: close\r\n"), EndsWith("\r\n\r\nhere")));
+    client.HangUp();
+    EXPECT_EQ(closed.Await(), "done");
+  }
+}
+
+TEST(Http1Server, KeepsAConnectionForTheNextRequest) {
+  const auto server = StartHttp1({}, Here);
+  Http1Client client(server->address());
+  client.Send(Get("Connection: keep-alive\r\n", "1.0"));
+  EXPECT_THAT(client.ReadUntil("here"), HasSubstr("\r\nConnection: keep-alive\r\n"));
+  client.Send(Get(""));
+  EXPECT_THAT(client.ReadUntil("here"), AllOf(StartsWith("HTTP/1.1 200"), Not(HasSubstr("Connection:"))));
+}
+
+TEST(Http1Server, AnIdleConnectionIsClosed) {
+  LastClose closed;
+  const auto server = StartHttp1({.listen = "", .idle_timeout = absl::Milliseconds(300), .observer = &closed}, Here);
+  Http1Client client(server->address());
+  client.Send(Get(""));
+  EXPECT_THAT(client.ReadUntil("here"), Not(HasSubstr("Connection:")));
+  EXPECT_EQ(client.Read(), "");
+  EXPECT_EQ(closed.Await(), "idle");
+}
+
+TEST(Http1Server, AnOldConnectionIsClosedAfterItsRequest) {
+  LastClose closed;
+  std::promise<std::shared_ptr<HttpReply>> asked;
+  const HttpServerOptions options = {.listen = "", .max_age = absl::Milliseconds(200), .observer = &closed};
+  const auto server = StartHttp1(options, [&](const auto& request) {
+    if (request->path() == "/") return Here(request);
+    return HttpHandling::Read(
+        [&](const auto&, std::shared_ptr<HttpReply> reply) { asked.set_value(std::move(reply)); });
+  });
+  Http1Client busy(server->address());
+  busy.Send("GET /busy HTTP/1.1\r\nHost: x\r\n\r\n");
+  const std::shared_ptr<HttpReply> reply = asked.get_future().get();
+  Http1Client idle(server->address());
+  idle.Send(Get(""));
+  EXPECT_THAT(idle.ReadAll(), Not(HasSubstr("Connection:")));
+  EXPECT_EQ(closed.Await(), "age");
+  while (server->Describe(1).at(0).age < absl::Seconds(1)) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  reply->Send([] { return HttpResponse{.body = "late"}; });
+  EXPECT_THAT(busy.ReadAll(), AllOf(HasSubstr("\r\nConnection: close\r\n"), EndsWith("late")));
+  busy.HangUp();
+  EXPECT_EQ(closed.Await(), "age");
+}
+
+}  // namespace
+}  // namespace vitrine
