@@ -49,7 +49,7 @@ struct HttpResponse {
 struct HttpRequest {
   HttpHead head;
   std::shared_ptr<const HttpPeer> peer;
-  // Headers that are added to every response.
+  // Headers that are added to every response. Initially the request's x-request-id, if it has one.
   HttpHeaders answer_headers = {};
   // Set to true if the client resets the request or disconnects before it is answered.
   std::shared_ptr<std::atomic<bool>> hung_up = std::make_shared<std::atomic<bool>>(false);

@@ -10,7 +10,6 @@
 
 #include "common/http/byte_budget.h"
 #include "common/http/compress.h"
-#include "server/observe/request_id.h"
 #include "server/pages/kept_text.h"
 #include "server/process/clock.h"
 #include "server/process/crash_stack.h"
@@ -61,7 +60,6 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string&
   const auto pages = std::make_shared<const HttpEndpointSources>(std::move(sources));
   return HttpServer::Start(options, [pages, metrics](const std::shared_ptr<HttpRequest>& request) {
     request->answer_headers.emplace_back("X-Content-Type-Options", "nosniff");
-    ReturnRequestId(*request);
     return HttpHandling::Make([pages, metrics, request] {
       HttpResponse response = Page(*pages, *metrics, request->path());
       CompressFor(*request, response);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/http/compress.h"
-#include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/openapi.h"
 #include "server/wire/http/refusal.h"
@@ -69,7 +68,6 @@ HttpHandling HttpPort::Status(const HttpRequest& request) {
 }
 
 HttpHandling HttpPort::Begin(const std::shared_ptr<HttpRequest>& request) {
-  ReturnRequestId(*request);
   return WithCompression(request, Route(request));
 }
 

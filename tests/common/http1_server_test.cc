@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how HTTP/1 connections share a thread, how long they stay open.
+// Tests how HTTP/1 connections share a thread, how long they stay open, and that responses have the id of the request.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/http/server.h"
 #include "tests/common/http1_client.h"
+#include "tests/common/http2_client.h"
 
 namespace vitrine {
 namespace {
@@ -117,6 +118,29 @@ TEST(Http1Server, AnOldConnectionIsClosedAfterItsRequest) {
   EXPECT_THAT(busy.ReadAll(), AllOf(HasSubstr("\r\nConnection: close\r\n"), EndsWith("late")));
   busy.HangUp();
   EXPECT_EQ(closed.Await(), "age");
+}
+
+TEST(Http1Server, EveryResponseHasTheIdOfItsRequest) {
+  const auto server = StartHttp1({.listen = "", .read_only = true, .max_head_bytes = 1000}, Here);
+  const auto answer = [&](const std::string& request) {
+    Http1Client client(server->address());
+    client.Send(request);
+    return client.ReadAll();
+  };
+  const auto has_id = HasSubstr("\r\nx-request-id: a b/c-1\r\n");
+  const std::string id = "X-Request-ID: a b/c-1\r\nConnection: close\r\n";
+  EXPECT_THAT(answer(Get(id)), AllOf(StartsWith("HTTP/1.1 200"), has_id));
+  EXPECT_THAT(answer("PUT / HTTP/1.1\r\nHost: x\r\n" + id + "\r\n"), AllOf(StartsWith("HTTP/1.1 405"), has_id));
+  EXPECT_THAT(answer("GET / HTTP/1.1\r\n" + id + "\r\n"), AllOf(StartsWith("HTTP/1.1 400"), has_id)) << "no Host";
+  EXPECT_THAT(answer(Get(id + "no colon\r\n")), AllOf(StartsWith("HTTP/1.1 400"), has_id));
+  const std::string no_id = "\r\nx-request-id:";
+  for (const std::string& other : {std::string(), std::string(129, 'x'), std::string("\xC3\xA9")}) {
+    EXPECT_THAT(answer(Get("x-request-id: " + other + "\r\nConnection: close\r\n")), Not(HasSubstr(no_id))) << other;
+  }
+  EXPECT_THAT(answer(Get(id + id)), Not(HasSubstr(no_id))) << "two ids";
+  Http2Client over_http2(server->address());
+  const int32_t stream = over_http2.Begin("/", "", true, {{"x-request-id", "a b/c-1"}});
+  EXPECT_EQ(over_http2.Await(stream).headers.at("x-request-id"), "a b/c-1");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "common/http/body.h"
 #include "common/http/protocol/http1_session.h"
+#include "common/http/request_id.h"
 
 namespace vitrine {
 namespace {
@@ -14,10 +15,13 @@ namespace {
 constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // Returns the response to a request that could not be parsed.
-HttpResponse Unreadable(const absl::Status& why) {
+HttpResponse Unreadable(const absl::Status& why, const HttpRequestParser& parser) {
+  HttpHead head;
+  head.headers = parser.Fields();  // the headers before the fault
   return {.code = absl::IsResourceExhausted(why) ? 431 : 400,
           .type = kPlainText,
-          .body = absl::StrCat(std::string(why.message()), "\n")};
+          .body = absl::StrCat(std::string(why.message()), "\n"),
+          .headers = RequestIdHeader(head)};
 }
 
 }  // namespace
@@ -67,7 +71,7 @@ Http1Session::Step Http1Session::ReadHead() {
   const absl::StatusOr<size_t> taken = parser_->Take(received_);
   if (!taken.ok()) {
     is_whole_ = false;
-    Answer(Unreadable(taken.status()));
+    Answer(Unreadable(taken.status(), *parser_));
     return Step::kAgain;
   }
   received_.erase(0, *taken);
@@ -86,9 +90,10 @@ void Http1Session::Serve() {
   is_whole_ = parser_->is_done();
   if (!head.ok()) {
     is_whole_ = false;
-    return Answer(Unreadable(head.status()));
+    return Answer(Unreadable(head.status(), *parser_));
   }
   request_ = std::make_shared<HttpRequest>(HttpRequest{.head = *std::move(head), .peer = connection_.peer()});
+  request_->answer_headers = RequestIdHeader(request_->head);
   if (options_.read_only && request_->method() != "GET" && request_->method() != "HEAD") {
     return Answer({.code = 405,
                    .type = kPlainText,

@@ -11,6 +11,7 @@
 #include "common/http/body.h"
 #include "common/http/protocol/http2_exchange.h"
 #include "common/http/protocol/http2_session.h"
+#include "common/http/request_id.h"
 
 namespace vitrine {
 namespace {
@@ -262,6 +263,7 @@ void Http2Session::Dispatch(Http2Stream& stream) {
   HttpRequest& request = *stream.request;
   request.peer = connection_.peer();
   request.head.major_version = 2;
+  request.answer_headers = RequestIdHeader(request.head);
   // Interleaves this response with other responses, frame by frame. Without this setting, nghttp2 would send the first
   // response completely before the others.
   const nghttp2_extpri in_turn = {.urgency = NGHTTP2_EXTPRI_DEFAULT_URGENCY, .inc = 1};

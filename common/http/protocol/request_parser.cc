@@ -125,14 +125,20 @@ absl::StatusOr<HttpHead> HttpRequestParser::Head() const {
   HttpHead head;
   head.method = std::string(message.method_string());
   head.minor_version = static_cast<int>(message.version() % 10);
-  for (const auto& field : message) {
-    head.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
-  }
+  head.headers = Fields();
   const beast::string_view target = message.target();
   RETURN_IF_ERROR(ReadTarget(absl::string_view(target.data(), target.size()), head));
   RETURN_IF_ERROR(CheckHost(head));
   RETURN_IF_ERROR(CheckBodyLength(head));
   return head;
+}
+
+HttpHeaders HttpRequestParser::Fields() const {
+  HttpHeaders fields;
+  for (const auto& field : parser_->of.get()) {
+    fields.emplace_back(std::string(field.name_string()), std::string(field.value()));
+  }
+  return fields;
 }
 
 void HttpRequestParser::ReadBody(int64_t max_bytes) {

@@ -34,6 +34,9 @@ class HttpRequestParser {
   // CheckHost.
   absl::StatusOr<HttpHead> Head() const;
 
+  // Returns the headers that were parsed so far. May be called after an error.
+  HttpHeaders Fields() const;
+
   // Makes Take consume the body. A chunked body fails when it exceeds `max_bytes`; the caller must compare a
   // Content-Length with the limit. Requires has_head.
   void ReadBody(int64_t max_bytes);

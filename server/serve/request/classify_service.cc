@@ -46,7 +46,7 @@ absl::StatusOr<InferenceRequest> Plan(ReceivedClassify request, ModelHandle mode
 struct ClassifyService::Pending {
   CallContext call;
   absl::Time arrival;
-  std::string model, request_id;        // `model`: model name that the client sent
+  std::string model;                    // model name that the client sent
   std::unique_ptr<RequestTrace> spans;  // null: not traced
   ModelMetrics* metrics = nullptr;      // metrics of unknown models until the model is known
   // version to which the request was submitted; null: none. The request keeps the version in memory.
@@ -134,7 +134,8 @@ void ClassifyService::Count(Pending& pending, const absl::Status& status, absl::
   if (pending.spans != nullptr) EndSpans(pending, status, spent);
 }
 
-void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer) {
+void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer,
+                                         const std::string& request_id) {
   const absl::StatusCode code = caller.status().code();
   metrics_.server().CountAuthorization(code);
   constexpr RpcName kClassify = "/vitrine.v1.Classifier/Classify",
@@ -145,6 +146,7 @@ void ClassifyService::CountAuthorization(RpcName rpc, const absl::StatusOr<Calle
   log_.Write({.method = method.substr(method.rfind('/') + 1),
               .caller = CallerOf(caller).name,
               .peer = peer,
+              .request_id = request_id,
               .status = caller.status()});
 }
 
@@ -158,7 +160,7 @@ void ClassifyService::WriteLine(const Pending& pending, const absl::Status& stat
               .peer = pending.call.peer,
               .model = pending.model,
               .version = pending.version == nullptr ? 0 : pending.version->id.version,
-              .request_id = pending.request_id,
+              .request_id = pending.call.request_id,
               .trace = std::move(trace),
               .status = status,
               .spent = spent});
@@ -168,7 +170,7 @@ void ClassifyService::EndSpans(Pending& pending, const absl::Status& status, abs
   RequestTrace& spans = *pending.spans;
   const absl::Time end = spans.whole.begin + spent;
   spans.model = std::move(pending.model);
-  spans.request_id = std::move(pending.request_id);
+  spans.request_id = std::move(pending.call.request_id);
   if (pending.version != nullptr) {
     spans.version = pending.version->id.version;
     spans.precision = pending.version->precision;
@@ -205,7 +207,7 @@ void ClassifyService::Classify(absl::StatusOr<ReceivedClassify> request, CallCon
   pending->metrics = &metrics_.unknown();
   if (call.caller.account.empty()) call.caller.account = accounts_.AccountOf(call.caller, call.peer);
   if (request.ok()) pending->model = request->message.model();
-  if (request.ok()) pending->request_id = request->message.request_id();
+  if (request.ok() && !request->message.request_id().empty()) call.request_id = request->message.request_id();
   if (tracer_ != nullptr) {
     pending->spans = call.part.has_value()
                          ? tracer_->BeginPart(call.trace, call.method, pending->arrival, call.part->index)

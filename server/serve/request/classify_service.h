@@ -62,6 +62,8 @@ struct CallContext {
   Caller caller = {};     // the caller; Classify sets the account
   std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
+  // Id for the log and the trace if the message has none or could not be parsed.
+  std::string request_id = {};
   absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;
   // The client's trace context or, for a part of a multi-image call that is traced, the trace context of the call's
@@ -106,7 +108,8 @@ class ClassifyService {
 
   // Counts the result of Identity::Authorize for a call from `peer`. Also logs an error, except for the unary methods
   // Classify and ModelInfer, whose errors are passed to Classify and logged there.
-  void CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer);
+  void CountAuthorization(RpcName rpc, const absl::StatusOr<Caller>& caller, const std::string& peer,
+                          const std::string& request_id);
 
   // Begins the span of a multi-image call; call.version must be set. Each image is then passed to Classify as a part of
   // the call. Returns null if the call is not traced.

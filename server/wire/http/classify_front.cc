@@ -16,7 +16,6 @@
 #include "common/drawing/attention_words.h"
 #include "common/http/body.h"
 #include "common/status_macros.h"
-#include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/classify_query.h"
@@ -169,7 +168,8 @@ absl::Status HttpClassifyFront::ReadHead(const Target& target, const absl::Statu
     return absl::InvalidArgumentError("the path already names a version; leave version_label out, or /versions/V");
   }
   pending.wanted.MergeFrom(pending.query.request);
-  if (pending.wanted.request_id().empty()) pending.wanted.set_request_id(RequestIdOf(request).value_or(""));
+  if (pending.wanted.request_id().empty()) pending.wanted.set_request_id(pending.call.request_id);
+  pending.call.request_id = pending.wanted.request_id();
   // Finds the version before the image arrives, because "all" layers and heads depend on the model. The same version
   // computes the answer, and later errors are counted for its model.
   ASSIGN_OR_RETURN(ModelHandle model, service_.Find(pending.wanted, *caller));

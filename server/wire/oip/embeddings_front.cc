@@ -5,7 +5,6 @@
 
 #include "common/http/body.h"
 #include "common/status_macros.h"
-#include "server/observe/request_id.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/held_answer.h"
 #include "server/wire/http/refusal.h"
@@ -18,7 +17,6 @@ namespace vitrine {
 // A request whose body has not arrived yet.
 struct EmbeddingsFront::Pending {
   CallContext call = {};
-  std::string request_id = {};
 };
 
 HttpHandling EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request) {
@@ -26,7 +24,6 @@ HttpHandling EmbeddingsFront::Begin(const std::shared_ptr<HttpRequest>& request)
   const auto pending = std::make_shared<Pending>();
   const absl::StatusOr<Caller> caller = AuthorizeHttp(identity_, service_, "/vitrine.v1.Classifier/Classify", *request);
   pending->call = HttpCall(Method::kHttpInfer, caller, *request);
-  pending->request_id = RequestIdOf(*request).value_or("");
   if (!caller.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(caller.status(), *pending, std::move(reply)); });
   }
@@ -41,7 +38,7 @@ absl::StatusOr<EmbeddingsRequest> EmbeddingsFront::ReadBody(const Pending& pendi
   BudgetShare parsed;
   ASSIGN_OR_RETURN(parsed, ReserveJson(parsed_, body->size()));
   ASSIGN_OR_RETURN(EmbeddingsRequest read, ReadEmbeddings(*body));
-  read.infer.message.set_id(pending.request_id);
+  read.infer.message.set_id(pending.call.request_id);
   return read;
 }
 

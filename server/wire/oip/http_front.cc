@@ -16,7 +16,6 @@
 #include "absl/strings/str_split.h"
 #include "common/http/body.h"
 #include "common/status_macros.h"
-#include "server/observe/request_id.h"
 #include "server/wire/http/address.h"
 #include "server/wire/http/authorize.h"
 #include "server/wire/http/curl_line.h"
@@ -44,7 +43,6 @@ struct OipHttpFront::Pending {
   CallContext call = {};
   std::optional<size_t> json_bytes = {};
   std::string curl_line = {};
-  std::string request_id = {};  // id in the header; used if the message has no id
 };
 
 namespace {
@@ -320,7 +318,7 @@ absl::StatusOr<HttpInferRequest> OipHttpFront::ReadBody(const Pending& pending, 
   inference::ModelInferRequest& message = read.infer.message;
   message.set_model_name(pending.target.model);
   message.set_model_version(pending.target.version);
-  if (message.id().empty()) message.set_id(pending.request_id);
+  if (message.id().empty()) message.set_id(pending.call.request_id);
   return read;
 }
 
@@ -330,7 +328,6 @@ HttpHandling OipHttpFront::Infer(Target target, const std::shared_ptr<HttpReques
   const absl::StatusOr<Caller> caller =
       AuthorizeHttp(identity_, service_, "/inference.GRPCInferenceService/ModelInfer", *request);
   pending->call = HttpCall(Method::kHttpInfer, caller, *request);
-  pending->request_id = RequestIdOf(*request).value_or("");
   const absl::Status why_not = ReadHead(caller, *request, *pending);
   if (!why_not.ok()) {
     return AnswerAtOnce([&](std::shared_ptr<HttpReply> reply) { Submit(why_not, *pending, std::move(reply)); });

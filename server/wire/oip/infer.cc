@@ -174,6 +174,7 @@ absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, 
 void Infer(ClassifyService& service, absl::StatusOr<ReceivedInfer> request, CallContext call, InferDone done) {
   const absl::Time arrival = service.clock().Now();
   std::string name = request.ok() ? request->message.model_name() : "";
+  if (request.ok() && !request->message.id().empty()) call.request_id = request->message.id();
   absl::StatusOr<InferPlan> plan = Prepare(service, std::move(request), call);
   if (!plan.ok()) {  // passes the error to the service, which counts and logs the rejection
     return service.Classify(plan.status(), std::move(call),

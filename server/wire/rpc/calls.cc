@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "common/http/request_id.h"
 #include "server/observe/trace_context.h"
 
 namespace vitrine {
@@ -47,7 +48,7 @@ Credentials CredentialsOf(const HttpRequest& request) {
 
 absl::StatusOr<Caller> Authorize(const CallParts& parts, RpcName rpc, const HttpRequest& request) {
   absl::StatusOr<Caller> caller = parts.identity.Authorize(rpc, CredentialsOf(request));
-  parts.service.CountAuthorization(rpc, caller, request.peer->address);
+  parts.service.CountAuthorization(rpc, caller, request.peer->address, RequestIdOf(request.head).value_or(""));
   return caller;
 }
 
@@ -74,6 +75,7 @@ CallContext ContextOf(Method method, const GrpcOpening& opening) {
   const HttpRequest& request = *opening.request;
   return {.peer = request.peer->address,
           .method = method,
+          .request_id = RequestIdOf(request.head).value_or(""),
           .deadline = opening.deadline,
           .cancelled = request.hung_up,
           .trace = ParseTraceparent(request.Header("traceparent").value_or("")),

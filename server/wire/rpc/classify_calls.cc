@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/http/request_id.h"
 #include "common/status_macros.h"
-#include "server/observe/request_id.h"
 #include "server/serve/request/plan_request.h"
 #include "server/wire/message/read_message.h"
 #include "server/wire/rpc/grpc_status.h"
@@ -23,7 +23,7 @@ struct ClassifyKind {
   static bool IsSlow(std::string_view) { return false; }  // its limit on bytes besides the image is 64 KiB
   static absl::StatusOr<Received> Read(MessageBytes bytes, const HttpRequest& call) {
     ASSIGN_OR_RETURN(Received read, ReadClassify(std::move(bytes)));
-    if (read.message.request_id().empty()) read.message.set_request_id(RequestIdOf(call).value_or(""));
+    if (read.message.request_id().empty()) read.message.set_request_id(RequestIdOf(call.head).value_or(""));
     return read;
   }
   template <typename Done>
@@ -45,6 +45,7 @@ class ClassifyStreamCall final : public StreamCall {
     if (message.ok()) read->id = RequestIdOf((*message)->bytes);
     CallContext call;
     absl::StatusOr<ReceivedClassify> request = Read(*read, std::move(message), call);
+    call.request_id = read->id;
     parts_.service.Classify(std::move(request), std::move(call), [read](absl::StatusOr<v1::ClassifyResponse> answer) {
       Answer(read, GrpcFrame(MessageOf(*read, std::move(answer))));
     });

@@ -9,7 +9,7 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "server/observe/request_id.h"
+#include "common/http/request_id.h"
 #include "server/process/crash_stack.h"
 #include "server/serve/scheduling/inference_request.h"
 #include "server/wire/rpc/grpc_wire.h"
@@ -104,7 +104,6 @@ GrpcServer::Expiring::iterator GrpcServer::AddExpiring(GrpcCall& call) {
 }
 
 HttpHandling GrpcServer::Begin(const std::shared_ptr<HttpRequest>& request) {
-  ReturnRequestId(*request);
   if (!IsProtobufType(request->Header("content-type").value_or(""))) {
     return RefuseAsHttp(415, "the Content-Type must be application/grpc or application/grpc+proto");
   }

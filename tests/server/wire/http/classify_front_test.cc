@@ -16,6 +16,7 @@
 #include "server/wire/http/curl_line.h"
 #include "server/wire/http_port.h"
 #include "tests/server/http_asked.h"
+#include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"
 #include "tests/server/small_models.h"
 
@@ -256,6 +257,21 @@ TEST_F(HttpClassifyFrontTest, ABodyIsNotCopiedAndTheHeaderGivesTheId) {
   EXPECT_EQ(request.request.request_id(), "of a proxy");
   EXPECT_TRUE(request.request.has_image());
   batch->requests.front()->Finish(absl::CancelledError(""));
+}
+
+TEST_F(HttpClassifyFrontTest, TheLogLineOfARejectionHasTheId) {
+  ClassifyService service(registry_, admission_, scheduler_, metrics_, clock_, {.requests = "failures"});
+  HttpPort port({}, service, registry_, *identity_, health_);
+  const auto line = [&](const std::string& url, const std::string& body) {
+    const Sent sent("POST", url, body, {{"x-request-id", "of-header"}});
+    return Logged("info", "text", [&] { testing::AnswerOf(port.Begin(sent.request), sent.body); });
+  };
+  EXPECT_THAT(line(kPath, "no image"), HasSubstr("request_id=of-header"));
+  EXPECT_THAT(line("/v1/models/nobody:classify", NoisePng(8, 8, 1)), HasSubstr("request_id=of-header"));
+  EXPECT_THAT(line(std::string(kPath) + "?top_k=x", NoisePng(8, 8, 1)), HasSubstr("request_id=of-header"));
+  EXPECT_THAT(line(std::string(kPath) + "?request_id=own", "no image"), HasSubstr("request_id=own"));
+  EXPECT_THAT(line("/v2/models/m/infer", "{"), HasSubstr("request_id=of-header"));
+  EXPECT_THAT(line("/v2/models/m/infer", R"({"id": "own", "inputs": []})"), HasSubstr("request_id=own"));
 }
 
 // Tests the default timeout, which starts at the end of the body, because an upload over a slow network may take

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/http/exchange.h"
+#include "common/http/request_id.h"
 #include "common/mutex.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_wire.h"
@@ -138,6 +139,7 @@ class FakeCall {
  public:
   FakeCall(GrpcServer& server, const std::string& path, const HttpHeaders& metadata = {})
       : request_(GrpcRequest(path, metadata)), stream_(std::make_shared<FakeStream>()), watched_(stream_) {
+    request_->answer_headers = RequestIdHeader(request_->head);  // as the transport does
     HttpHandling next = server.Begin(request_);
     handler_ = next.open(stream_);
   }

@@ -92,7 +92,7 @@ class ServedCallsTest : public ::testing::Test {
                      clock_};
   Admission admission_{{.max_requests = 100}, clock_};
   Scheduler scheduler_{{.max_batch_images = 1}, clock_, /*sweep=*/false};
-  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_};
+  ClassifyService service_{registry_, admission_, scheduler_, metrics_, clock_, {.requests = "failures"}};
   Health health_{registry_};
   const std::unique_ptr<Identity> identity_;
   CallParts parts_{.service = service_, .registry = registry_, .identity = *identity_, .health = health_};

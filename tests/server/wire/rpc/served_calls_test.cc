@@ -11,6 +11,7 @@
 
 #include "inference/grpc_service.pb.h"
 #include "server/wire/rpc/stream_call.h"
+#include "tests/server/logged.h"
 #include "tests/server/wire/oip/infer_request.h"
 
 namespace vitrine {
@@ -58,6 +59,17 @@ TEST_F(ServedCallsTest, TheHeaderIsTheIdOfARequestWithoutOne) {
     ASSERT_TRUE(batch.has_value());
     EXPECT_EQ(batch->requests.front()->request.request_id(), expected);
     batch->requests.front()->Finish(Right());
+  }
+}
+
+TEST_F(ServedCallsTest, TheLogLineOfARejectionHasTheId) {
+  for (const char* path : {kClassify, kInfer}) {
+    const std::string line = Logged("info", "text", [&] {
+      FakeCall call(server_, path, {{"x-request-id", "of-header"}});
+      call.Send(std::string("\0\0\0\0\2\xFF\xFF", 7));
+      call.HalfClose();
+    });
+    EXPECT_THAT(line, HasSubstr("request_id=of-header")) << path;
   }
 }
 

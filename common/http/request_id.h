@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_SERVER_OBSERVE_REQUEST_ID_H_
-#define VITRINE_SERVER_OBSERVE_REQUEST_ID_H_
+#ifndef VITRINE_COMMON_HTTP_REQUEST_ID_H_
+#define VITRINE_COMMON_HTTP_REQUEST_ID_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "common/http/exchange.h"
+#include "common/http/head.h"
 
 namespace vitrine {
 
@@ -18,8 +18,8 @@ inline constexpr char kRequestIdHeader[] = "x-request-id";
 inline constexpr size_t kMaxRequestIdHeaderBytes = 128;
 
 // Returns the request's id: 1 to 128 printable ASCII bytes. Returns nullopt if the id is missing, repeated or invalid.
-inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
-  std::optional<std::string> id = request.Header(kRequestIdHeader);
+inline std::optional<std::string> RequestIdOf(const HttpHead& head) {
+  std::optional<std::string> id = head.Header(kRequestIdHeader);
   if (!id.has_value() || id->empty() || id->size() > kMaxRequestIdHeaderBytes ||
       !std::all_of(id->begin(), id->end(), [](unsigned char c) { return absl::ascii_isprint(c); })) {
     return std::nullopt;
@@ -27,13 +27,12 @@ inline std::optional<std::string> RequestIdOf(const HttpRequest& request) {
   return id;
 }
 
-// Copies the request's id, if there is one, to the headers of its response. Call once, before the request is handled.
-inline void ReturnRequestId(HttpRequest& request) {
-  if (std::optional<std::string> id = RequestIdOf(request); id.has_value()) {
-    request.answer_headers.emplace_back(kRequestIdHeader, *std::move(id));
-  }
+// Returns the request's id, if there is one, as a header of the response.
+inline HttpHeaders RequestIdHeader(const HttpHead& head) {
+  std::optional<std::string> id = RequestIdOf(head);
+  return id.has_value() ? HttpHeaders{{kRequestIdHeader, *std::move(id)}} : HttpHeaders();
 }
 
 }  // namespace vitrine
 
-#endif  // VITRINE_SERVER_OBSERVE_REQUEST_ID_H_
+#endif  // VITRINE_COMMON_HTTP_REQUEST_ID_H_
