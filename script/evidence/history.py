@@ -89,8 +89,8 @@ def commit_is_there(root, commit):
 
 
 def full(root):
-    """Returns True if `root` is a Git repository with its full history."""
-    return git(root, "rev-parse", "--is-shallow-repository") == "false\n"
+    """Returns True if `root` is the root of a Git repository with its full history."""
+    return (root / ".git").exists() and git(root, "rev-parse", "--is-shallow-repository") == "false\n"
 
 
 def check(root, experiments, found):

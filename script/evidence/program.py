@@ -7,8 +7,11 @@ import subprocess
 
 
 def git(root, *arguments, text=None):
-    """Returns the output of git as bytes, or None if it fails. `text` is its input, as bytes."""
-    ran = subprocess.run(["git", "-C", str(root), *arguments], input=text, capture_output=True)
+    """Returns the output of git as bytes, or None if it fails or is not installed. `text` is its input, as bytes."""
+    try:
+        ran = subprocess.run(["git", "-C", str(root), *arguments], input=text, capture_output=True)
+    except FileNotFoundError:
+        return None
     return ran.stdout if ran.returncode == 0 else None
 
 

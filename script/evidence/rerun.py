@@ -159,7 +159,7 @@ def judged(entry, again):
         agree = not entry.row and bool(failed)
         return int(not agree), f"recorded: {words[0]}; again: {words[1]}; {setting}"
     before, now, metric = scores(entry.row), scores(again.rows[0]), entry.experiment.metric
-    shown = "\n".join(f"  {name}: recorded {before.get(name, math.nan)!r}, again {now.get(name, math.nan)!r}"
+    shown = "\n".join(f"  {name}: recorded {before.get(name, 'nothing')}, again {now.get(name, 'nothing')}"
                       for name in sorted(before.keys() | now.keys()))
     if before == {name: now.get(name) for name in before}:
         return 0, f"{shown}\nequal bits in {len(before)} scores, with {setting}"
