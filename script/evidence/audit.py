@@ -63,6 +63,18 @@ def recipes():
     return {path.stem for path in (ROOT / "trainer/recipes").rglob("*.textproto")}
 
 
+def averages(name):
+    """Returns True if a recipe evaluates a moving average of the weights, by its own `ema_decay` or its base's."""
+    while name:
+        (path,) = (ROOT / "trainer/recipes").rglob(f"{name}.textproto")
+        text = path.read_text()
+        decay = re.search(r"^ema_decay: (\S+)", text, re.MULTILINE)
+        if decay:
+            return float(decay[1]) > 0
+        name = (re.search(r'^base: "(.*)"', text, re.MULTILINE) or [None, None])[1]
+    return False
+
+
 def experiment(entry, models, known):
     """Returns complaints about an experiment that cannot run."""
     complaints = []
@@ -94,6 +106,10 @@ def rule(identity, entry, experiments):
     wanted = pairs(entry, grid, axes)
     if wanted != entry.pairs:
         complaints.append(f"{identity}: {entry.says!r} counts on {entry.pairs} pairs, its experiment gives {wanted}")
+    if grid.recipe in recipes() and averages(grid.recipe):
+        complaints += [f"{identity}: {metric} is a score of averaged weights, because {grid.recipe} has ema_decay; "
+                       f"the papers report the last weights: {metric.replace('/', '-raw/', 1)}"
+                       for metric in (entry.metric, entry.to.get("metric", "")) if metric.startswith("test/")]
     if entry.scale not in ("same", "reduced"):
         complaints.append(f"{identity}: {entry.scale!r} is no scale")
     return complaints
