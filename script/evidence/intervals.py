@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Student's t, the sign test, rank correlation and Holm's correction, from their definitions."""
+"""Student's t, the sign test, rank correlation and Holm's correction, from their definitions. The numbers are those of
+common/statistics/paired.cc, which `vitrine-train sweep` uses for its table of effects."""
 import dataclasses
 import math
 import random
+import statistics
+
+
+ROUNDING = 1e-10  # relative tolerance: values within it are equal except for rounding
+FEWEST = 3  # minimum number of pairs for a finding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,6 +69,8 @@ def estimate(values):
     if n < 2:
         return Estimate(mean, -math.inf, math.inf, math.inf, n)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
+    if deviation <= ROUNDING * abs(mean):
+        deviation = 0.0
     half = t_quantile(0.025, n - 1) * deviation / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, deviation, n)
 
@@ -76,12 +84,12 @@ def prediction(values, tail=0.0015):
 
 def chance_above(values, bound):
     """Returns the one-sided p value: the probability that a mean is at least as high as the mean of `values` if the true mean is
-    `bound`."""
+    `bound`. If all values are equal, they give no estimate of the spread, so only their side of the bound counts, n times."""
     found = estimate(values)
     if found.n < 2:
         return 1.0
     if found.deviation == 0:
-        return 0.0 if found.mean > bound else 1.0
+        return 0.5 ** found.n if found.mean > bound else 1.0
     return t_tail((found.mean - bound) * math.sqrt(found.n) / found.deviation, found.n - 1)
 
 
@@ -128,8 +136,16 @@ def rank_correlation_chance(xs, ys, draws=20000):
     return (hits + 1) / (draws + 1)
 
 
-def pairs_needed(deviation, distance):
-    """Returns the number of pairs with which a test at the 5 % level detects the distance with a probability of 80 %."""
-    if distance == 0 or math.isinf(deviation):
+def pairs_needed(deviation, distance, tail):
+    """Returns the number of pairs for which a t test at the one-sided level `tail` detects `distance` with a probability of
+    80 %. Returns None if there is no spread or no distance, or if the number is above a million."""
+    if deviation <= 0 or distance <= 0 or math.isinf(deviation):
         return None
-    return max(3, math.ceil(((1.96 + 0.84) * deviation / distance) ** 2) + 1)
+    ratio, missed, normal = deviation / distance, 0.2, statistics.NormalDist()
+    # The normal distribution has smaller quantiles than Student's t, so the search starts at a lower bound.
+    n = max(FEWEST, math.ceil(((normal.inv_cdf(1 - tail) + normal.inv_cdf(1 - missed)) * ratio) ** 2))
+    if n > 1e6:
+        return None
+    while (t_quantile(tail, n - 1) + t_quantile(missed, n - 1)) * ratio > math.sqrt(n):
+        n += 1
+    return n

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Decides claims by runs. Applies rules that were written before the runs, and applies Holm's correction to the p values of each table."""
+"""Decides claims by runs. Applies rules that were written before the runs, and applies Holm's correction to the p values of
+each table, as common/statistics/paired.cc does."""
 import dataclasses
 import math
 import re
@@ -14,14 +15,20 @@ FEW = 6  # with fewer pairs, all differences must also be on one side of the bou
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """The result of runs for one rule, before Holm's correction."""
+    """The result of runs for one rule, before Holm's correction.
+
+    A rule with one bound is a two-sided test of a difference: p_holds and p_fails are twice the one-sided p values. A rule
+    with two bounds is a test of equivalence: p_holds is the larger of its two one-sided p values, and p_fails is the
+    two-sided p of a mean outside the bounds.
+    """
 
     estimate: intervals.Estimate
     p_holds: float
     p_fails: float
     values: list
-    distance: float  # distance of the estimate from `bound`
+    distance: float  # distance of the estimate from `bound`; below 0 if the rule does not hold
     bound: float  # the bound that decides
+    equivalence: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,6 +61,10 @@ def above(rule, experiment, runs):
     return of_values(found, rule.margin, None)
 
 
+def two_sided(p):
+    return min(1.0, 2 * p)
+
+
 def of_values(values, low, high):
     """Returns the outcome for a mean that must be above `low` and below `high`. None means that there is no such bound."""
     found = intervals.estimate(values)
@@ -67,7 +78,9 @@ def of_values(values, low, high):
         fails.append(intervals.chance_above(values, high))
         distances[high] = high - found.mean
     bound = min(distances, key=lambda bound: abs(distances[bound]))
-    return Outcome(found, max(holds), min(fails), values, distances[bound], bound)
+    equivalence = len(distances) == 2
+    return Outcome(found, max(holds) if equivalence else two_sided(*holds),
+                   two_sided(min(fails)), values, distances[bound], bound, equivalence)
 
 
 def equal(rule, experiment, runs):
@@ -107,7 +120,7 @@ def correlation(rule, experiment, runs):
     rho = intervals.rank_correlation(xs, ys)
     ups = intervals.rank_correlation_chance(xs, [sign * y for y in ys])
     downs = intervals.rank_correlation_chance(xs, [-sign * y for y in ys])
-    return Outcome(intervals.Estimate(rho, math.nan, math.nan, math.inf, len(xs)), ups, downs, [], rho, 0.0)
+    return Outcome(intervals.Estimate(rho, math.nan, math.nan, math.inf, len(xs)), two_sided(ups), two_sided(downs), [], sign * rho, 0.0)
 
 
 def order(rule, experiment, runs):
@@ -123,9 +136,33 @@ def order(rule, experiment, runs):
 COMPARISONS = {"above": above, "equal": equal, "level": level, "exponent": exponent, "correlation": correlation, "order": order}
 
 
-def word_of(rule, outcome, p_holds, p_fails):
-    """Returns the word for a rule, from the corrected p values."""
+def corrected(outcomes):
+    """Returns p_holds and p_fails of the rules of a table after Holm's correction. As in `vitrine-train sweep`, differences
+    and equivalences are two families, each with as many tests as the table has rules."""
+    differences = intervals.holm([outcome.p_fails if outcome.equivalence else min(outcome.p_holds, outcome.p_fails)
+                                  for outcome in outcomes])
+    equivalences = intervals.holm([outcome.p_holds if outcome.equivalence else 1.0 for outcome in outcomes])
+    return [(equivalence, difference) if outcome.equivalence else
+            (difference, 1.0) if outcome.p_holds < outcome.p_fails else (1.0, difference)
+            for outcome, difference, equivalence in zip(outcomes, differences, equivalences)]
+
+
+def needed_text(outcome, comparisons):
+    """Returns how many pairs would probably decide a rule of a table with so many rules."""
+    found = outcome.estimate
+    level = LEVEL / comparisons if outcome.equivalence and outcome.distance > 0 else LEVEL / 2 / comparisons
+    if found.deviation == 0 and outcome.distance:  # equal values: each further pair halves p
+        return f"n needed {max(intervals.FEWEST, math.floor(-math.log2(level)) + 1)}"
+    needed = intervals.pairs_needed(found.deviation, abs(outcome.distance), level)
+    if needed:
+        return f"n needed {needed}"
+    return "n needed: more than one pair" if math.isinf(found.deviation) else "n needed: more than a million"
+
+
+def word_of(rule, outcome, p_holds, p_fails, comparisons):
+    """Returns the word for a rule, from the corrected p values of the `comparisons` rules of its table."""
     agree = outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
+    agree = agree and outcome.estimate.n >= intervals.FEWEST
     same = rule.scale == "same"
     if p_holds < LEVEL and agree:
         if rule.compare == "equal" and same:
@@ -133,9 +170,7 @@ def word_of(rule, outcome, p_holds, p_fails):
         return "reproduced" if same else "holds here"
     if p_fails < LEVEL and agree:
         return "refuted" if same else "does not hold here"
-    needed = intervals.pairs_needed(outcome.estimate.deviation, outcome.distance)
-    end = f", n needed {needed}" if needed else ", n needed: more than one pair"
-    return ("undecided" if same else "undecided here") + end
+    return f"{'undecided' if same else 'undecided here'}, {needed_text(outcome, comparisons)}"
 
 
 def same_side(rule, outcome):
@@ -144,12 +179,14 @@ def same_side(rule, outcome):
     return len({(low is None or value > low) and (rule.high is None or value < rule.high) for value in outcome.values}) == 1
 
 
-def sentence(rule, outcome, corrected):
+def sentence(rule, outcome, p):
     found = outcome.estimate
     interval = "" if math.isnan(found.low) or not found.deviation else f" (95 % interval {found.low:.4g} to {found.high:.4g})"
     sides = [value - outcome.bound for value in outcome.values]
     signs = f", sign test p {intervals.sign_test(sides):.3g}" if found.n < FEW and outcome.values else ""
-    chance = f"p {corrected:.3g} by Holm over the rules of this table" if found.deviation else "all values equal, so the t test gives no p"
+    chance = f"p {p:.3g} by Holm over the rules of this table"
+    if not found.deviation:
+        chance = f"all values equal, so p is that of the sign test, {chance}"
     return f"{rule.says}: {found.mean:.4g}{interval}, n {found.n}, {chance}{signs}"
 
 
@@ -176,10 +213,9 @@ def decide(claims, experiments, runs):
                 families.setdefault(table_of(claim.place), []).append((claim.id, number, rule, outcome))
     verdicts = {}
     for family in families.values():
-        holds = intervals.holm([outcome.p_holds for *_, outcome in family])
-        fails = intervals.holm([outcome.p_fails for *_, outcome in family])
-        for (identity, number, rule, outcome), p_holds, p_fails in zip(family, holds, fails):
+        chances = corrected([outcome for *_, outcome in family])
+        for (identity, number, rule, outcome), (p_holds, p_fails) in zip(family, chances):
             text = sentence(rule, outcome, min(p_holds, p_fails))
-            verdict = Verdict(word_of(rule, outcome, p_holds, p_fails), text, outcome.values)
+            verdict = Verdict(word_of(rule, outcome, p_holds, p_fails, len(family)), text, outcome.values)
             verdicts.setdefault(identity, {})[number] = verdict
     return verdicts

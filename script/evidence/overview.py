@@ -38,12 +38,14 @@ number of pairs.
 
 - Runs are paired by setting and seed. The interval is Student's t over the pairs. With fewer than six pairs, a rule (other than `equal` and
   `correlation`) is decided only if all differences are on the same side of the bound; the p value of the sign test is shown too. If all
-  values are equal, the t test has no spread to judge by: the side of the bound decides, and the finding says so.
+  values are equal, the t test has no spread to judge by, and p is that of the sign test: three equal values decide nothing. Fewer than
+  three pairs decide nothing either.
 - `above`: the mean difference is above a bound. `equal`: it is within a margin on both sides (two one-sided tests). `level`: a mean is above
   or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
   correlation over models, by permutations.
-- The level is 5 %, with Holm's correction over those rules of one table or figure that have runs. For an undecided rule, the page gives
-  the number of pairs with which a test would detect the observed distance from the bound with a probability of 80 %.
+- The level is 5 %, for both sides of a bound together, with Holm's correction over those rules of one table or figure that have runs.
+  These are the p values that `vitrine-train sweep` prints in its table of effects. For an undecided rule, the page gives the number of
+  pairs with which the corrected test would detect the observed distance from the bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
 - Results of part of a grid are called a piece. A piece is shown with the number of its cells and decides nothing until its grid is
   complete.

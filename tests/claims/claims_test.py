@@ -150,6 +150,44 @@ class Intervals(unittest.TestCase):
         self.assertEqual([round(value, 10) for value in corrected], [0.03, 0.06, 0.06])
 
 
+# Values of TestPaired.AgreesWithScipy and EqualDifferencesCountByTheirSignsOnly in tests/common/statistics/paired_test.cc:
+# differences of pairs, their two-sided p, and the p of equivalence within a margin of 0.03.
+PAIRED = (
+    ([0.012, 0.008, 0.015, 0.011], 0.004124949884635448, 0.0005124218498759286),
+    ([0.02, -0.01, 0.03, 0.005, 0.004, 0.013, 0.021], 0.05685458224503019, 0.005684685509611673),
+    ([-0.3, -0.1, -0.25, -0.2, -0.15, -0.35], 0.0020023414411332666, 0.9981249121059087),
+    ([0.81 - 0.8, 0.82 - 0.81, 0.83 - 0.82], 0.25, 0.125),
+    ([-0.01] * 6, 0.03125, 0.015625),
+    ([0.0] * 6, 1, 0.015625),
+    ([0.5], 1, 1),
+)
+
+
+class Paired(unittest.TestCase):
+    """Tests that the statistics equal those of common/statistics/paired.cc, with which `vitrine-train sweep` judges."""
+
+    def test_the_same_pairs_have_the_same_p(self):
+        for values, p, equivalence_p in PAIRED:
+            difference, equivalence = judge.of_values(values, 0, None), judge.of_values(values, -0.03, 0.03)
+            self.assertAlmostEqual(min(difference.p_holds, difference.p_fails), p, places=9, msg=values)
+            self.assertAlmostEqual(equivalence.p_holds, equivalence_p, places=9, msg=values)
+        self.assertEqual(intervals.estimate(PAIRED[3][0]).deviation, 0, "equal except for rounding")
+
+    def test_a_table_is_corrected_as_one_family(self):
+        """As TestPaired.CorrectsForTheComparisonsOfTheTable."""
+        tables = [[0.02, -0.003, 0.03, 0.005, 0.004, 0.013, 0.021], [0.1, -0.1, 0.1], [-0.1, 0.1, 0.2]]
+        outcomes = [judge.of_values(values, 0, None) for values in tables]
+        self.assertLess(outcomes[0].p_holds, 0.05)
+        self.assertAlmostEqual(judge.corrected(outcomes)[0][0], 3 * outcomes[0].p_holds, places=12)
+
+    def test_the_number_of_pairs_is_that_of_the_t_test(self):
+        """As PairsNeeded.IsAtMostOneAboveTheExactNumber."""
+        for ratio, tail, exact in ((0.5, 0.025, 5), (1, 0.025, 10), (2, 0.025, 34), (5, 0.025, 199), (1, 0.05, 8),
+                                   (1.5, 0.025 / 6, 31), (0.1, 0.025, 3), (20, 0.05 / 3, 3530)):
+            self.assertIn(intervals.pairs_needed(ratio, 1, tail), (exact, exact + 1), (ratio, tail))
+        self.assertEqual([intervals.pairs_needed(*case, 0.025) for case in ((1, 0), (0, 1), (1, 1e-4))], [None] * 3)
+
+
 def digit_rows(scores):
     """Returns results of the experiment 01-digits-small as CSV. `scores` has one score per task. The scores of different seeds
     differ slightly."""
@@ -221,7 +259,7 @@ class Rules(unittest.TestCase):
 
     def test_compared_runs_are_paired_by_seed(self):
         """The scores of the two models overlap, but their difference is nearly the same for every seed."""
-        verdict = self.judge(self.rule(), {"a": [0.52, 0.62, 0.73], "b": [0.50, 0.60, 0.71]})
+        verdict = self.judge(self.rule(), {"a": [0.52, 0.621, 0.73], "b": [0.50, 0.60, 0.71]})
         self.assertEqual(verdict.word, "holds here")
         self.assertIn("sign test p 0.25", verdict.text)
 
@@ -229,15 +267,26 @@ class Rules(unittest.TestCase):
         rule = self.rule(compare="level", to={}, low=0.99)
         self.assertIn("sign test p 1", self.judge(rule, {"a": [1.0, 0.97, 1.0]}).text)
 
-    def test_equal_values_give_no_p_and_no_interval(self):
-        verdict = self.judge(self.rule(compare="level", to={}, low=0.99), {"a": [1.0, 1.0, 1.0]})
-        self.assertEqual(verdict.word, "holds here")
-        self.assertIn(": 1, n 3, all values equal, so the t test gives no p, sign test p 0.25", verdict.text)
+    def test_equal_values_count_by_their_signs_only(self):
+        verdict = self.judge(self.rule(), {"a": [98.01] * 3, "b": [98.0] * 3})
+        self.assertEqual(verdict.word, "undecided here, n needed 6")
+        self.assertIn("n 3, all values equal, so p is that of the sign test, p 0.25 by Holm", verdict.text)
+        self.assertEqual(self.judge(self.rule(), {"a": [98.01] * 6, "b": [98.0] * 6}).word, "holds here")
+        level = self.rule(compare="level", to={}, low=0.99)
+        self.assertEqual(self.judge(level, {"a": [1.0, 1.0, 1.0]}).word, "undecided here, n needed 6")
+
+    def test_two_pairs_decide_nothing(self):
+        self.assertRegex(self.judge(self.rule(), {"a": [0.6, 0.6001], "b": [0.5, 0.5]}).word, "^undecided here, n needed 3$")
+
+    def test_the_two_words_of_a_rule_share_the_level(self):
+        """The one-sided p of these pairs is 0.03, so the two-sided p, which the table of effects shows, is 0.06."""
+        self.assertRegex(self.judge(self.rule(), {"a": [0.52, 0.49, 0.53, 0.505, 0.504, 0.513, 0.521], "b": [0.5] * 7}).word,
+                         "^undecided here, n needed ")
 
     def test_equivalence_needs_a_narrow_interval(self):
         rule = self.rule(compare="equal", margin=0.02, scale="same")
         self.assertEqual(self.judge(rule, {"a": [0.50, 0.51, 0.50, 0.52], "b": [0.50, 0.505, 0.50, 0.52]}).word, "equivalent within 0.02")
-        self.assertEqual(self.judge(rule, {"a": [0.60, 0.61, 0.60, 0.62], "b": [0.50, 0.51, 0.50, 0.52]}).word, "refuted")
+        self.assertEqual(self.judge(rule, {"a": [0.60, 0.61, 0.60, 0.63], "b": [0.50, 0.51, 0.50, 0.52]}).word, "refuted")
         self.assertRegex(self.judge(rule, {"a": [0.50, 0.60], "b": [0.52, 0.55]}).word, "^undecided, n needed")
 
     def test_an_order_needs_every_step(self):
