@@ -60,6 +60,13 @@ def cost(claim, experiments, found):
                      + (f", which needs {experiments[name].needs}" if experiments[name].needs else "") for name in names)
 
 
+def effective(rule, experiments):
+    """Returns the rule with the scale "reduced" if its experiment deviates from the paper. The text of a rule is frozen once
+    there are results, so the scale that it states is not changed there."""
+    experiment = experiments.get(rule.experiment)
+    return dataclasses.replace(rule, scale="reduced") if experiment and experiment.deviates else rule
+
+
 def read(folder):
     """Returns all data. Raises Broken if contradictions in the data make it impossible to show the claims."""
     experiments = records.read_experiments(folder)
@@ -68,7 +75,8 @@ def read(folder):
     printed, claims = {}, {}
     for paper in records.PAPERS:
         printed[paper] = records.read_printed(folder, paper)
-        listed = records.read_claims(folder, paper)
+        listed = [dataclasses.replace(claim, rules=[effective(rule, experiments) for rule in claim.rules])
+                  for claim in records.read_claims(folder, paper)]
         verdicts = judge.decide(listed, experiments, complete)
         claims[paper] = [shown(paper, claim, printed[paper], stored, verdicts.get(claim.id, {}), cost(claim, experiments, found))
                          for claim in listed]

@@ -74,7 +74,7 @@ a figure that was not transcribed says so.
 | file | fields |
 |---|---|
 | data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores, except that claims without evidence that have rules get it from the hours of their experiments; `rule` |
-| a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same or reduced |
+| a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same, or reduced (always, if the experiment has `deviates`) |
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |

@@ -240,6 +240,18 @@ class Runs(Copy):
         self.assertEqual(self.complaints(), ["runs/01-digits-small.csv does not have the digest of 01-digits-small.toml"])
 
 
+class Scale(Copy):
+    def scales(self):
+        return {(shown.claim.id, rule.scale) for shown in library.read(self.folder).claims["002"] for rule in shown.claim.rules
+                if shown.claim.id in ("X7", "X11")}
+
+    def test_an_experiment_that_deviates_is_reduced(self):
+        self.assertEqual(self.scales(), {("X7", "reduced"), ("X11", "reduced")})
+        path = self.folder / "data/experiments/04-scaling.toml"
+        path.write_text(re.sub(r"(?m)^deviates = .*\n", "", path.read_text()))
+        self.assertEqual(self.scales(), {("X7", "same"), ("X11", "same")})
+
+
 class Rules(unittest.TestCase):
     def rule(self, **fields):
         return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
