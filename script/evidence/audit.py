@@ -38,6 +38,8 @@ def word_of(shown):
         complaints.append(f"{claim.id}: without evidence, and what is missing or its cost is not said")
     if claim.evidence == "none" and claim.rules and claim.cost:
         complaints.append(f"{claim.id}: its cost follows from its experiments, so it has no other")
+    complaints += [f"{claim.id}: it has no rule {entry['rule']} that cannot decide" for entry in claim.cannot_decide
+                   if not 1 <= entry["rule"] <= len(claim.rules)]
     if claim.rules and claim.evidence == "none" and shown.verdicts:
         complaints.append(f"{claim.id}: there are runs, but its evidence is none")
     return complaints

@@ -212,10 +212,14 @@ def decide(claims, experiments, runs):
                 outcome = COMPARISONS[rule.compare](rule, experiments[rule.experiment], runs[rule.experiment])
                 families.setdefault(table_of(claim.place), []).append((claim.id, number, rule, outcome))
     verdicts = {}
+    reasons = {(claim.id, entry["rule"] - 1): entry["reason"] for claim in claims for entry in claim.cannot_decide}
     for family in families.values():
         chances = corrected([outcome for *_, outcome in family])
         for (identity, number, rule, outcome), (p_holds, p_fails) in zip(family, chances):
             text = sentence(rule, outcome, min(p_holds, p_fails))
-            verdict = Verdict(word_of(rule, outcome, p_holds, p_fails, len(family)), text, outcome.values)
-            verdicts.setdefault(identity, {})[number] = verdict
+            word = word_of(rule, outcome, p_holds, p_fails, len(family))
+            if reason := reasons.get((identity, number)):
+                word = f"{'undecided' if rule.scale == 'same' else 'undecided here'}, n needed: no number decides"
+                text = f"{text}. This decides nothing: {reason}"
+            verdicts.setdefault(identity, {})[number] = Verdict(word, text, outcome.values)
     return verdicts

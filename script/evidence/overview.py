@@ -50,6 +50,8 @@ number of pairs.
 - Results of part of a grid are called a piece. A piece is shown with the number of its cells and decides nothing until its grid is
   complete.
 - A failed or diverged run counts as the worst run, and is listed.
+- If it turns out that the runs of a rule cannot test its claim, for example because no setting learns, `cannot_decide` names the rule and
+  the reason. The rule is then undecided, and its figures stay on the page. Nothing makes an undecided rule a decided one.
 
 ## How to check this
 
@@ -73,7 +75,7 @@ a figure that was not transcribed says so.
 
 | file | fields |
 |---|---|
-| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores, except that claims without evidence that have rules get it from the hours of their experiments; `rule` |
+| data/PAPER.toml | `id`, `place`, `says`: the claim in our words; `evidence`: arithmetic, outputs, run, reduced or none; `word`; `printed`: figures with table, row and column; `source`: a file of this repository that decides; `note`; `missing`: what a test lacks, beginning with "not yet run" if only the run is missing; `cost`: what the test would cost on two cores, except that claims without evidence that have rules get it from the hours of their experiments; `rule`; `cannot_decide`: rules, counted from 1, whose runs cannot test the claim, each with the reason |
 | a rule | `experiment`; `says`: the result that the claim requires; `compare`, `metric`; `of`, `to`: labels of the two sides; `per`: an axis of numbers or models; `steps`; `margin`, `low`, `high`: bounds; `pairs`; `scale`: same, or reduced (always, if the experiment has `deviates`) |
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |

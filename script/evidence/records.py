@@ -90,6 +90,7 @@ class Claim:
     missing: str = ""
     cost: str = ""
     rules: list = dataclasses.field(default_factory=list)
+    cannot_decide: list = dataclasses.field(default_factory=list)  # {rule = 1, reason = "..."}: its runs cannot test the claim
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,6 +18,7 @@ PROGRAM = ROOT / "script/claims"
 sys.path.insert(0, str(ROOT / "script/evidence"))
 
 import audit  # noqa: E402
+import bundled  # noqa: E402
 import history  # noqa: E402
 import intervals  # noqa: E402
 import judge  # noqa: E402
@@ -120,6 +121,10 @@ class Audit(Copy):
     def test_names_a_page_that_was_edited(self):
         self.change("index.md", "111 claims", "112 claims")
         self.assert_complains("^index.md is not what the data make")
+
+    def test_names_a_rule_that_cannot_decide_and_is_not_there(self):
+        self.change("data/002.toml", "cannot_decide = [{rule = 1,", "cannot_decide = [{rule = 2,")
+        self.assert_complains("^X8: it has no rule 2 that cannot decide$")
 
     def test_names_a_rule_that_judges_averaged_weights(self):
         self.change("data/000.toml", 'metric = "test-raw/top1"', 'metric = "test/top1"')
@@ -240,6 +245,13 @@ class Runs(Copy):
         self.assertEqual(self.complaints(), ["runs/01-digits-small.csv does not have the digest of 01-digits-small.toml"])
 
 
+class Bundled(unittest.TestCase):
+    def test_data_without_a_rule_and_an_interval_decide_nothing(self):
+        printed = records.read_printed(FOLDER, "000")
+        for decide in (bundled.q19, bundled.q20, bundled.v16):
+            self.assertRegex(decide(printed)[0], "^undecided here, n needed")
+
+
 class Scale(Copy):
     def scales(self):
         return {(shown.claim.id, rule.scale) for shown in library.read(self.folder).claims["002"] for rule in shown.claim.rules
@@ -256,7 +268,7 @@ class Rules(unittest.TestCase):
     def rule(self, **fields):
         return records.Rule(**{"experiment": "e", "compare": "above", "metric": "m", "of": {"model": "a"}, "to": {"model": "b"}} | fields)
 
-    def judge(self, rule, scores, failures=()):
+    def judge(self, rule, scores, failures=(), cannot_decide=()):
         """Returns the verdict of the rule. `scores` maps a model to one score per seed. `failures` lists the runs ("model=M,seed=S")
         without a score."""
         seeds = range(1, 1 + max(map(len, scores.values())))
@@ -266,8 +278,17 @@ class Rules(unittest.TestCase):
                 for model, values in scores.items() for seed, value in zip(seeds, values)]
         rows = [row for row in rows if f"model={row['model']},seed={row['seed']}" not in failures]
         origin = results.Origin("", "", "", "", "", 1, 0, failures=[{"cell": name, "reason": "diverged"} for name in failures])
-        claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule])
+        claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule], cannot_decide=list(cannot_decide))
         return judge.decide([claim], {"e": experiment}, {"e": results.Runs(origin, rows)})["C1"][0]
+
+    def test_a_rule_whose_runs_cannot_test_the_claim_is_undecided(self):
+        scores = {"a": [0.6] * 6 + [0.61], "b": [0.5] * 6 + [0.52]}
+        for scale, word in (("reduced", "undecided here"), ("same", "undecided")):
+            rule = self.rule(scale=scale)
+            self.assertIn(self.judge(rule, scores).word, ("holds here", "reproduced"))
+            verdict = self.judge(rule, scores, cannot_decide=[{"rule": 1, "reason": "both are at chance"}])
+            self.assertEqual(verdict.word, f"{word}, n needed: no number decides")
+            self.assertRegex(verdict.text, r"^: 0\.09857 .*\. This decides nothing: both are at chance$")
 
     def test_compared_runs_are_paired_by_seed(self):
         """The scores of the two models overlap, but their difference is nearly the same for every seed."""
