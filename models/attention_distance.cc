@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <vector>
 
 namespace vitrine {
@@ -54,7 +55,8 @@ double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_t
       ++queries;
     }
   }
-  return queries == 0 ? 0 : sum / static_cast<double>(queries) * cell;
+  if (queries == 0) return std::numeric_limits<double>::quiet_NaN();
+  return sum / static_cast<double>(queries) * cell;
 }
 
 }  // namespace vitrine

@@ -14,8 +14,8 @@ namespace vitrine {
 // `weights` is the head's [n, n] matrix for n tokens, row-major; its absolute values are used. The first
 // `prefix_tokens` rows and columns precede the grid, whose cells have sides of `cell` input pixels. The prefix tokens
 // are left out, and each row is divided by the sum of its other values. Queries that attend only to prefix tokens are
-// excluded. With `keep_class_mass`, the prefix tokens instead count as keys at distance 0. Returns 0 if every query is
-// excluded.
+// excluded. With `keep_class_mass`, the prefix tokens instead count as keys at distance 0. Returns NaN if every
+// query is excluded: such a head has no distance, and 0 would mean that each query attends to its own cell.
 double AttentionDistance(std::span<const float> weights, Grid grid, int prefix_tokens, int cell, bool keep_class_mass);
 
 }  // namespace vitrine

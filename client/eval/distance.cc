@@ -45,6 +45,7 @@ class Sums {
       distances_.layers = map.rows();
       distances_.heads = map.columns();
       for (auto* sums : {&distances_.pixels, &distances_.patches, &squares_}) sums->assign(values.size(), 0);
+      distances_.excluded.assign(values.size(), 0);
     }
     if (map.rows() != distances_.layers || map.columns() != distances_.heads) {
       return absl::InternalError("the number of layers or heads changed between images");
@@ -53,6 +54,10 @@ class Sums {
     const double side = std::sqrt(cell.height * cell.width);
     for (size_t i = 0; i < values.size(); ++i) {
       const double value = values[i];
+      if (std::isnan(value)) {
+        ++distances_.excluded[i];
+        continue;
+      }
       distances_.pixels[i] += value;
       distances_.patches[i] += side > 0 ? value / side : 0;
       squares_[i] += value * value;
@@ -63,12 +68,12 @@ class Sums {
   }
 
   void Finish() {
-    const double images = static_cast<double>(distances_.images);
     for (size_t i = 0; i < squares_.size(); ++i) {
+      const double images = static_cast<double>(distances_.images - distances_.excluded[i]);
       distances_.pixels[i] /= images;
       distances_.patches[i] /= images;
       const double variance = squares_[i] / images - distances_.pixels[i] * distances_.pixels[i];
-      distances_.deviation.push_back(std::sqrt(std::max(0.0, variance)));
+      distances_.deviation.push_back(std::sqrt(variance < 0 ? 0 : variance));
     }
     if (cells_.size() != 1 || cells_.begin()->rows < 1) return;
     const GridCell& cell = *cells_.begin();
@@ -82,8 +87,9 @@ class Sums {
   std::set<GridCell> cells_;
 };
 
-// Converts a [layers, heads] matrix to a JSON array of rows.
-nlohmann::ordered_json Rows(const std::vector<double>& values, int heads) {
+// Converts a [layers, heads] matrix to a JSON array of rows. NaN becomes null.
+template <typename T>
+nlohmann::ordered_json Rows(const std::vector<T>& values, int heads) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (size_t i = 0; i < values.size(); ++i) {
     if (i % static_cast<size_t>(heads) == 0) rows.push_back(nlohmann::ordered_json::array());
@@ -149,6 +155,7 @@ std::string DistancesAsJson(const AttentionDistances& distances) {
   json["pixels"] = Rows(distances.pixels, distances.heads);
   json["pixels_standard_deviation"] = Rows(distances.deviation, distances.heads);
   json["patches"] = Rows(distances.patches, distances.heads);
+  json["excluded"] = Rows(distances.excluded, distances.heads);
   const HeadDiversity heads = DiversityOf(distances.pixels, distances.heads);
   json["head_mean_pixels"] = heads.means;
   json["head_deviation_pixels"] = heads.deviations;

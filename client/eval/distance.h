@@ -21,13 +21,17 @@ struct AttentionDistances {
   int64_t version = 0;
   int layers = 0;
   int heads = 0;
-  std::vector<double> pixels = {};     // distance in pixels of the input; row-major, [layers, heads]
+  // Distance in pixels of the input; row-major, [layers, heads]. NaN if the head has none in any image.
+  std::vector<double> pixels = {};
   std::vector<double> deviation = {};  // standard deviation over the images, same shape
   std::vector<double> patches = {};    // distance divided by a grid cell's side, same shape
-  int64_t images = 0;                  // number of averaged images
-  int64_t failed = 0;                  // number of requested images without an answer
-  std::string fault = {};              // error of the first failed image
-  bool magnitudes = false;             // true: attention has signs, so its magnitude is the weight
+  // Number of images in which no query attends to a cell, same shape. The head then has no distance, and the image is
+  // left out of its mean.
+  std::vector<int64_t> excluded = {};
+  int64_t images = 0;       // number of averaged images
+  int64_t failed = 0;       // number of requested images without an answer
+  std::string fault = {};   // error of the first failed image
+  bool magnitudes = false;  // true: attention has signs, so its magnitude is the weight
   // Attention distances in pixels, for comparison, of a head that attends equally to all cells of the grid (`uniform`)
   // or to the 3x3 cells around the query (`window`); nullopt if the images' grids differ.
   std::optional<double> uniform = {};

@@ -22,8 +22,8 @@ absl::Status Check(const DistanceFigure& figure) {
                                                    figure.heads.size(), " heads cannot have ", figure.distances.size(),
                                                    " distances"));
   }
-  if (!std::ranges::all_of(figure.distances, [](float d) { return std::isfinite(d) && d >= 0; })) {
-    return absl::InvalidArgumentError("an attention distance is negative or not finite");
+  if (!std::ranges::all_of(figure.distances, [](float d) { return std::isnan(d) || (std::isfinite(d) && d >= 0); })) {
+    return absl::InvalidArgumentError("an attention distance is negative or infinite");
   }
   return absl::OkStatus();
 }
@@ -39,13 +39,19 @@ Chart ChartOf(const DistanceFigure& figure) {
   Chart chart{.title = figure.title, .x_axis = "layer", .y_axis = "attention distance in pixels"};
   chart.is_file = true;
   chart.note = figure.note;
+  const auto absent = std::ranges::count_if(figure.distances, [](float d) { return std::isnan(d); });
+  if (absent > 0) {
+    absl::StrAppend(&chart.note, chart.note.empty() ? "" : "; ", absent, " of ", figure.distances.size(),
+                    " heads without a dot attend to no cell of the grid");
+  }
   chart.top = kDistanceTop;
   if (!figure.references.empty()) chart.margin = kBesideReferences;
   const double plot = std::max(kLeastPlotWidth, kPerLayer * static_cast<double>(figure.layers.size()));
   chart.width = chart.Left() + plot + chart.margin;
   chart.height += chart.Top() + kDistanceHeight - chart.Bottom();
   for (const int layer : figure.layers) chart.x_names.push_back(absl::StrCat(layer));
-  double most = *std::ranges::max_element(figure.distances);
+  double most = 0;
+  for (const float distance : figure.distances) most = std::isnan(distance) ? most : std::max<double>(most, distance);
   for (const auto& reference : figure.references) most = std::max(most, reference.distance);
   chart.y = {.low = 0, .high = most > 0 ? 1.04 * most : 1};
   return chart;
@@ -72,14 +78,21 @@ void AppendDots(const DistanceFigure& figure, const Chart& chart, std::string& s
   for (size_t layer = 0; layer < figure.layers.size(); ++layer) {
     const double x = chart.x.Place(static_cast<double>(layer));
     double sum = 0;
-    for (size_t head = 0; head < heads; ++head) sum += figure.distances[layer * heads + head];
-    const double mean = chart.y.Place(sum / static_cast<double>(heads));
+    int count = 0;
+    for (const float distance : figure.distances.subspan(layer * heads, heads)) {
+      if (std::isnan(distance)) continue;
+      sum += distance;
+      ++count;
+    }
+    if (count == 0) continue;
+    const double mean = chart.y.Place(sum / count);
     absl::StrAppendFormat(&svg,
                           "<line class=\"mean\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" style=\"stroke:%s\" "
                           "stroke-width=\"2\"/>\n",
                           x - 12, mean, x + 12, mean, ColourOf("ink"));
     for (size_t head = 0; head < heads; ++head) {
       const double distance = figure.distances[layer * heads + head];
+      if (std::isnan(distance)) continue;
       absl::StrAppendFormat(&svg,
                             "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\" style=\"fill:%s\" fill-opacity=\"0.55\">"
                             "<title>layer %d, head %d: %.2f px</title></circle>\n",

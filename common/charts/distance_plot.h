@@ -26,8 +26,9 @@ struct DistanceFigure {
 
 // Returns the figure as an SVG file. x is the layer; y is the distance in pixels, from 0. Each head is a dot, whose
 // tooltip names layer, head and distance. Each layer's mean over heads is a short bar. The file also has axes, ticks,
-// grid lines and the references. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a
-// negative or non-finite distance.
+// grid lines and the references. NaN means that a head has no distance: it has no dot, and the note gives the number of
+// these heads. INVALID_ARGUMENT: no layer or head, a number of distances other than layers * heads, a negative or
+// infinite distance.
 absl::StatusOr<std::string> DrawDistancePlot(const DistanceFigure& figure);
 
 // Returns the mean distance between all pairs of cells of a grid, including the pairs of a cell with itself. A head

@@ -11,9 +11,11 @@ function ceiling(value) {
 }
 
 function chart(name, map, high) {
-  const layers = map.values, x = (layer) => LEFT + ((layer + 0.5) * (WIDTH - LEFT)) / layers.length;
+  // null is a head without a distance.
+  const layers = map.values.map((heads) => heads.filter((value) => value !== null));
+  const x = (layer) => LEFT + ((layer + 0.5) * (WIDTH - LEFT)) / layers.length;
   const y = (value) => HEIGHT - BOTTOM - (value / high) * (HEIGHT - BOTTOM - TOP);
-  const means = layers.map((heads) => heads.reduce((sum, value) => sum + value, 0) / heads.length);
+  const means = layers.map((heads) => heads.reduce((sum, value) => sum + value, 0) / Math.max(1, heads.length));
   const svg = draw("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     role: "img",

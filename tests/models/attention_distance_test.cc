@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <vector>
 
 namespace vitrine {
@@ -87,15 +88,24 @@ TEST(AttentionDistance, SkipsQueriesWithoutWeightOnCells) {
   weights.at(2, 1) = 1;
   EXPECT_NEAR(Distance(weights, {2, 2}, 1, 9), 3, 1e-12) << "one step of nine pixels, by one query of three";
   EXPECT_NEAR(Distance(weights, {2, 2}, 1, 8, true), 2, 1e-12) << "the sink is at 0 pixels";
-  EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4), 0);
-  EXPECT_EQ(Distance(Weights(5), {2, 2}, 1, 4, true), 0);
+}
+
+// A head whose queries attend to no cell has no distance. It differs from a head whose queries attend to their own
+// cell.
+TEST(AttentionDistance, IsNanIfAllQueriesAreSkipped) {
+  EXPECT_TRUE(std::isnan(Distance(Weights(5), {2, 2}, 1, 4)));
+  EXPECT_TRUE(std::isnan(Distance(Weights(5), {2, 2}, 1, 4, true)));
+  Weights sink(5);
+  for (int query = 1; query < 5; ++query) sink.at(query, 0) = 1;
+  EXPECT_TRUE(std::isnan(Distance(sink, {2, 2}, 1, 4)));
+  EXPECT_EQ(Distance(sink, {2, 2}, 1, 4, true), 0);
 }
 
 // For scores far below the largest score, kernels return the weight e^-87 instead of 0. These weights must not count.
 TEST(AttentionDistance, IgnoresTinyWeightsOfKernels) {
   Weights weights(17, 1.6e-38F);
   for (int query = 1; query < 17; ++query) weights.at(query, 0) = 1;
-  EXPECT_EQ(Distance(weights, {4, 4}, 1, 16), 0) << "not the distance of uniform attention";
+  EXPECT_TRUE(std::isnan(Distance(weights, {4, 4}, 1, 16))) << "not the distance of uniform attention";
   EXPECT_NEAR(Distance(weights, {4, 4}, 1, 16, true), 0, 1e-30);
   weights.at(1, 0) = 0;
   weights.at(1, 2) = 1;

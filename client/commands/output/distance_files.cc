@@ -68,6 +68,7 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
       *answer_.mutable_served_by() = answer.served_by();
       *answer_.mutable_grid() = answer.grid();
       sums_.assign(distances.size(), 0);
+      counts_.assign(distances.size(), 0);
     }
     if (map.rows() != first_.rows() || map.columns() != first_.columns()) {
       return absl::InvalidArgumentError(absl::StrCat("attention distances of ", map.rows(), " layers and ",
@@ -78,7 +79,11 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
     const v1::Grid& first = answer_.grid();
     same_grid_ = same_grid_ && grid.rows() == first.rows() && grid.columns() == first.columns() &&
                  grid.input_height() == first.input_height() && grid.input_width() == first.input_width();
-    for (size_t i = 0; i < distances.size(); ++i) sums_[i] += distances[i];
+    for (size_t i = 0; i < distances.size(); ++i) {
+      if (std::isnan(distances[i])) continue;
+      sums_[i] += distances[i];
+      ++counts_[i];
+    }
     ++images_;
   }
   return absl::OkStatus();
@@ -87,7 +92,7 @@ absl::Status MeanDistance::Add(const v1::ClassifyRequest& asked, const v1::Class
 absl::StatusOr<std::string> MeanDistance::Write(const std::string& folder) const {
   if (images_ < 2) return "";
   std::vector<float> means;
-  for (const double sum : sums_) means.push_back(static_cast<float>(sum / images_));
+  for (size_t i = 0; i < sums_.size(); ++i) means.push_back(static_cast<float>(sums_[i] / counts_[i]));
   DistanceFigure figure = FigureOf(first_, asked_, same_grid_ ? &answer_.grid() : nullptr, magnitudes_);
   figure.distances = means;
   figure.note = absl::StrCat("mean over ", images_, " images", same_grid_ ? "" : " of several grids", ", ",

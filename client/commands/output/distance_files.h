@@ -36,6 +36,7 @@ class MeanDistance {
   v1::ClassifyResponse answer_;  // model version and grid of the first answer
   bool same_grid_ = true;
   std::vector<double> sums_;
+  std::vector<int> counts_;  // number of images in which each head has a distance
   int images_ = 0;
 };
 

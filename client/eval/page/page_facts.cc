@@ -2,7 +2,6 @@
 // Page sections about the run: times, attention distances, provenance, settings. Also text shared by the pages.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,6 +25,11 @@ constexpr int kRatePoints = 60;
 std::string TimeOf(double unix_seconds) {
   return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", absl::FromUnixMicros(static_cast<int64_t>(unix_seconds * 1e6)),
                           absl::UTCTimeZone());
+}
+
+// Returns "-" for NaN.
+std::string PixelsText(double pixels) {
+  return std::isnan(pixels) ? "-" : absl::StrFormat("%.2f", pixels);
 }
 
 std::string DrawRate(const Evaluation& evaluation) {
@@ -179,7 +183,13 @@ void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page) {
         absl::StrCat(WithSeparators(distances.failed), " further images were not answered: ", distances.fault));
   }
   const HeadDiversity diversity = DiversityOf(distances.pixels, distances.heads);
+  const HeadDiversity patches = DiversityOf(distances.patches, distances.heads);
   if (diversity.diversity) page.Paragraph(DiversityInWords(*diversity.diversity));
+  const auto absent = std::ranges::count_if(distances.excluded, [](int64_t images) { return images > 0; });
+  if (absent > 0) {
+    page.Paragraph(absl::StrCat("Heads that attend to no cell of the grid in some images: ", absent, ". They have no ",
+                                "distance there, so these images are left out of their means."));
+  }
   HtmlTable table{.columns = {{"layer"},
                               {"mean, pixels", true},
                               {"deviation over heads", true},
@@ -188,14 +198,14 @@ void AddAttentionDistances(const EvaluationPage& input, HtmlPage& page) {
                               {"farthest head", true}}};
   const size_t heads = static_cast<size_t>(distances.heads);
   for (size_t layer = 0; layer < static_cast<size_t>(distances.layers); ++layer) {
-    const auto first = distances.pixels.begin() + static_cast<int64_t>(layer * heads);
-    const auto patches = distances.patches.begin() + static_cast<int64_t>(layer * heads);
-    const double cells = std::accumulate(patches, patches + distances.heads, 0.0);
-    const auto [low, high] = std::minmax_element(first, first + distances.heads);
-    table.rows.push_back({absl::StrCat(layer), absl::StrFormat("%.2f", diversity.means[layer]),
-                          absl::StrFormat("%.2f", diversity.deviations[layer]),
-                          absl::StrFormat("%.2f", cells / distances.heads), absl::StrFormat("%.2f", *low),
-                          absl::StrFormat("%.2f", *high)});
+    double low = std::nan(""), high = low;
+    for (size_t i = layer * heads; i < (layer + 1) * heads; ++i) {
+      low = std::fmin(low, distances.pixels[i]);  // ignores NaN, which stands for a head without a distance
+      high = std::fmax(high, distances.pixels[i]);
+    }
+    table.rows.push_back({absl::StrCat(layer), PixelsText(diversity.means[layer]),
+                          PixelsText(diversity.deviations[layer]), PixelsText(patches.means[layer]), PixelsText(low),
+                          PixelsText(high)});
   }
   page.Table(table);
 }

@@ -5,14 +5,18 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace vitrine {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are sent little-endian as they lie in memory");
 
-std::string EncodeByte(std::span<const float> values, float& scale, float& offset) {
+// Encodes NaN, which DISTANCE gives for a head without a distance, as 0, because bytes cannot represent it.
+std::string EncodeByte(std::vector<float> values, float& scale, float& offset) {
   if (values.empty()) return {};
+  std::ranges::replace_if(
+      values, [](float value) { return std::isnan(value); }, 0.0f);
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   offset = *low;
   scale = (*high - *low) / 255;

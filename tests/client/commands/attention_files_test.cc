@@ -254,5 +254,18 @@ TEST(MeanDistance, IsTheMeanOverImages) {
   EXPECT_FALSE(mean.Add(Ask({v1::DISTANCE}, {0}, {0}).request, Ask({v1::DISTANCE}, {0}, {0}).answer).ok());
 }
 
+TEST(MeanDistance, LeavesOutImagesInWhichAHeadHasNone) {
+  const ScratchFolder folder;
+  MeanDistance mean;
+  Exchange exchange = Ask({v1::DISTANCE}, {0, 1}, {0});
+  for (const float second : {NAN, 4.0f, 8.0f}) {
+    exchange.answer.mutable_attention(0)->set_values(FloatBytes({NAN, second}));
+    ASSERT_TRUE(mean.Add(exchange.request, exchange.answer).ok());
+  }
+  ASSERT_TRUE(mean.Write(folder.path()).ok());
+  EXPECT_THAT(folder.Read("distance.svg"), HasSubstr("layer 1, head 0: 6.00 px"));
+  EXPECT_THAT(folder.Read("distance.svg"), HasSubstr("1 of 2 heads without a dot"));
+}
+
 }  // namespace
 }  // namespace vitrine

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "client/eval/distance.h"
+#include "client/eval/page/page.h"
 #include "common/charts/distance_plot.h"
 #include "tests/client/eval/made_data.h"
 #include "tests/client/eval/made_evaluation.h"
@@ -19,7 +21,9 @@ namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // Returns an evaluation in which every answer is wrong.
@@ -197,10 +201,34 @@ TEST(Distance, IsWrittenAsJson) {
       "layers": 2, "heads": 3, "weighted_by": "magnitude",
       "pixels": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
       "pixels_standard_deviation": [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
-      "patches": [[0.25, 0.5, 0.75], [1.0, 1.25, 1.5]],
+      "patches": [[0.25, 0.5, 0.75], [1.0, 1.25, 1.5]], "excluded": [[0, 0, 0], [0, 0, 0]],
       "head_mean_pixels": [2.0, 5.0], "head_deviation_pixels": [0.816496580927726, 0.816496580927726],
       "diversity_pixels": 0.816496580927726, "uniform_pixels": 7.5, "window_pixels": null})");
   EXPECT_EQ(DistancesAsJson(round), expected.dump(1) + "\n");
+}
+
+TEST(Distance, AHeadThatAttendsToNoCellIsCountedAndDoesNotChangeTheOthers) {
+  const auto all = Measured({MapOf({1, 2, 3, 4, 5, NAN}, 2, 3)});
+  ASSERT_TRUE(all.ok()) << all.status();
+  const nlohmann::json found = nlohmann::json::parse(DistancesAsJson(*all));
+  EXPECT_EQ(found["pixels"][1].dump(), "[4.0,5.0,null]");
+  EXPECT_EQ(found["excluded"].dump(), "[[0,0,0],[0,0,4]]");
+  EXPECT_EQ(found["head_mean_pixels"].dump(), "[2.0,4.5]");
+  EXPECT_EQ(found["diversity_pixels"], 0.5) << "the deviation of 4 and 5";
+  EXPECT_TRUE(DrawDistances(*all).ok());
+  const auto some = Measured({MapOf({1, 2, 3, 4, 5, NAN}, 2, 3), MapOf({1, 2, 3, 4, 5, 6}, 2, 3)});
+  ASSERT_TRUE(some.ok()) << some.status();
+  EXPECT_THAT(some->pixels, ElementsAre(1, 2, 3, 4, 5, 6)) << "the mean of the images in which the head has a distance";
+  EXPECT_THAT(some->deviation, ElementsAre(0, 0, 0, 0, 0, 0));
+  EXPECT_EQ(some->excluded[5], 2);
+  const Evaluation evaluation = MadeOwls();
+  const EvaluationMetrics metrics = ComputeMetrics(evaluation);
+  EvaluationPage page{.evaluation = evaluation, .metrics = metrics};
+  page.distances = &*all;
+  const std::string text = RenderPage(page);
+  EXPECT_THAT(text, HasSubstr("Heads that attend to no cell of the grid in some images: 1."));
+  EXPECT_THAT(text, HasSubstr(">5.00</td>"));
+  EXPECT_THAT(text, Not(HasSubstr("nan<")));
 }
 
 TEST(Distance, ImagesWithDifferentGridsHaveNoReferenceValues) {

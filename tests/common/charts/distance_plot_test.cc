@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <regex>
 
 namespace vitrine {
@@ -72,10 +71,24 @@ TEST(DrawDistancePlot, NamesAxesLayersAndReferences) {
   EXPECT_LT(TickAt(*svg, "15"), TickAt(*svg, "10")) << "the axis must include the reference lines";
 }
 
+TEST(DrawDistancePlot, AHeadWithoutADistanceHasNoDot) {
+  const std::vector<float> distances = {10, NAN, 20, NAN, NAN, NAN};
+  DistanceFigure figure = Figure(distances);
+  figure.note = "cat";
+  const auto svg = DrawDistancePlot(figure);
+  ASSERT_TRUE(svg.ok()) << svg.status();
+  EXPECT_EQ(DotsOf(*svg).size(), 2u);
+  EXPECT_THAT(*svg, HasSubstr(">cat; 4 of 6 heads without a dot attend to no cell of the grid</text>"));
+  EXPECT_THAT(*svg, testing::Not(HasSubstr("nan")));
+  std::smatch bar;
+  ASSERT_TRUE(std::regex_search(*svg, bar, std::regex("class=\"mean\" x1=\"[0-9.]+\" y1=\"([0-9.]+)\"")));
+  EXPECT_NEAR(std::stod(bar[1]), TickAt(*svg, "15"), 0.2) << "the bar must be at the mean of the two heads";
+}
+
 TEST(DrawDistancePlot, RefusesInvalidDistances) {
   const std::vector<float> zeros = {0};
   EXPECT_TRUE(DrawDistancePlot({.layers = {0}, .heads = {0}, .distances = zeros}).ok());
-  for (const float wrong : {-1.0f, std::numeric_limits<float>::quiet_NaN(), INFINITY}) {
+  for (const float wrong : {-1.0f, INFINITY}) {
     const std::vector<float> distances = {1, 1, 1, 1, 1, wrong};
     EXPECT_EQ(DrawDistancePlot(Figure(distances)).status().code(), absl::StatusCode::kInvalidArgument);
   }

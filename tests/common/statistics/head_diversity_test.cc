@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace vitrine {
 namespace {
 
@@ -26,6 +28,16 @@ TEST(HeadDiversity, IsZeroForASingleHeadAndUndefinedForASingleLayer) {
   EXPECT_THAT(DiversityOf(distances, 1).diversity, Optional(0.0));
   EXPECT_THAT(DiversityOf(distances, 2).deviations, ElementsAre(2.5));
   EXPECT_EQ(DiversityOf(distances, 2).diversity, std::nullopt);
+}
+
+TEST(HeadDiversity, LeavesOutHeadsWithoutADistance) {
+  const double distances[] = {1, 1, 1, 2, NAN, 6, NAN, NAN, NAN};
+  const HeadDiversity found = DiversityOf(distances, 3);
+  EXPECT_THAT(found.means, ElementsAre(1, 4, ::testing::IsNan()));
+  EXPECT_THAT(found.deviations, ElementsAre(0, 2, ::testing::IsNan()));
+  EXPECT_THAT(found.diversity, Optional(2.0)) << "the layer without distances must not count";
+  const double none[] = {1, NAN};
+  EXPECT_EQ(DiversityOf(none, 1).diversity, std::nullopt);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import io
 from html import escape
 from typing import TYPE_CHECKING, List, Tuple
 
+import numpy as np
 from PIL import Image
 
 from vitrine._names import escaped
@@ -63,7 +64,7 @@ def _pictures(result: Result) -> List[str]:
 
 def _caption(shown: AttentionMap) -> str:
     unit = " pixels, a row per layer, a column per head" if shown.kind == "distance" else ""
-    return "%s: %.3g to %.3g%s" % (shown.title, shown.values.min(), shown.values.max(), unit)
+    return "%s: %.3g to %.3g%s" % (shown.title, np.nanmin(shown.values), np.nanmax(shown.values), unit)
 
 
 def _draw(shown: AttentionMap) -> Image.Image:

@@ -74,6 +74,16 @@ TEST(EncodeAttention, BytesAreWithinHalfAStep) {
   }
 }
 
+TEST(EncodeAttention, ANumberThatIsMissingIsTheByteOfZero) {
+  AttentionMap map = Map();
+  map.values = {NAN, 1.0f, NAN, 0.5f, 255.0f, 2.0f};
+  v1::AttentionMap message;
+  EncodeAttention(map, v1::UINT8, message);
+  EXPECT_EQ(message.values(), std::string("\0\1\0\1\377\2", 6));
+  EXPECT_EQ(message.scale(), 1);
+  EXPECT_EQ(message.offset(), 0);
+}
+
 TEST(EncodeAttention, AConstantMapKeepsItsValue) {
   AttentionMap map = Map();
   map.values.assign(6, 0.7f);
