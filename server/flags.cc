@@ -190,6 +190,10 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
             "maximum images in a batch of a CUDA device, which joins the images of all executors", "N");
   AddChosen(app, options, "--device-batch-tokens", options.device_batch.tokens,
             "maximum tokens in a batch of a CUDA device; the memory of a version grows with it", "TOKENS");
+  AddDuration(
+      app, "--device-batch-timeout", options.device_batch.timeout,
+      "maximum time of a batch on a CUDA device; after it, the device counts as lost, and the process ends with "
+      "exit code 4");
   Add(app, "--precision", options.registry.precision,
       "precision of models without one in --serving-config: fp32, bf16 or int8. Versions without a plan for it in "
       "their "

@@ -194,6 +194,9 @@ class RunningServer : public Server {
     TakeExecutors().reset();
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
+    // Loads and destructors must not use a lost device, because its driver may block.
+    const std::function<bool()> is_lost = LossSource(options_.executor.device);
+    if (begun_ && is_lost != nullptr && is_lost()) EndProcess(kExitDevice, [this] { LogStopped(); });
     // At this point all requests are answered. The first tick comes at once. The second tick comes after end_patience,
     // and ends the process if a model load still runs.
     const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, calls = 0]() mutable {

@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file/replace.h"
 #include "server/process/end_process.h"
@@ -30,6 +32,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::FloatNear;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pointwise;
 
 constexpr int kSizes[][2] = {{16, 16}, {24, 16}, {16, 32}, {32, 32}, {40, 24}, {20, 60}};
@@ -239,3 +242,40 @@ TEST_F(CudaServer, ADeviceLostDuringTheFirstLoadEndsTheServer) {
 
 }  // namespace
 }  // namespace vitrine::testing
+// Sends requests until one fails, each with a deadline of 8 s, below the default of --device-batch-timeout. Returns the
+// status of the failed request.
+grpc::Status ClassifyUntilFailure(v1::Classifier::Stub& stub) {
+  const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
+  grpc::Status status;
+  while (status.ok()) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(8));
+    v1::ClassifyResponse response;
+    status = stub.Classify(&context, request, &response);
+  }
+  return status;
+}
+
+TEST_F(CudaServer, AKernelThatNeverEndsLosesTheDevice) {
+  const auto server = Start("cuda:0", "hang=2000", {"--device-batch-timeout", "3s"});
+  const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
+  const grpc::Status status = ClassifyUntilFailure(*stub);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+}
+
+// The drain is over before the batch counts as lost. The caller still gets its answer, and the exit code is that of a
+// lost device.
+TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice) {
+  const auto server = Start("cuda:0", "hang=2000", {"--device-batch-timeout", "3s", "--drain-deadline", "500ms"});
+  const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
+  grpc::Status status;
+  std::jthread caller([&] { status = ClassifyUntilFailure(*stub); });
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(server->Output(), "a kernel hangs"); }, absl::Minutes(1)));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+  caller.join();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
+}
+

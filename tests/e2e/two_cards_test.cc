@@ -45,9 +45,9 @@ class TwoGpus : public ::testing::Test {
     const std::filesystem::path output = folder_.path() / absl::StrCat(card);
     std::filesystem::create_directories(output);
     return std::make_unique<ChildServer>(
-        output,
-        std::vector<std::string>{"--repository", folder_.path() / "repository", "--listen", listen, "--metrics",
-                                 "127.0.0.1:0", "--device", absl::StrCat("cuda:", card), "--probe-interval", "1s"});
+        output, std::vector<std::string>{"--repository", folder_.path() / "repository", "--listen", listen, "--metrics",
+                                         "127.0.0.1:0", "--device", absl::StrCat("cuda:", card), "--probe-interval",
+                                         "1s", "--device-batch-timeout", "5s"});
   }
 
   const ScratchFolder folder_;
@@ -109,12 +109,14 @@ class Load {
   std::vector<std::jthread> threads_;  // last member, because the threads use the counters
 };
 
-TEST_F(TwoGpus, LosingOneUnderLoadLosesNoAnswer) {
+class TwoGpusUnderLoad : public TwoGpus, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(TwoGpusUnderLoad, LosingOneLosesNoAnswer) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
-  // The driver loses the GPU at the 25th launch. Golden checks and periodic probes also count as launches, so this
-  // server starts last, to have launches left for the client's requests.
-  std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", ",lost=25");
+  // Golden checks and periodic probes also count as launches, so this server starts last, to have launches left for the
+  // client's requests.
+  std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", GetParam());
   const std::string bad_address = bad->AwaitReady(absl::Minutes(1));
   ClientOptions options;
   options.address = absl::StrCat(bad_address, ",", good_address);
@@ -137,6 +139,10 @@ TEST_F(TwoGpus, LosingOneUnderLoadLosesNoAnswer) {
   good->Signal(SIGTERM);
   EXPECT_EQ(good->Wait(), 0) << good->Output();
 }
+
+// The driver loses the GPU at the 25th launch, or a kernel of one of the next launches never ends.
+INSTANTIATE_TEST_SUITE_P(Losses, TwoGpusUnderLoad, ::testing::Values(",lost=25", ",hang=700"),
+                         [](const auto& test) { return test.index == 0 ? "Sticky" : "Hang"; });
 
 }  // namespace
 }  // namespace vitrine::testing

@@ -66,6 +66,7 @@ TEST(ServerOptions, EveryFlagTakesEffect) {
                                                     {"--device", "cuda:6"},
                                                     {"--device-batch-images", "5"},
                                                     {"--device-batch-tokens", "600"},
+                                                    {"--device-batch-timeout", "7s"},
                                                     {"--precision", "bf16"},
                                                     {"--executors", "8"},
                                                     {"--lane-width", "9"},
@@ -198,6 +199,10 @@ TEST(ServerOptions, DeviceBatchFlagsNeedADevice) {
     EXPECT_EQ(FaultsOf({flag, "7", "--device", "cuda:0"}), "");
     EXPECT_THAT(FaultsOf({flag, "0", "--device", "cuda:0"}), HasSubstr(flag + " is 0; it must be 1 to "));
   }
+  EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s"}), "--device-batch-timeout needs --device cuda:N");
+  EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s", "--device", "cuda:0"}), "");
+  EXPECT_THAT(FaultsOf({"--device-batch-timeout", "inf", "--device", "cuda:0"}),
+              HasSubstr("--device-batch-timeout is"));
 }
 
 TEST(ServerOptions, AddressesAreHostAndPort) {

@@ -89,6 +89,7 @@ absl::StatusOr<std::unique_ptr<const Backend>> MakeBackendOn(int device, const p
   options.engine.choice = choice;
   options.engine.limits = LimitsFor(largest, most);
   options.slot.staging_bytes = kStagingBytes;
+  options.slot.limit = most.timeout;
   return MakeBackend(*card, program, weights, options);
 }
 

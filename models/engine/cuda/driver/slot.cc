@@ -201,9 +201,10 @@ absl::Status Slot::Wait() {
     }
     if (is_late) {
       card_.Lose(absl::StrCat(card_.name(), " did not finish within ", absl::FormatDuration(options_.limit),
-                              ": a kernel does not end, or the device hangs; the device serves a new process alone"));
-      return card_.Enter();
+                              ": a kernel does not end, the device hangs, or a batch is too large for it (see "
+                              "--device-batch-timeout); the device serves a new process alone"));
     }
+    if (card_.lost()) return card_.Enter();  // also if another slot's wait has found this out
     std::this_thread::sleep_for(kBetweenPolls);
   }
   used_ = 0;

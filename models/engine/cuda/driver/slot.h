@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "models/engine/cuda/driver/card.h"
 #include "models/engine/cuda/launches/device.h"
+#include "models/engine/device_status.h"
 
 namespace vitrine::cuda::driver {
 
@@ -22,7 +23,7 @@ struct SlotOptions {
   size_t staging_bytes = size_t{32} << 20;
   size_t pinned_bytes = 0;  // size of the pinned memory that the slot's user fills
   // Timeout for queued work. After this time, the device counts as lost.
-  absl::Duration limit = absl::Seconds(60);
+  absl::Duration limit = DeviceBatch().timeout;
 
   size_t Bytes() const { return staging_bytes + pinned_bytes; }  // total size of the pinned memory
 };

@@ -226,6 +226,24 @@ TEST(CudaSlot, AnEndlessKernelLosesTheDeviceAfterTheTimeout) {
   EXPECT_EQ(Fake().Calls(""), calls) << "a call could block";
 }
 
+TEST(CudaSlot, ALostDeviceEndsTheWaitOfOtherSlots) {
+  const std::unique_ptr<Card> card = NewCard();
+  const absl::Duration long_limit = absl::Seconds(30);
+  const std::unique_ptr<Slot> patient = Slot::Make(*card, {.limit = long_limit}).value();
+  const std::unique_ptr<Slot> quick = Slot::Make(*card, {.limit = absl::Milliseconds(200)}).value();
+  Sum first(*patient, 64), second(*quick, 64);
+  Fake().Pause(true);
+  ASSERT_TRUE(patient->Run(first.launches()[0]).ok());
+  ASSERT_TRUE(quick->Run(second.launches()[0]).ok());
+  const absl::Time begin = absl::Now();
+  absl::Status status;
+  std::thread waiter([&] { status = first.Download(*patient).status(); });
+  EXPECT_EQ(second.Download(*quick).status().code(), absl::StatusCode::kUnavailable);
+  waiter.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_LT(absl::Now() - begin, long_limit / 2);
+}
+
 TEST(CudaSlot, NamesAnUnknownKernel) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();

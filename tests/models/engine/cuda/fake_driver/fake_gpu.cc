@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -299,6 +300,7 @@ void FakeGpu::Work() {
     stream->queue.pop_front();
     if (work.kind == FakeWork::Kind::kKernel && ++kernels_ == hang_at_) {
       stream->hangs = true;
+      std::fputs("fake driver: a kernel hangs\n", stderr);  // for tests of programs
       continue;
     }
     stream->runs = true;
