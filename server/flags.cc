@@ -195,9 +195,9 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "maximum time of a batch on a CUDA device; after it, the device counts as lost, and the process ends with "
       "exit code 4");
   Add(app, "--precision", options.registry.precision,
-      "precision of models without one in --serving-config: fp32, bf16 or int8. Versions without a plan for it in "
-      "their "
-      "manifest (see vitrine-repo quantize) are rejected",
+      "precision of models without one in --serving-config: fp32, bf16 or int8; versions without a plan for it in "
+      "their manifest (see vitrine-repo quantize) are rejected. auto: on a CUDA device bf16 for versions with a plan "
+      "for it, otherwise fp32",
       "NAME");
   AddList(app, "--refuse-licence", options.registry.refused_licences,
           "do not load versions with a licence that matches one of these patterns (case-insensitive), for example "

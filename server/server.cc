@@ -92,7 +92,7 @@ class RunningServer : public Server {
                  .versions = [this] { return registry_.List(); },
                  .version = VITRINE_VERSION,
                  .revision = options_.revision,
-                 .compute = ComputeOn(options_.executor.device, *ParsePrecision(options_.registry.precision)),
+                 .compute = ComputeOn(options_.executor.device, ParsePrecision(options_.registry.precision)),
                  .flags = FlagsInForce(options)},
                 clock),
         fronts_(options_, {.service = service_,
@@ -114,7 +114,7 @@ class RunningServer : public Server {
   // Opens the device, locks the file of the admin state and opens the listeners. Returns an error with every fault.
   absl::Status Open() {
     std::vector<absl::Status> faults = {
-        OpenDevice(options_.executor.device, *ParsePrecision(options_.registry.precision)), settings_->LockState()};
+        OpenDevice(options_.executor.device, ParsePrecision(options_.registry.precision)), settings_->LockState()};
     fronts_.Open(faults);
     return JoinFaults(faults);
   }
@@ -138,7 +138,7 @@ class RunningServer : public Server {
     canaries_.Start(
         [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
-    const Compute compute = ComputeOn(options_.executor.device, *ParsePrecision(options_.registry.precision));
+    const Compute compute = ComputeOn(options_.executor.device, ParsePrecision(options_.registry.precision));
     const std::string& metrics = metrics_address();
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},

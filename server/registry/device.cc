@@ -62,8 +62,13 @@ absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const 
   return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));
 }
 
-absl::Status OpenDevice(const Device& device, Precision precision) {
+Precision DefaultPrecision(const Device& device) {
+  return device.kind == Device::Kind::kCuda ? Precision::kBf16 : Precision::kFp32;
+}
+
+absl::Status OpenDevice(const Device& device, std::optional<Precision> chosen) {
   if (device.kind == Device::Kind::kCpu) {
+    const Precision precision = chosen.value_or(DefaultPrecision(device));
     ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
     const absl::Status can = engine::CanCompute(precision, path);
     return can.ok() ? can : absl::FailedPreconditionError(absl::StrCat("--precision: ", std::string(can.message())));
@@ -74,7 +79,8 @@ absl::Status OpenDevice(const Device& device, Precision precision) {
   return opened.ok() ? opened : Refuse(device, std::string(opened.message()));
 }
 
-Compute ComputeOn(const Device& device, Precision precision) {
+Compute ComputeOn(const Device& device, std::optional<Precision> chosen) {
+  const Precision precision = chosen.value_or(DefaultPrecision(device));
   Compute compute{.device = device.name(), .cpu = cpu::CpuDescription(), .path = "cuda", .precision = Name(precision)};
   if (device.kind != Device::Kind::kCpu) return compute;
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();

@@ -33,11 +33,15 @@ absl::StatusOr<Device> ParseDevice(std::string_view text);
 // accept the flags of batch limits. INVALID_ARGUMENT has one line per fault.
 absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const std::set<std::string>& given);
 
+// Returns the precision of models if none is chosen: bf16 on a CUDA device, which multiplies bf16 several times faster
+// than fp32, and fp32 on a CPU. Versions whose manifest does not allow bf16 are computed in fp32.
+Precision DefaultPrecision(const Device& device);
+
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
 // libvitrine_cuda.so and the driver, and copies the kernels to the device. Call it once, before all other uses of the
-// device. `precision` is the default precision of models. FAILED_PRECONDITION names what is missing: the driver, a
-// library, the device, or CPU instructions for `precision`. For other errors, see cpu::ChosenPath.
-absl::Status OpenDevice(const Device& device, Precision precision = Precision::kFp32);
+// device. `chosen` is the precision of models; null: DefaultPrecision. FAILED_PRECONDITION names what is missing: the
+// driver, a library, the device, or CPU instructions for the precision. For other errors, see cpu::ChosenPath.
+absl::Status OpenDevice(const Device& device, std::optional<Precision> chosen = std::nullopt);
 
 // Description of an open device, as text for people.
 struct Compute {
@@ -46,7 +50,8 @@ struct Compute {
   std::string path;       // kernels used for `precision`: "avx512", "amx"; "cuda" on a CUDA device
   std::string precision;  // default precision of models
 };
-Compute ComputeOn(const Device& device, Precision precision);
+// `chosen`: see OpenDevice.
+Compute ComputeOn(const Device& device, std::optional<Precision> chosen);
 
 // Returns the limits of the batches that the device computes; nullopt for the CPU.
 std::optional<DeviceBatch> BatchLimitsOf(const Device& device);

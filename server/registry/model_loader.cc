@@ -175,8 +175,14 @@ absl::StatusOr<ModelHandle> BuildAndProve(StoredVersion stored, const VersionId&
 
 }  // namespace
 
-Precision ModelLoader::PrecisionOf(const VersionId& id) const {
-  return parts_.precision_of == nullptr ? Precision::kFp32 : parts_.precision_of(id);
+Precision ModelLoader::PrecisionOf(const VersionId& id, const v1::Manifest& manifest) const {
+  if (const auto asked = parts_.precision_of == nullptr ? std::nullopt : parts_.precision_of(id)) return *asked;
+  const Precision precision = DefaultPrecision(device_);
+  const auto& rows = manifest.golden_tolerances();
+  const bool has_tolerance = std::any_of(rows.begin(), rows.end(), [&](const v1::GoldenTolerance& row) {
+    return row.device() == device_.kind_name() && row.precision() == Name(precision);
+  });
+  return has_tolerance && FindPrecision(manifest, Name(precision)) != nullptr ? precision : Precision::kFp32;
 }
 
 absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
@@ -189,20 +195,19 @@ absl::StatusOr<int64_t> ModelLoader::BytesOf(const VersionId& id) const {
   int64_t largest = 0;
   for (const v1::FileDigest& file : manifest.files()) largest = std::max(largest, file.bytes());
   const int64_t beyond = std::max<int64_t>(std::max<int64_t>(largest - kBesideWeights, 0) - parameters * kFloat, 0);
-  return parameters * BytesOfWeight(PrecisionOf(id)) + beyond;
+  return parameters * BytesOfWeight(PrecisionOf(id, manifest)) + beyond;
+}
+
+std::shared_ptr<ModelCost> ModelLoader::CostOf(const std::string& model, Precision precision) {
+  MutexLock lock(mutex_);
+  std::shared_ptr<ModelCost>& known = costs_[{model, precision}];
+  if (known == nullptr) known = std::make_shared<ModelCost>();
+  return known;
 }
 
 absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
   // Loading runs on the calling thread, so that it takes few cores from serving threads. Only the run of the goldens
   // uses further threads.
-  const Precision precision = PrecisionOf(id);
-  std::shared_ptr<ModelCost> cost;
-  {
-    MutexLock lock(mutex_);
-    std::shared_ptr<ModelCost>& known = costs_[{id.model, precision}];
-    if (known == nullptr) known = std::make_shared<ModelCost>();
-    cost = known;
-  }
   std::string fault;
   try {
     ASSIGN_OR_RETURN(StoredVersion stored, ReadVersion(root_, id));
@@ -212,8 +217,13 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
       Log(LogLevel::kInfo, "an unknown field of a manifest is ignored",
           {{"model", id.model}, {"version", id.version}, {"field", field}});
     }
+    const Precision precision = PrecisionOf(id, stored.manifest);
+    if (precision != DefaultPrecision(device_) && (parts_.precision_of == nullptr || !parts_.precision_of(id))) {
+      Log(LogLevel::kWarning, "a version is computed in fp32, because its manifest does not allow bf16 on this device",
+          {{"model", id.model}, {"version", id.version}, {"remedy", "vitrine-repo quantize --precision bf16"}});
+    }
     absl::StatusOr<ModelHandle> loaded =
-        BuildAndProve(std::move(stored), id, device_, precision, std::move(cost), parts_);
+        BuildAndProve(std::move(stored), id, device_, precision, CostOf(id.model, precision), parts_);
     // Returns the memory of the file's weights to the system. free() cannot do this, because it returns only memory at
     // the end of the heap, where other blocks are in use.
     malloc_trim(0);

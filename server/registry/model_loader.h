@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,8 +32,9 @@ class ModelLoader {
     ModelLimitsTable* limits = nullptr;
     // Returns the number of cores that one load may use now, at least 1; called on loading threads. Null: one core.
     std::function<int()> cores = nullptr;
-    // Returns the precision to compute a version in; called on loading threads. Null: fp32.
-    std::function<Precision(const VersionId& id)> precision_of = nullptr;
+    // Returns the precision to compute a version in; called on loading threads. Null or nullopt: DefaultPrecision of
+    // the device if the manifest has a plan and a golden tolerance for it, otherwise fp32.
+    std::function<std::optional<Precision>(const VersionId& id)> precision_of = nullptr;
     std::vector<std::string> refused_licences = {};  // patterns (see CheckLicence)
   };
   ModelLoader(std::filesystem::path root, const Device& device) : ModelLoader(std::move(root), device, Parts()) {}
@@ -49,7 +51,9 @@ class ModelLoader {
   absl::StatusOr<int64_t> BytesOf(const VersionId& id) const;
 
  private:
-  Precision PrecisionOf(const VersionId& id) const;  // requested precision
+  Precision PrecisionOf(const VersionId& id, const v1::Manifest& manifest) const;
+
+  std::shared_ptr<ModelCost> CostOf(const std::string& model, Precision precision);
 
   const std::filesystem::path root_;
   const Device device_;

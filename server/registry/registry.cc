@@ -28,9 +28,9 @@ constexpr int kLoaderNiceness = 10;
 }  // namespace
 
 absl::Status RegistryOptions::Validate() const {
-  if (!ParsePrecision(precision)) {
+  if (precision != "auto" && !ParsePrecision(precision)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--precision is \"", precision, "\"; it must be fp32, bf16 or int8"));
+        absl::StrCat("--precision is \"", precision, "\"; it must be auto, fp32, bf16 or int8"));
   }
   if (const absl::Status valid = ValidateRefusedLicences(refused_licences); !valid.ok()) return valid;
   return ServingSettings::Open(Serving()).status();
@@ -39,7 +39,7 @@ absl::Status RegistryOptions::Validate() const {
 ServingSettings::Options RegistryOptions::Serving() const {
   ServingSettings::Options settings{.serving_config = serving_config, .admin_state = admin_state, .default_policy = {}};
   settings.default_policy.set_latest(keep_versions);
-  settings.precision = ParsePrecision(precision).value_or(Precision::kFp32);
+  settings.precision = ParsePrecision(precision);
   return settings;
 }
 

@@ -41,8 +41,8 @@ struct RegistryOptions {
   // further change.
   absl::Duration first_retry = absl::Seconds(2);
   absl::Duration last_retry = absl::Minutes(2);
-  // Precision of versions without a setting: "fp32", "bf16" or "int8".
-  std::string precision = "fp32";
+  // Precision of versions without a setting: "fp32", "bf16", "int8", or "auto": see DefaultPrecision.
+  std::string precision = "auto";
   // Licence patterns. Versions with a matching licence are not loaded (see CheckLicence).
   std::vector<std::string> refused_licences = {};
   // File of --serving-config: see ServingSettings::Options. Empty: no file.

@@ -126,8 +126,8 @@ void Registry::Replace(const KnownVersion& known) {
       loaded.ok() && ((*loaded)->weights_sha256 != known.status.model->weights_sha256 ||
                       (*loaded)->manifest.SerializeAsString() != known.status.model->manifest.SerializeAsString());
   const bool other_precision = loaded.ok() && (*loaded)->precision != known.status.model->precision;
-  const std::string wanted(Name(settings_.PrecisionOf(id)));
-  const bool wants_other = wanted != known.status.model->precision;
+  const std::string wanted = settings_.NameOfPrecision(id);
+  const bool wants_other = wanted != "auto" && wanted != known.status.model->precision;
   if (!loaded.ok() || differs) {
     Log(LogLevel::kWarning,
         wants_other && !loaded.ok() ? "a version cannot be served in the requested precision"
@@ -231,7 +231,7 @@ void Registry::TellFailure(const VersionId& id, const absl::Status& fault, const
 
 std::string Registry::ManifestStamp(const VersionId& id) const {
   return absl::StrCat(FileStamp(options_.root / id.model / std::to_string(id.version) / kManifestFile), ", ",
-                      Name(settings_.PrecisionOf(id)));
+                      settings_.NameOfPrecision(id));
 }
 
 std::string Registry::FilesStamp(const VersionId& id) const {

@@ -186,6 +186,17 @@ TEST_F(CudaServer, SwapsAndDrainsUnderLoad) {
   EXPECT_EQ(refused, 4);
 }
 
+TEST_F(CudaServer, ComputesInBf16WhatHasAPlanForIt) {
+  std::filesystem::copy(VITRINE_SOURCE "/models/bundled/kv-pos-mnist", Repository() / "kv-pos-mnist",
+                        std::filesystem::copy_options::recursive);
+  const auto server = Start("cuda:0");
+  const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
+  const std::string image = NoiseJpeg(28, 28, 1);
+  EXPECT_EQ(Classify(*stub, ImageRequest("kv-pos-mnist", image)).served_by().precision(), "bf16");
+  EXPECT_EQ(Classify(*stub, ImageRequest("fixed", image)).served_by().precision(), "fp32");
+  EXPECT_THAT(server->Output(), HasSubstr("its manifest does not allow bf16 on this device"));
+}
+
 TEST_F(CudaServer, BatchesTheImagesOfManyCallers) {
   const auto server = Start("cuda:0", "kernel_us=500", {"--executors", "8"});
   const std::string address = server->AwaitReady(absl::Minutes(1));
@@ -235,13 +246,6 @@ TEST_F(CudaServer, ALostDeviceEndsTheServerWithItsCode) {
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
-TEST_F(CudaServer, ADeviceLostDuringTheFirstLoadEndsTheServer) {
-  const auto server = Start("cuda:0", "lost=1");
-  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
-}
-
-}  // namespace
-}  // namespace vitrine::testing
 // Sends requests until one fails, each with a deadline of 8 s, below the default of --device-batch-timeout. Returns the
 // status of the failed request.
 grpc::Status ClassifyUntilFailure(v1::Classifier::Stub& stub) {
@@ -279,3 +283,10 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
 }
 
+TEST_F(CudaServer, ADeviceLostDuringTheFirstLoadEndsTheServer) {
+  const auto server = Start("cuda:0", "lost=1");
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+}
+
+}  // namespace
+}  // namespace vitrine::testing

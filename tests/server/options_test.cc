@@ -283,8 +283,9 @@ TEST(ServerOptions, FlagsWithoutEffectAreRefused) {
 }
 
 TEST(ServerOptions, FlagsWithFixedChoicesRefuseOtherWords) {
-  for (const char* good : {"--log-level=trace", "--log-level=off", "--log-format=text", "--log-format=json",
-                           "--pin=auto", "--pin=on", "--pin=off", "--precision=fp32", "--precision=int8"}) {
+  for (const char* good :
+       {"--log-level=trace", "--log-level=off", "--log-format=text", "--log-format=json", "--pin=auto", "--pin=on",
+        "--pin=off", "--precision=auto", "--precision=fp32", "--precision=int8"}) {
     EXPECT_EQ(FaultsOf({good}), "") << good;
   }
   for (const std::string flag : {"--log-level", "--log-format", "--pin", "--precision", "--log-requests"}) {

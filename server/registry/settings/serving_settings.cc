@@ -162,13 +162,19 @@ ModelPlan ServingSettings::Plan(const std::string& model, const Edit& edit) cons
   return plan;
 }
 
-Precision ServingSettings::PrecisionOf(const VersionId& id) const {
+std::optional<Precision> ServingSettings::PrecisionOf(const VersionId& id) const {
   MutexLock lock(mutex_);
   const v1::ModelServing row = RowOf(file_.models(), id.model);
   for (const v1::VersionPrecision& of : row.version_precisions()) {
-    if (of.version() == id.version) return ParsePrecision(of.precision()).value_or(options_.precision);
+    if (of.version() == id.version) return ParsePrecision(of.precision());
   }
-  return ParsePrecision(row.precision()).value_or(options_.precision);
+  const std::optional<Precision> precision = ParsePrecision(row.precision());
+  return precision ? precision : options_.precision;
+}
+
+std::string ServingSettings::NameOfPrecision(const VersionId& id) const {
+  const std::optional<Precision> precision = PrecisionOf(id);
+  return precision ? Name(*precision) : "auto";
 }
 
 std::vector<std::string> ServingSettings::Models() const {

@@ -45,8 +45,9 @@ class ServingSettings {
     std::filesystem::path admin_state;
     // Policy of models without a policy.
     v1::VersionPolicy default_policy;
-    // Precision of models without a precision in the file.
-    Precision precision = Precision::kFp32;
+    // Precision of models without a precision in the file; nullopt: ModelLoader chooses one for
+    // each version.
+    std::optional<Precision> precision = std::nullopt;
   };
 
   // Reads both files. INVALID_ARGUMENT names file, position and fault; a server must not start with settings that it
@@ -72,7 +73,9 @@ class ServingSettings {
   ModelPlan Plan(const std::string& model, const Edit& edit = nullptr) const;
   // Returns a version's precision: the value for the version in the file of --serving-config, otherwise the file's
   // value for its model, otherwise Options::precision.
-  Precision PrecisionOf(const VersionId& id) const;
+  std::optional<Precision> PrecisionOf(const VersionId& id) const;
+  // Returns the name of this precision; "auto" for nullopt.
+  std::string NameOfPrecision(const VersionId& id) const;
   // Returns the names of the models that have settings in the file of --serving-config or changes by the Admin service,
   // sorted.
   std::vector<std::string> Models() const;

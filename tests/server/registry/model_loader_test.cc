@@ -134,6 +134,27 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInTheRequestedPrecision) {
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));
 }
 
+// The size for the memory limit shows the precision without a device.
+TEST_F(ModelLoaderTest, ADeviceComputesInBf16WhatTheManifestAllows) {
+  const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
+  const Device cuda = {Device::Kind::kCuda, 0};
+  std::optional<Precision> chosen;
+  ModelLoader loader(folder_.path(), cuda, {.precision_of = [&](const VersionId&) { return chosen; }});
+  EXPECT_EQ(loader.BytesOf(id).value(), loader_.BytesOf(id).value()) << "there is no plan";
+  EditManifest(id, [](v1::Manifest& manifest) { manifest.add_precisions()->set_precision("bf16"); });
+  EXPECT_EQ(loader.BytesOf(id).value(), loader_.BytesOf(id).value()) << "there is no golden tolerance";
+  EditManifest(id, [](v1::Manifest& manifest) {
+    v1::GoldenTolerance& row = *manifest.add_golden_tolerances();
+    row.set_device("cuda");
+    row.set_precision("bf16");
+    row.set_tolerance(0.1f);
+  });
+  EXPECT_EQ(loader.BytesOf(id).value() * 2, loader_.BytesOf(id).value()) << "loader_ is for a CPU";
+  EXPECT_EQ(ModelLoader(folder_.path(), cuda).BytesOf(id).value() * 2, loader_.BytesOf(id).value());
+  chosen = Precision::kFp32;
+  EXPECT_EQ(loader.BytesOf(id).value(), loader_.BytesOf(id).value());
+}
+
 TEST_F(ModelLoaderTest, AVersionWithARefusedLicenceIsNotLoaded) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   ModelLoader loader(folder_.path(), Device{}, {.refused_licences = {"cc-by-nc*"}});
