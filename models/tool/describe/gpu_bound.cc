@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
+#include "models/engine/cuda/launches/narrow_rows.h"
 #include "models/engine/plan/lower.h"
 #include "models/tool/describe/graph/layers.h"
 
@@ -45,15 +46,15 @@ constexpr int64_t kFloat = sizeof(float);
 class Count {
  public:
   Count(const engine::LoweredPlan& plan, int channels, const WorkloadInput& input)
-      : plan_(plan), channels_(channels), input_(input), images_(input.images) {
+      : plan_(plan), is_narrow_(cuda::NarrowBuffers(plan)), channels_(channels), input_(input), images_(input.images) {
     const int cell = std::max(1, plan.cell);
     cells_ = int64_t{input.height / cell} * (input.width / cell);
   }
 
   StepWork Of(const engine::PlanStep& step) {
     work_ = {.name = step.name};
-    work_.bytes = kFloat * Numbers(step.writes);
-    for (const engine::Operand& read : step.reads) work_.bytes += kFloat * Numbers(read);
+    work_.bytes = Bytes(step.writes);
+    for (const engine::Operand& read : step.reads) work_.bytes += Bytes(read);
     std::visit([this](const auto& settings) { Add(settings); }, step.settings);
     return work_;
   }
@@ -72,7 +73,12 @@ class Count {
     }
     return 0;
   }
-  int64_t Numbers(engine::Operand operand) const { return operand.buffer < 0 ? 0 : Rows(operand) * operand.columns; }
+  // Returns the bytes of a row of the operand; 0 if there is none.
+  int64_t RowBytes(engine::Operand operand) const {
+    if (operand.buffer < 0) return 0;
+    return operand.columns * (is_narrow_[static_cast<size_t>(operand.buffer)] ? 2 : kFloat);
+  }
+  int64_t Bytes(engine::Operand operand) const { return operand.buffer < 0 ? 0 : Rows(operand) * RowBytes(operand); }
   int64_t Pixels() const { return images_ * channels_ * input_.height * input_.width; }
 
   // Adds the work of multiplying `rows` rows by a matrix of weights.
@@ -91,7 +97,7 @@ class Count {
     AddMatrix(Rows(step.first.x), step.first.matrix);
     AddMatrix(Rows(step.first.x), step.second.matrix);
   }
-  void Add(const engine::TakeClassStep& step) { work_.bytes = 2 * kFloat * images_ * step.y.columns; }
+  void Add(const engine::TakeClassStep& step) { work_.bytes = images_ * (RowBytes(step.x) + RowBytes(step.y)); }
   void Add(const engine::PatchifyStep&) { work_.bytes += Pixels() * kFloat; }
   void Add(const engine::StemStep& step) {
     work_.bytes += Pixels() * kFloat;
@@ -121,6 +127,7 @@ class Count {
   void Add(const engine::DenseConvolutionStep& step) { AddMatrix(images_ * cells_, step.matrix); }
 
   const engine::LoweredPlan& plan_;
+  const std::vector<bool> is_narrow_;  // for each buffer: rows are stored in bf16
   const int channels_;
   const WorkloadInput& input_;
   const int64_t images_;
@@ -221,9 +228,9 @@ std::string BoundInWords(const std::vector<StepWork>& steps, const Gpu& gpu, int
   const double seconds = Seconds(steps, gpu);
   const double pixels = 4.0 * input.images * channels * input.height * input.width / (gpu.bus_gbps * 1e9);
   return absl::StrFormat(
-      "\nA pass on an %s takes at least %.1f us (%.0f images/s) if its rows are stored in fp32.\n"
+      "\nA pass on an %s takes at least %.1f us (%.0f images/s), unless its rows stay in the L2 cache.\n"
       "This is a bound, not a measurement: each step's products at the peak of the data sheet, or its rows, read and\n"
-      "written once, and weights at the bandwidth of memory. Rows in bf16 or in the L2 cache can be faster.\n"
+      "written once, and weights at the bandwidth of memory.\n"
       "Copying the pixels from the host takes %.1f us at the bandwidth of its bus: %.0f images/s.\n",
       gpu.model, seconds * 1e6, input.images / seconds, pixels * 1e6, input.images / pixels);
 }
