@@ -79,7 +79,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_device_images_total", prometheus::MetricType::Counter, "images", "",
      "Images in these batches, each with images of several executors; absent on a CPU."},
     {"vitrine_device_uploaded_bytes_total", prometheus::MetricType::Counter, "bytes", "",
-     "Bytes copied to the GPU; absent on a CPU."},
+     "Bytes copied to the GPU, without the results that are copied back; absent on a CPU."},
     {"vitrine_top1_confidence_ratio", prometheus::MetricType::Histogram, "0 to 1", "`model`, `version`",
      "Softmax probability of the first class."},
     {"vitrine_prediction_entropy_ratio", prometheus::MetricType::Histogram, "0 to 1", "`model`, `version`",
