@@ -103,6 +103,9 @@ class KeepAliveCallers(CallerThreads):
                 except ConnectionRefusedError:
                     ledger.unreached += 1
                     return
+                except OSError as error:  # Http2 sends bytes at once
+                    self._lose(ledger, repr(error))
+                    continue
             if not self._ask(ledger, connection) or connection.is_ending:
                 connection.close()
                 connection = None

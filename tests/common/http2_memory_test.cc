@@ -89,13 +89,16 @@ TEST(Http2Memory, HeadersThatAHandlerDropsAreNotCounted) {
 
 #ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer's malloc does not return null
 TEST(Http2MemoryDeathTest, AFailedAllocationOfNghttp2EndsTheProcess) {
-  const auto allocate = [](size_t size) {
-    EndWhenOutOfMemory("vitrine-server");
-    const nghttp2_mem& memory = *Nghttp2Memory();
-    memory.free(memory.realloc(memory.malloc(size, nullptr), size, nullptr), nullptr);
-  };
-  EXPECT_EXIT(allocate(std::numeric_limits<ptrdiff_t>::max()), ::testing::ExitedWithCode(kExitOutOfMemory),
-              "^vitrine-server: out of memory");
+  const auto ends = ::testing::ExitedWithCode(kExitOutOfMemory);
+  constexpr char kSays[] = "^vitrine-server: out of memory";
+  constexpr size_t kTooMuch = std::numeric_limits<ptrdiff_t>::max();
+  const nghttp2_mem& memory = *Nghttp2Memory();
+  EXPECT_EXIT((EndWhenOutOfMemory("vitrine-server"), memory.free(memory.malloc(kTooMuch, nullptr), nullptr)), ends,
+              kSays);
+  EXPECT_EXIT((EndWhenOutOfMemory("vitrine-server"), memory.free(memory.calloc(1, kTooMuch, nullptr), nullptr)), ends,
+              kSays);
+  EXPECT_EXIT((EndWhenOutOfMemory("vitrine-server"), memory.free(memory.realloc(nullptr, kTooMuch, nullptr), nullptr)),
+              ends, kSays);
 }
 
 // Returns the number of bytes that the process has allocated.

@@ -240,7 +240,7 @@ TEST_F(HttpTls, PlainHttp2IsClosedWithoutAReset) {
 TEST_F(HttpTls, AConnectionEndsWithTheCertificateOfItsClient) {
   Start(true);
   TlsClient client(address());
-  client.Present(Certified("client", &ca_, 4));
+  client.Present(Certified("client", &ca_, 8));
   ASSERT_TRUE(client.Connect());
   client.Send(kGetHere);
   EXPECT_THAT(client.ReadUntil("here"), EndsWith("here"));

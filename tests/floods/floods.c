@@ -176,8 +176,11 @@ static void FillIgnored(Connection* connection) {
   const int way = connection->variant % 4;
   while (RoomFor(connection, 32)) {
     if (way == 0) PutFrame(connection, kData, 0, 1, "", 0);
-    if (way == 1 && connection->send_window-- <= 0) return;
-    if (way == 1) PutFrame(connection, kData, 0, 1, "x", 1);
+    if (way == 1 && connection->send_window <= 0) return;
+    if (way == 1) {
+      PutFrame(connection, kData, 0, 1, "x", 1);
+      --connection->send_window;
+    }
     if (way == 2) PutFrame(connection, kUnknownType, 0, 0, "", 0);
     if (way == 3) PutFrame(connection, kPriorityUpdate, 0, 0, kUpdate, sizeof kUpdate);
   }
