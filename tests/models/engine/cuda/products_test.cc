@@ -40,18 +40,10 @@ Place OfD(size_t lane, size_t i) {
   return {i < 2 ? lane / 4 : lane / 4 + 8, lane % 4 * 2 + i % 2};
 }
 
-TEST(Fragments, Bf16LayoutEqualsTheManual) {
-  std::mt19937 random(1);
-  std::vector<float> a(16 * 16), b(16 * 8), d(16 * 8), expected(16 * 8);
-  for (auto* values : {&a, &b, &expected}) {
-    for (float& value : *values) value = static_cast<float>(random() % 17) - 8;  // small integers, whose sums are exact
-  }
-  d = expected;
-  for (size_t i = 0; i < 16; ++i) {
-    for (size_t j = 0; j < 8; ++j) {
-      for (size_t k = 0; k < 16; ++k) expected[i * 8 + j] += a[i * 16 + k] * b[k * 8 + j];
-    }
-  }
+// Returns d + a b for a [16, 16] and b [16, 8], computed with one mma. Each lane passes the numbers of b that belong to
+// lane ^ `wrong`; 0 is right.
+std::vector<float> Bf16Product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float> d,
+                               size_t wrong = 0) {
   Machine machine;
   const auto fault = machine.Launch({.kernel = "fragments"}, [&] {
     const auto lane = static_cast<size_t>(Lane());
@@ -62,15 +54,33 @@ TEST(Fragments, Bf16LayoutEqualsTheManual) {
       left[i / 2] |= uint32_t{Bits(a[place.row * 16 + place.column])} << 16 * (i % 2);
     }
     for (size_t i = 0; i < 4; ++i) {
-      const Place place = OfB(lane, i, 2);
+      const Place place = OfB(lane ^ wrong, i, 2);
       right[i / 2] |= uint32_t{Bits(b[place.row * 8 + place.column])} << 16 * (i % 2);
     }
     for (size_t i = 0; i < 4; ++i) sums[i] = d[OfD(lane, i).row * 8 + OfD(lane, i).column];
     MultiplyBf16(sums, left, right);
     for (size_t i = 0; i < 4; ++i) d[OfD(lane, i).row * 8 + OfD(lane, i).column] = sums[i];
   });
-  ASSERT_FALSE(fault.has_value()) << fault->ToString();
-  EXPECT_EQ(d, expected);
+  EXPECT_FALSE(fault.has_value()) << fault->ToString();
+  return d;
+}
+
+TEST(Fragments, Bf16LayoutEqualsTheManual) {
+  std::mt19937 random(1);
+  std::vector<float> a(16 * 16), b(16 * 8), d(16 * 8);
+  for (auto* values : {&a, &b, &d}) {
+    for (float& value : *values) value = static_cast<float>(random() % 17) - 8;  // small integers, whose sums are exact
+  }
+  std::vector<float> expected = d;
+  for (size_t i = 0; i < 16; ++i) {
+    for (size_t j = 0; j < 8; ++j) {
+      for (size_t k = 0; k < 16; ++k) expected[i * 8 + j] += a[i * 16 + k] * b[k * 8 + j];
+    }
+  }
+  EXPECT_EQ(Bf16Product(a, b, d), expected);
+  for (const size_t wrong : {1, 4}) {
+    EXPECT_NE(Bf16Product(a, b, d, wrong), expected) << "lanes passed the numbers of lane ^ " << wrong;
+  }
 }
 
 TEST(Fragments, ByteLayoutEqualsTheManual) {
@@ -127,6 +137,38 @@ TEST(Fragments, LoadedMatrixLayoutEqualsTheManual) {
       EXPECT_EQ(transposed[lane * 4 + matrix], (first + column * 8 + row) | (first + (column + 1) * 8 + row) << 16);
     }
   }
+}
+
+// Stores a matrix of 8 rows and four chunks of 8 numbers. In row r, chunk c is stored at c ^ r % 4, so that ldmatrix
+// reads different banks. Loads the matrix as if it were stored at c ^ (r + shift) % 4. Returns each lane's words.
+std::vector<uint32_t> LoadSwizzled(int shift) {
+  Machine machine;
+  std::vector<uint32_t> loaded(32 * 4);
+  const auto fault = machine.Launch({.kernel = "swizzle", .shared_bytes = 8 * 32 * sizeof(uint16_t)}, [&] {
+    const Shared<uint16_t> rows = SharedMemory<uint16_t>(0);
+    const int row = Lane() % 8, chunk = Lane() / 8;
+    for (int i = 0; i < 8; ++i) {
+      rows[row * 32 + (chunk ^ row % 4) * 8 + i] = static_cast<uint16_t>(row * 32 + chunk * 8 + i);
+    }
+    SyncWarp();
+    uint32_t words[4];
+    LoadMatrices(words, rows + (row * 32 + (chunk ^ (row + shift) % 4) * 8));
+    std::memcpy(&loaded[static_cast<size_t>(Lane()) * 4], words, sizeof(words));
+  });
+  EXPECT_FALSE(fault.has_value()) << fault->ToString();
+  return loaded;
+}
+
+TEST(Fragments, AWrongSwizzleGivesWrongNumbers) {
+  std::vector<uint32_t> expected;
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    for (uint32_t matrix = 0; matrix < 4; ++matrix) {
+      const uint32_t first = lane / 4 * 32 + matrix * 8 + lane % 4 * 2;
+      expected.push_back(first | (first + 1) << 16);
+    }
+  }
+  EXPECT_EQ(LoadSwizzled(0), expected);
+  EXPECT_NE(LoadSwizzled(1), expected);
 }
 
 class EmulatedSums : public ::testing::Test {
