@@ -65,9 +65,12 @@ TEST_P(CudaBits, EqualTheCpuBitsInInt8) {
 
 TEST_P(CudaBits, DoNotDependOnSmsAndSchedule) {
   const std::vector<at::Tensor> images = Images(2);
-  const std::vector<float> logits = OnGpu(images);
-  EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 2, .sms = 1}), logits));
-  EXPECT_TRUE(SameBits(OnGpu(images, {}, {.seed = 3, .sms = 132}), logits));
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16, Precision::kInt8}) {
+    const PrecisionChoice choice = {.precision = precision, .kept = {}};
+    const std::vector<float> logits = OnGpu(images, choice);
+    EXPECT_TRUE(SameBits(OnGpu(images, choice, {.seed = 2, .sms = 1}), logits)) << Name(precision);
+    EXPECT_TRUE(SameBits(OnGpu(images, choice, {.seed = 3, .sms = 132}), logits)) << Name(precision);
+  }
 }
 
 TEST_P(CudaBits, DoNotDependOnTheBatch) {

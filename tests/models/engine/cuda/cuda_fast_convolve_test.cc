@@ -24,7 +24,6 @@ using cuda::Activation;
 using cuda::ConvolveArguments;
 using cuda::MapRows;
 using cuda::emulated::MachineOptions;
-using cuda::emulated::RoundingModel;
 using program::Convolve;
 using program::MapSize;
 
@@ -165,7 +164,7 @@ const std::vector<Grid> kImages = {{8, 12}, {9, 7}, {4, 5}, {16, 8}};
 TEST(CudaFastConvolve, IsCloseToThePlainKernel) {
   for (const LayerForm& form : kLayerForms) {
     const std::vector<float> plain = OneLayer(form, kImages).Plain();
-    for (const RoundingModel rounding : {RoundingModel::kNearest, RoundingModel::kSm80, RoundingModel::kRandom}) {
+    for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
       const std::vector<float> fast = OneLayer(form, kImages, {.rounding = rounding}).Fast();
       ASSERT_EQ(fast.size(), plain.size()) << NameOf(form);
       for (size_t i = 0; i < fast.size(); ++i) {

@@ -51,7 +51,9 @@ class CudaFastForms : public ::testing::TestWithParam<FastForm> {
   static cuda::EngineOptions Options(bool fast = true) {
     return {.limits = kSmallBatch, .choice = {.precision = Precision::kBf16, .kept = {}}, .fast = fast};
   }
-  OnDevice On(bool fast = true) const { return OnDevice(*compiled_.program, compiled_.weights, Options(fast)); }
+  OnDevice On(bool fast = true, const cuda::emulated::MachineOptions& machine = {}) const {
+    return OnDevice(*compiled_.program, compiled_.weights, Options(fast), machine);
+  }
 
   static std::vector<at::Tensor> Images() {
     std::vector<at::Tensor> images;
@@ -84,9 +86,13 @@ TEST_P(CudaFastForms, RunTheirFastKernels) {
   }
 }
 
-TEST_P(CudaFastForms, AgreeWithTheReference) {
+TEST_P(CudaFastForms, AgreeWithTheReferenceInEveryRoundingModel) {
   const std::vector<at::Tensor> images = Images();
-  EXPECT_LE(Apart(On().Logits(Views(images)), compiled_.ByReference(images)), kNarrowTolerance);
+  const std::vector<float> expected = compiled_.ByReference(images);
+  for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
+    OnDevice device = On(/*fast=*/true, {.rounding = rounding});
+    EXPECT_LE(Apart(device.Logits(Views(images)), expected), kNarrowTolerance);
+  }
 }
 
 TEST_P(CudaFastForms, TapsAgreeWithThePlainKernels) {

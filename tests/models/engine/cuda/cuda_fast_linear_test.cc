@@ -171,6 +171,17 @@ TEST_P(CudaFastLinear, Fp32EqualsThePlainKernelsBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaFastLinear, ::testing::ValuesIn(kCases));
 
+TEST(CudaFastLinearRounding, Bf16IsAccurateInEveryRoundingModel) {
+  for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
+    for (const LinearCase& of : {LinearCase{.rows = 33, .inputs = 80, .outputs = 64, .norm = true, .residual = true},
+                                 {.rows = 3, .inputs = 592, .outputs = 68}}) {
+      SCOPED_TRACE(::testing::PrintToString(of));
+      Layers layers(of, Precision::kBf16);
+      ExpectClose(layers.Fast({.rounding = rounding}), layers.Plain());
+    }
+  }
+}
+
 TEST(CudaFastLinearLongRows, AgreeWithThePlainKernels) {
   for (const bool norm : {false, true}) {
     Layers bf16({.rows = 3, .inputs = 592, .outputs = 68, .norm = norm}, Precision::kBf16);

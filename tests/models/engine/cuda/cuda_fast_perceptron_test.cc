@@ -71,13 +71,11 @@ std::vector<float> RandomRows(const PerceptronCase& of) {
   return RandomFloats(static_cast<size_t>(of.rows * of.width), 1);
 }
 
-class CudaFastPerceptron : public ::testing::TestWithParam<PerceptronCase> {};
-
 // If sums differ, a hidden unit may be rounded to another bf16 number, which differs by up to 2^-8 of the unit's value.
 // Each output then differs by this difference times a weight.
-TEST_P(CudaFastPerceptron, IsCloseToTwoPlainLayers) {
-  const std::vector<float> x = RandomRows(GetParam()), y = FastPerceptronOf(GetParam(), x),
-                           expected = PlainPerceptronOf(GetParam(), x);
+void ExpectCloseToTwoPlainLayers(const PerceptronCase& of, const cuda::emulated::MachineOptions& machine = {}) {
+  const std::vector<float> x = RandomRows(of), y = FastPerceptronOf(of, x, machine),
+                           expected = PlainPerceptronOf(of, x);
   double sum = 0;
   for (size_t i = 0; i < y.size(); ++i) {
     const double difference = std::abs(y[i] - expected[i]);
@@ -87,12 +85,24 @@ TEST_P(CudaFastPerceptron, IsCloseToTwoPlainLayers) {
   EXPECT_LE(sum / static_cast<double>(y.size()), 2e-4);
 }
 
+class CudaFastPerceptron : public ::testing::TestWithParam<PerceptronCase> {};
+
+TEST_P(CudaFastPerceptron, IsCloseToTwoPlainLayers) {
+  ExpectCloseToTwoPlainLayers(GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, CudaFastPerceptron,
                          ::testing::Values(PerceptronCase{1, 128, 64},
                                            PerceptronCase{33, 128, 192, false, false, Activation::kRelu},
                                            PerceptronCase{129, 128, 64}, PerceptronCase{17, 192, 128},
                                            PerceptronCase{130, 192, 64, false}, PerceptronCase{16, 256, 128},
                                            PerceptronCase{5, 256, 64, true, false}, PerceptronCase{129, 256, 64}));
+
+TEST(CudaFastPerceptronRounding, IsAccurateInEveryModel) {
+  for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
+    ExpectCloseToTwoPlainLayers({17, 192, 128}, {.rounding = rounding});
+  }
+}
 
 TEST(CudaFastPerceptronBits, DoNotDependOnSmsAndSchedule) {
   const PerceptronCase of = {140, 128, 128};

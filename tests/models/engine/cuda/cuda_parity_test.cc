@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -22,13 +22,17 @@ TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
-// The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc).
+// The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc). The two rounding models are those
+// of real devices; cuda_fast_forms_test.cc and the tests of single kernels use all models.
 TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
+  using cuda::emulated::RoundingModel;
   const std::vector<at::Tensor> images = Images(3);
   const std::vector<float> expected = compiled_.ByReference(images);
-  for (const auto& [precision, tolerance] : {std::pair(Precision::kBf16, 0.02), {Precision::kInt8, 0.03}}) {
+  for (const auto& [precision, rounding, tolerance] : {std::tuple(Precision::kBf16, RoundingModel::kSm90, 0.02),
+                                                       {Precision::kBf16, RoundingModel::kSm80, 0.02},
+                                                       {Precision::kInt8, RoundingModel::kSm90, 0.03}}) {
     OnDevice device(*compiled_.program, compiled_.weights,
-                    {.limits = kSmallBatch, .choice = {.precision = precision, .kept = {}}});
+                    {.limits = kSmallBatch, .choice = {.precision = precision, .kept = {}}}, {.rounding = rounding});
     const std::vector<float> logits = device.Logits(Views(images));
     EXPECT_LE(Apart(logits, expected), tolerance) << Name(precision);
     EXPECT_GT(Apart(logits, expected), kParityTolerance) << Name(precision) << " is as exact as fp32";
