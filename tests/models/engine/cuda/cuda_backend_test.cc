@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests models on the fake driver. CUDA graphs must give the same bits as single kernel launches on the emulator, even
-// if other calls run at the same time. After a model is loaded, no memory may be allocated. The tests also make each
-// driver call fail once.
+// if other calls run at the same time. After a model is loaded, no memory may be allocated.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -220,92 +219,6 @@ TEST_F(SmallCudaModel, IsRefusedWithoutPinnedMemory) {
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("2100992 bytes of pinned host memory"), HasSubstr("lower --device-batch-tokens")));
-}
-
-// Opens the driver, loads a model, runs batches of three callers, replaces the model and runs batches again.
-class FailingDriverCall : public SmallCudaModel {
- protected:
-  // Returns the first error of the whole sequence.
-  absl::Status Live() {
-    absl::StatusOr<cuda::driver::Driver> driver = OpenFake();
-    if (!driver.ok()) return driver.status();
-    auto card = Card::Open(*driver, 0, kNoImage);
-    if (!card.ok()) return card.status();
-    absl::Status status;
-    auto serving = On(**card);
-    status.Update(serving.status());
-    if (serving.ok()) {
-      status.Update(RunBatches(**serving));
-      auto next = On(**card);
-      status.Update(next.status());
-      if (next.ok()) serving = std::move(next);
-      status.Update(RunBatches(**serving));
-      // An error that is not sticky affects one batch only; the next batch succeeds.
-      if (!status.ok() && !sticky_) {
-        EXPECT_TRUE(RunBatches(**serving).ok());
-      }
-    }
-    const bool has_failed = Fake().Calls("") >= nth_;
-    EXPECT_EQ((*card)->lost(), sticky_ && has_failed);
-    if (sticky_ && has_failed) {
-      EXPECT_FALSE(status.ok());
-    }
-    return status;
-  }
-  // Runs batches in three threads. Checks that each caller gets the right bits or an error. Returns one of the errors.
-  absl::Status RunBatches(const Backend& backend) const {
-    absl::Status statuses[3];
-    {
-      std::vector<std::jthread> callers;
-      for (size_t i = 0; i < std::size(statuses); ++i) {
-        callers.emplace_back([&, i] {
-          const size_t which[] = {i, i + 1};
-          statuses[i] = RunBatch(backend, std::span(which).first(1 + i % 2));
-        });
-      }
-    }
-    for (const absl::Status& status : statuses) {
-      if (!status.ok()) return status;
-    }
-    return absl::OkStatus();
-  }
-
-  // Runs the sequence once for each of its driver calls and makes that call fail. Returns the number of calls.
-  int FailEach(cuda::driver::Result error, bool sticky) {
-    sticky_ = sticky;
-    for (nth_ = 1;; ++nth_) {
-      Fake().Reset({});
-      Fake().Fail(nth_, error, sticky);
-      const absl::Status status = Live();
-      if (Fake().Calls("") < nth_) return nth_ - 1;
-      SCOPED_TRACE(absl::StrCat("call ", nth_, ": ", status.ToString()));
-      EXPECT_EQ(Fake().faults(), "");
-      if (!status.ok()) {
-        EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_"));
-        EXPECT_THAT(std::string(status.message()), HasSubstr(" failed ("));
-      }
-      if (!sticky) {
-        EXPECT_EQ(Fake().use(), FakeUse());
-      }
-      if (HasFailure()) return nth_;
-    }
-  }
-
- private:
-  int nth_ = 0;
-  bool sticky_ = false;
-};
-
-TEST_F(FailingDriverCall, GivesAnErrorAndLeaksNothing) {
-  EXPECT_GT(FailEach(cuda::driver::kInvalidValue, /*sticky=*/false), 100);
-}
-
-TEST_F(FailingDriverCall, GivesAnErrorWithoutMemoryAndLeaksNothing) {
-  EXPECT_GT(FailEach(cuda::driver::kOutOfMemory, /*sticky=*/false), 100);
-}
-
-TEST_F(FailingDriverCall, LosesTheDeviceAfterAStickyError) {
-  EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 100);
 }
 
 }  // namespace

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes each driver call fail once, from the start of the driver to a replaced model. Callers must get right bits or an
+// error, and nothing may leak.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/models/engine/cuda/small_model.h"
+
+namespace vitrine::testing {
+namespace {
+
+using cuda::driver::Card;
+using ::testing::HasSubstr;
+
+// Opens the driver, loads a model, runs batches of several callers, replaces the model and runs batches again.
+class FailingDriverCall : public SmallCudaModel {
+ protected:
+  // Returns the first error of the whole sequence.
+  absl::Status Live() {
+    absl::StatusOr<cuda::driver::Driver> driver = OpenFake();
+    if (!driver.ok()) return driver.status();
+    auto card = Card::Open(*driver, 0, kNoImage);
+    if (!card.ok()) return card.status();
+    absl::Status status;
+    auto serving = Load(**card);
+    status.Update(serving.status());
+    if (serving.ok()) {
+      status.Update(RunBatches(**serving));
+      auto next = Load(**card);
+      status.Update(next.status());
+      if (next.ok()) serving = std::move(next);
+      status.Update(RunBatches(**serving));
+      // An error that is not sticky affects one batch only; the next batch succeeds.
+      if (!status.ok() && !sticky_) {
+        EXPECT_TRUE(RunBatches(**serving).ok());
+      }
+    }
+    const bool has_failed = Fake().Calls("") >= nth_;
+    EXPECT_EQ((*card)->lost(), sticky_ && has_failed);
+    if (sticky_ && has_failed) {
+      EXPECT_FALSE(status.ok());
+    }
+    return status;
+  }
+  virtual absl::StatusOr<std::unique_ptr<const Backend>> Load(Card& card) const { return On(card); }
+  // Runs batches in three threads. Checks that each caller gets the right bits or an error. Returns one of the errors.
+  virtual absl::Status RunBatches(const Backend& backend) const {
+    absl::Status statuses[3];
+    {
+      std::vector<std::jthread> callers;
+      for (size_t i = 0; i < std::size(statuses); ++i) {
+        callers.emplace_back([&, i] {
+          const size_t which[] = {i, i + 1};
+          statuses[i] = RunBatch(backend, std::span(which).first(1 + i % 2));
+        });
+      }
+    }
+    for (const absl::Status& status : statuses) {
+      if (!status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+  // Runs the sequence once for each of its driver calls and makes that call fail. Returns the number of calls.
+  int FailEach(cuda::driver::Result error, bool sticky) {
+    sticky_ = sticky;
+    for (nth_ = 1;; ++nth_) {
+      Fake().Reset(settings_);
+      Fake().Fail(nth_, error, sticky);
+      const absl::Status status = Live();
+      if (Fake().Calls("") < nth_) return nth_ - 1;
+      SCOPED_TRACE(absl::StrCat("call ", nth_, ": ", status.ToString()));
+      EXPECT_EQ(Fake().faults(), "");
+      if (!status.ok()) {
+        EXPECT_THAT(std::string(status.message()), HasSubstr("CUDA_ERROR_"));
+        EXPECT_THAT(std::string(status.message()), HasSubstr(" failed ("));
+      }
+      if (!sticky) {
+        EXPECT_EQ(Fake().use(), FakeUse());
+      }
+      if (HasFailure()) return nth_;
+    }
+  }
+
+  FakeSettings settings_;
+
+ private:
+  int nth_ = 0;
+  bool sticky_ = false;
+};
+
+TEST_F(FailingDriverCall, GivesAnErrorAndLeaksNothing) {
+  EXPECT_GT(FailEach(cuda::driver::kInvalidValue, /*sticky=*/false), 100);
+}
+
+TEST_F(FailingDriverCall, GivesAnErrorWithoutMemoryAndLeaksNothing) {
+  EXPECT_GT(FailEach(cuda::driver::kOutOfMemory, /*sticky=*/false), 100);
+}
+
+TEST_F(FailingDriverCall, LosesTheDeviceAfterAStickyError) {
+  EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 100);
+}
+
+// A ViT: it has positions, which a caller uploads for new image sizes, and attention and tokens, whose callers run the
+// kernels one by one. After the first batch, the device computes nothing and returns zeros, because it would take long.
+class FailingDriverCallOfAVit : public FailingDriverCall {
+ protected:
+  FailingDriverCallOfAVit() { settings_.free_after = 0; }
+
+  absl::StatusOr<std::unique_ptr<const Backend>> Load(Card& card) const override {
+    engine::WeightsInMemory source(compiled_.weights);
+    return cuda::MakeBackend(card, *compiled_.program, source,
+                             {.engine = {.limits = {.images = 2, .cells = 100, .pixels = 5000}},
+                              .slot = {.staging_bytes = size_t{1} << 20, .limit = absl::Seconds(60)}});
+  }
+  absl::Status RunBatches(const Backend& backend) const override {
+    absl::Status first;
+    for (const bool with_taps : {false, true}) {
+      AttentionTap attention;
+      TokenTap tokens;
+      attention.Request(1, AttentionSource::kTokens, 0);
+      tokens.Request(TokenTap::kFinal);
+      engine::Workspace workspace;
+      const std::vector<cuda::ImagePlanes> batch = {View(pictures_[0]), View(pictures_[1])};
+      std::vector<float> logits(batch.size() * static_cast<size_t>(form_.config.classes()));
+      first.Update(backend.Run(batch, workspace, logits.data(), with_taps ? &attention : nullptr,
+                               with_taps ? &tokens : nullptr));
+    }
+    return first;
+  }
+
+ private:
+  static EngineForm Vit() {
+    const std::vector<EngineForm> forms = EngineForms();
+    EngineForm vit =
+        *std::find_if(forms.begin(), forms.end(), [](const EngineForm& form) { return form.name == "vit"; });
+    vit.config.mutable_vit()->set_depth(1);
+    return vit;
+  }
+
+  const EngineForm form_ = Vit();
+  const Compiled compiled_{form_.config, cpu::CpuPath::kPortable};
+  const std::vector<at::Tensor> pictures_ = {RandomImage(form_.config.preprocessing().channels(), form_.sizes[0].first,
+                                                       form_.sizes[0].second, 1),
+                                           RandomImage(form_.config.preprocessing().channels(), form_.sizes[1].first,
+                                                       form_.sizes[1].second, 2)};
+};
+
+TEST_F(FailingDriverCallOfAVit, GivesAnErrorAndLeaksNothing) {
+  EXPECT_GT(FailEach(cuda::driver::kInvalidValue, /*sticky=*/false), 300);
+}
+
+TEST_F(FailingDriverCallOfAVit, LosesTheDeviceAfterAStickyError) {
+  EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 300);
+}
+
+}  // namespace
+}  // namespace vitrine::testing
