@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <regex>
 #include <thread>
 #include <vector>
 
@@ -31,7 +32,9 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::FloatNear;
+using ::testing::Gt;
 using ::testing::HasSubstr;
+using ::testing::Lt;
 using ::testing::Not;
 using ::testing::Pointwise;
 
@@ -281,6 +284,50 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   caller.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
+}
+
+// Calls the server until it answers from this version or a later one. Returns false if the server has ended. Appends
+// the errors of the calls to `errors`.
+bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t version, std::string& errors) {
+  static const std::regex kAddress("listening on (\\S+) \\(gRPC");
+  bool answered = false;
+  EXPECT_TRUE(Eventually(
+      [&] {
+        const std::string output = server.Output();
+        std::smatch address;
+        if (server.Ended()) return true;
+        if (!std::regex_search(output, address, kAddress)) return false;
+        const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address[1], grpc::InsecureChannelCredentials()));
+        grpc::ClientContext context;
+        v1::ClassifyResponse response;
+        const grpc::Status status = stub->Classify(&context, request, &response);
+        errors += status.error_message();
+        answered = status.ok() && response.served_by().version() >= version;
+        return answered;
+      },
+      absl::Minutes(2)))
+      << server.Output();
+  return answered;
+}
+
+// Each server starts, loads models, answers and loads the next version. Its n-th driver call fails.
+TEST_F(CudaServer, AfterAFailedDriverCallItAnswersAgainOrEnds) {
+  const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
+  for (const int nth : {3, 40, 400, 1000, 1500}) {
+    SCOPED_TRACE(absl::StrCat("call ", nth));
+    const auto server = Start("cuda:0", absl::StrCat("fail=", nth));
+    std::string errors;
+    bool lives = Answers(*server, request, 1, errors);
+    for (int i = 0; i < 20 && lives; ++i) lives = Answers(*server, request, 1, errors);
+    if (lives) {
+      const int64_t version = PublishModel(Repository(), "mixed", MixedConfig(), 2).version;
+      lives = Answers(*server, request, version, errors);
+    }
+    if (!lives) {
+      EXPECT_THAT(server->Wait(), AllOf(Gt(0), Lt(128))) << server->Output();
+    }
+    EXPECT_THAT(errors + server->Output(), HasSubstr("CUDA_ERROR_INVALID_VALUE"));
+  }
 }
 
 TEST_F(CudaServer, ADeviceLostDuringTheFirstLoadEndsTheServer) {

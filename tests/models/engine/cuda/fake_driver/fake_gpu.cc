@@ -32,10 +32,11 @@ FakeGpu& FakeGpu::Get() {
 }
 
 // Reads settings from the environment variable VITRINE_FAKE_GPU, for tests that start a program with the fake driver.
-// Example: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10".
+// Example: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10". With fail=N, the N-th call of the process
+// returns an error, and later calls succeed.
 FakeGpu::FakeGpu() {
   FakeSettings chosen;
-  int64_t hang = 0;
+  int64_t hang = 0, fail = 0;
   const char* const text = std::getenv("VITRINE_FAKE_GPU");
   for (const absl::string_view setting : absl::StrSplit(text == nullptr ? "" : text, ',', absl::SkipEmpty())) {
     const std::pair<std::string, std::string> pair = absl::StrSplit(setting, absl::MaxSplits('=', 1));
@@ -57,12 +58,15 @@ FakeGpu::FakeGpu() {
       chosen.lost_at_launch = value;
     } else if (pair.first == "hang") {
       hang = value;
+    } else if (pair.first == "fail") {
+      fail = value;
     } else {
       std::abort();
     }
   }
   Reset(chosen);
   Hang(hang);
+  Fail(fail, cuda::driver::kInvalidValue, /*sticky=*/false);
   worker_ = std::thread([this] { Work(); });
 }
 
