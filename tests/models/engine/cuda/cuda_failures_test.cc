@@ -120,19 +120,20 @@ class FailingDriverCallOfAVit : public FailingDriverCall {
                               .slot = {.staging_bytes = size_t{1} << 20, .limit = absl::Seconds(60)}});
   }
   absl::Status RunBatches(const Backend& backend) const override {
-    absl::Status first;
-    for (const bool with_taps : {false, true}) {
-      AttentionTap attention;
-      TokenTap tokens;
-      attention.Request(1, AttentionSource::kTokens, 0);
-      tokens.Request(TokenTap::kFinal);
-      engine::Workspace workspace;
-      const std::vector<cuda::ImagePlanes> batch = {View(pictures_[0]), View(pictures_[1])};
-      std::vector<float> logits(batch.size() * static_cast<size_t>(form_.config.classes()));
-      first.Update(backend.Run(batch, workspace, logits.data(), with_taps ? &attention : nullptr,
-                               with_taps ? &tokens : nullptr));
-    }
+    absl::Status first = RunOne(backend, /*with_taps=*/false);
+    first.Update(RunOne(backend, /*with_taps=*/true));
     return first;
+  }
+  absl::Status RunOne(const Backend& backend, bool with_taps) const {
+    AttentionTap attention;
+    TokenTap tokens;
+    attention.Request(1, AttentionSource::kTokens, 0);
+    tokens.Request(TokenTap::kFinal);
+    engine::Workspace workspace;
+    const std::vector<cuda::ImagePlanes> batch = {View(pictures_[0]), View(pictures_[1])};
+    std::vector<float> logits(batch.size() * static_cast<size_t>(form_.config.classes()));
+    return backend.Run(batch, workspace, logits.data(), with_taps ? &attention : nullptr,
+                       with_taps ? &tokens : nullptr);
   }
 
  private:
@@ -158,6 +159,19 @@ TEST_F(FailingDriverCallOfAVit, GivesAnErrorAndLeaksNothing) {
 
 TEST_F(FailingDriverCallOfAVit, LosesTheDeviceAfterAStickyError) {
   EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 300);
+}
+
+TEST_F(FailingDriverCallOfAVit, IsReportedByARunWithTaps) {
+  const std::unique_ptr<Card> card = NewCard(settings_);
+  const auto backend = Load(*card);
+  ASSERT_TRUE(backend.ok()) << backend.status();
+  EXPECT_TRUE(RunOne(**backend, /*with_taps=*/true).ok());
+  for (const char* const name : {"cuMemcpyHtoDAsync_v2", "cuLaunchKernel", "cuMemcpyDtoHAsync_v2"}) {
+    Fake().FailNext(name, cuda::driver::kInvalidValue, /*sticky=*/false);
+    EXPECT_THAT(std::string(RunOne(**backend, /*with_taps=*/true).message()), HasSubstr("CUDA_ERROR_INVALID_VALUE"))
+        << name;
+    EXPECT_TRUE(RunOne(**backend, /*with_taps=*/true).ok()) << name;
+  }
 }
 
 }  // namespace
