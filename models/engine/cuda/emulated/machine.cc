@@ -15,16 +15,55 @@
 #include "absl/strings/str_cat.h"
 #include "common/simd/float_mode.h"
 
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#define VITRINE_WITH_ASAN
+#endif
+#endif
+
 namespace vitrine::cuda::emulated {
 namespace {
 
+#ifdef VITRINE_WITH_ASAN
+constexpr size_t kStackBytes = size_t{512} << 10;  // AddressSanitizer enlarges each variable on the stack
+#else
 constexpr size_t kStackBytes = size_t{64} << 10;
+#endif
 constexpr size_t kCopyBytes = 16;
 constexpr int kMostThreads = 1024;
-constexpr size_t kRedZone = 256;  // guard bytes before and after shared memory
 
 // Exception that unwinds a kernel to the start of its fiber.
 struct Stopped {};
+
+// Stack of a fiber. AddressSanitizer must not keep its marks of variables, because other memory may reuse the address.
+class FiberStack : public boost::context::protected_fixedsize_stack {
+ public:
+  FiberStack() : boost::context::protected_fixedsize_stack(kStackBytes) {}
+  void deallocate(boost::context::stack_context& stack) noexcept {
+#ifdef VITRINE_WITH_ASAN
+    ASAN_UNPOISON_MEMORY_REGION(static_cast<std::byte*>(stack.sp) - kStackBytes, kStackBytes);
+#endif
+    boost::context::protected_fixedsize_stack::deallocate(stack);
+  }
+};
+
+// Tell AddressSanitizer that the CPU thread is about to use another stack, and that it now uses another stack.
+// LeaveStack returns a value for the EnterStack of the same fiber. EnterStack returns the stack that was left.
+void* LeaveStack([[maybe_unused]] const StackRange& to) {
+  void* state = nullptr;
+#ifdef VITRINE_WITH_ASAN
+  __sanitizer_start_switch_fiber(&state, to.bottom, to.bytes);
+#endif
+  return state;
+}
+StackRange EnterStack([[maybe_unused]] void* state) {
+  StackRange from;
+#ifdef VITRINE_WITH_ASAN
+  __sanitizer_finish_switch_fiber(state, &from.bottom, &from.bytes);
+#endif
+  return from;
+}
 
 bool SamePlace(const Source& a, const Source& b) {
   return a.line == b.line && std::strcmp(a.file, b.file) == 0;
@@ -76,7 +115,12 @@ Machine::Machine(const MachineOptions& options) : options_(options), random_(opt
   threads_.reserve(kMostThreads);  // so that the elements never move
 }
 
-Machine::~Machine() = default;
+Machine::~Machine() {
+  body_ = nullptr;  // ends the fibers
+  for (ThreadState& thread : threads_) {
+    if (thread.fiber) Resume(thread);
+  }
+}
 
 std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<void()>& body) {
   if (shape.threads <= 0 || shape.threads % 32 != 0 || shape.threads > kMostThreads || shape.blocks <= 0) std::abort();
@@ -102,29 +146,33 @@ std::optional<Fault> Machine::Launch(const Shape& shape, const std::function<voi
     RunBlock();
   }
   if (shape.shared_bytes > 0) memory_.Free(shared_);
-  // Unwinds the threads that stopped within a kernel.
+  // After a fault, unwinds the threads that wait within the kernel.
   for (ThreadState& thread : threads_) {
-    if (thread.state != State::kDone) thread.fiber = {};
-    thread.state = State::kDone;
+    if (thread.state != State::kDone) Resume(thread);
   }
   running_ = nullptr;
   current_ = before;
   return std::exchange(fault_, std::nullopt);
 }
 
-// Starts the fiber of a thread. The fiber runs one kernel after another.
+// Creates the fiber of a thread. The fiber runs one kernel after another.
 void Machine::Begin(ThreadState& thread) {
-  thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
-                                       [this](boost::context::fiber&& from) {
+  FiberStack allocator;
+  const boost::context::stack_context stack = allocator.allocate();
+  thread.stack = {static_cast<std::byte*>(stack.sp) - kStackBytes, kStackBytes};
+  thread.fiber = boost::context::fiber(std::allocator_arg, boost::context::preallocated(stack.sp, stack.size, stack),
+                                       allocator, [this](boost::context::fiber&& from) {
                                          scheduler_ = std::move(from);
-                                         while (true) {
+                                         scheduler_stack_ = EnterStack(nullptr);
+                                         while (body_ != nullptr) {
                                            try {
-                                             (*body_)();
+                                             if (!fault_) (*body_)();
                                            } catch (const Stopped&) {  // fault_ describes the fault
                                            }
                                            running_->state = State::kDone;
-                                           scheduler_ = std::move(scheduler_).resume();
+                                           ReturnToScheduler();
                                          }
+                                         static_cast<void>(LeaveStack(scheduler_stack_));
                                          return std::move(scheduler_);
                                        });
 }
@@ -195,13 +243,22 @@ bool Machine::Release(std::span<ThreadState> threads, State state) {
 
 void Machine::Resume(ThreadState& thread) {
   running_ = &thread;
+  void* const state = LeaveStack(thread.stack);
   thread.fiber = std::move(thread.fiber).resume();
+  EnterStack(state);
+}
+
+void Machine::ReturnToScheduler() {
+  void* const state = LeaveStack(scheduler_stack_);
+  scheduler_ = std::move(scheduler_).resume();
+  scheduler_stack_ = EnterStack(state);
 }
 
 void Machine::Yield(State state, Source at) {
   running_->state = state;
   running_->at = at;
-  scheduler_ = std::move(scheduler_).resume();
+  ReturnToScheduler();
+  if (fault_) throw Stopped();  // another thread has ended the launch
 }
 
 Running Machine::RunningNow() const {

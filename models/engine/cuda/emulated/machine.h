@@ -39,6 +39,11 @@ struct Shape {
   size_t shared_bytes = 0;
 };
 
+struct StackRange {
+  const void* bottom = nullptr;
+  size_t bytes = 0;
+};
+
 // Runs kernels on the CPU and checks their memory accesses and barriers. Only one CPU thread may use a machine.
 // Denormals are zero while a kernel runs, as on the device.
 class Machine {
@@ -94,6 +99,7 @@ class Machine {
     std::vector<Copy> open;                   // copies that no group contains yet
     std::deque<std::vector<Copy>> in_flight;  // groups of copies that are not complete
     boost::context::fiber fiber;
+    StackRange stack;
   };
   struct WarpState {
     uint64_t interval = 0;
@@ -106,6 +112,7 @@ class Machine {
   void RunBlock();
   bool RunWarp(int warp);
   void Resume(ThreadState& thread);
+  void ReturnToScheduler();
   void Yield(State state, Source at);
   // Resumes the lanes of a warp, or the threads of a block, if all of them wait at the same barrier.
   bool Release(std::span<ThreadState> threads, State state);
@@ -122,6 +129,7 @@ class Machine {
   std::vector<ThreadState> threads_;
   std::vector<WarpState> warps_;
   boost::context::fiber scheduler_;  // fiber of the scheduler, to which threads return
+  StackRange scheduler_stack_;
 
   Shape shape_;
   const std::function<void()>* body_ = nullptr;
