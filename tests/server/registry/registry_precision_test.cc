@@ -30,7 +30,7 @@ TEST(RegistryPrecision, AChangedPrecisionReloadsTheVersion) {
     if (refuses) return absl::FailedPreconditionError("no plan");
     auto model = std::make_shared<LoadedModel>();
     model->id = id;
-    model->precision = Name(settings->PrecisionOf(id));
+    model->precision = settings->NameOfPrecision(id);
     return model;
   };
   settings = *ServingSettings::Open(options.Serving());

@@ -147,10 +147,9 @@ class FailingDriverCallOfAVit : public FailingDriverCall {
 
   const EngineForm form_ = Vit();
   const Compiled compiled_{form_.config, cpu::CpuPath::kPortable};
-  const std::vector<at::Tensor> pictures_ = {RandomImage(form_.config.preprocessing().channels(), form_.sizes[0].first,
-                                                       form_.sizes[0].second, 1),
-                                           RandomImage(form_.config.preprocessing().channels(), form_.sizes[1].first,
-                                                       form_.sizes[1].second, 2)};
+  const std::vector<at::Tensor> pictures_ = {
+      RandomImage(form_.config.preprocessing().channels(), form_.sizes[0].first, form_.sizes[0].second, 1),
+      RandomImage(form_.config.preprocessing().channels(), form_.sizes[1].first, form_.sizes[1].second, 2)};
 };
 
 TEST_F(FailingDriverCallOfAVit, GivesAnErrorAndLeaksNothing) {
