@@ -308,11 +308,10 @@ void Http2Session::Refuse(Http2Stream& stream, int code, const std::string& why)
     return stream.Send(ResponsePart(std::move(response), request));
   }
   // A gRPC client would ignore the reason in an HTTP response.
-  stream.Send({.head = {{":status", "200"},
-                        {"content-type", "application/grpc"},
-                        {"grpc-status", "8"},  // RESOURCE_EXHAUSTED
-                        {"grpc-message", why}},
-               .is_last = true});
+  HttpHeaders head = {{":status", "200"}, {"content-type", "application/grpc"}, {"grpc-message", why}};
+  head.emplace_back("grpc-status", "8");  // RESOURCE_EXHAUSTED
+  head.insert(head.end(), request.answer_headers.begin(), request.answer_headers.end());
+  stream.Send({.head = std::move(head), .is_last = true});
 }
 
 void Http2Session::EndBody(Http2Stream& stream) {

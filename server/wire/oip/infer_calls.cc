@@ -64,7 +64,7 @@ class StreamInferCall final : public StreamCall {
     if (read->id.size() > kMaxRequestIdBytes) read->id.clear();
     CallContext call;
     absl::StatusOr<ReceivedInfer> request = Read(*read, std::move(message), call);
-    call.request_id = read->id;
+    if (!read->id.empty()) call.request_id = read->id;
     const bool marks_final = request.ok() && AsksForFinalMark(request->message);
     Infer(parts_.service, std::move(request), std::move(call),
           [read, marks_final](absl::StatusOr<inference::ModelInferResponse> answer) {

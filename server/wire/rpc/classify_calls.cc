@@ -45,7 +45,7 @@ class ClassifyStreamCall final : public StreamCall {
     if (message.ok()) read->id = RequestIdOf((*message)->bytes);
     CallContext call;
     absl::StatusOr<ReceivedClassify> request = Read(*read, std::move(message), call);
-    call.request_id = read->id;
+    if (!read->id.empty()) call.request_id = read->id;
     parts_.service.Classify(std::move(request), std::move(call), [read](absl::StatusOr<v1::ClassifyResponse> answer) {
       Answer(read, GrpcFrame(MessageOf(*read, std::move(answer))));
     });

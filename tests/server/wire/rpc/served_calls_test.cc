@@ -63,7 +63,7 @@ TEST_F(ServedCallsTest, TheHeaderIsTheIdOfARequestWithoutOne) {
 }
 
 TEST_F(ServedCallsTest, TheLogLineOfARejectionHasTheId) {
-  for (const char* path : {kClassify, kInfer}) {
+  for (const char* path : {kClassify, kInfer, kClassifyStream, kInferStream}) {
     const std::string line = Logged("info", "text", [&] {
       FakeCall call(server_, path, {{"x-request-id", "of-header"}});
       call.Send(std::string("\0\0\0\0\2\xFF\xFF", 7));
