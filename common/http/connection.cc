@@ -174,7 +174,11 @@ void HttpConnection::EndHandshake() {
   if (shaken_.next == Next::kAwaitWritable) return Await(false, true);
   if (shaken_.next == Next::kGone) {
     tls_failure_ = stream_->Failure();
-    if (!stream_->HasSeenPlainHttp()) return Close(tls_failure_.empty() ? CloseReason::kClient : CloseReason::kTls);
+    if (!tls_failure_.empty() && !stream_->HasSeenPlainHttp()) return Close(CloseReason::kTls);
+    if (!stream_->HasSeenPlainHttp()) {
+      const bool is_late = common_->is_shutting_down.load(std::memory_order_relaxed);
+      return Close(is_late ? CloseReason::kShutdown : CloseReason::kClient);
+    }
     RefusePlainHttp();
     return Linger(CloseReason::kTls);
   }
@@ -226,7 +230,7 @@ void HttpConnection::Serve(std::string first) {
 void HttpConnection::OnTick() {
   const Time now = loop().now();
   if (now >= given_up_) {
-    if (is_ending_) return Close(CloseReason::kShutdown);
+    if (is_ending_ && phase_ == Phase::kDetect) return Close(CloseReason::kShutdown);
     const bool has_said = phase_ == Phase::kLingering || phase_ == Phase::kServing;
     return Close(has_said ? leaving_reason_ : CloseReason::kHeadTimeout);
   }

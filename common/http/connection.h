@@ -87,7 +87,8 @@ class HttpConnection final : public Watched {
   // Asks the client to close the connection. If the connection has no request, closes it at once, except if `reason` is
   // kShutdown.
   void StartLeaving(CloseReason reason);
-  // Called when the server shuts down. A connection that has not sent a byte may still send a request for 0.1 s.
+  // Called when the server shuts down. A connection without TLS and PROXY header that has not sent a byte may still
+  // send a request for 0.1 s.
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to

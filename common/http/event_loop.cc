@@ -66,8 +66,8 @@ EventLoop::EventLoop(FileDescriptor epoll, FileDescriptor wake, Time (*clock)())
 EventLoop::~EventLoop() = default;
 
 void EventLoop::Add(std::shared_ptr<Watched> woken) {
-  if (stops_.load(std::memory_order_acquire)) return;
   MutexLock lock(mutex_);
+  if (has_ended_) return;
   woken_.push_back(std::move(woken));
   WakeUp();
 }
@@ -146,10 +146,13 @@ void EventLoop::Run(std::chrono::milliseconds period, const std::function<void()
   }
   RunPosted();
   closed_.clear();
-  std::vector<std::function<void()>> dropped;  // destroyed after the lock is released
+  // Destroyed after the lock is released:
+  std::vector<std::function<void()>> dropped;
+  std::vector<std::shared_ptr<Watched>> woken;
   MutexLock lock(mutex_);
   has_ended_ = true;
   dropped.swap(posted_);
+  woken.swap(woken_);
 }
 
 }  // namespace vitrine

@@ -21,8 +21,9 @@ namespace vitrine {
 // requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point is about two
 // microseconds of work:
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a frame of an unknown type 1, a WINDOW_UPDATE
-//   1/8, DATA below 64 B 1/32. Frames of closed streams cost the same as frames of open streams. Larger DATA costs
-//   nothing, because a client may send a whole window of it before it knows that its request is refused.
+//   1/8, DATA below 64 B 1/32. Frames of closed streams cost the same as frames of open streams, except that DATA
+//   of a closed stream that is only padding costs as much as other DATA. Larger DATA costs nothing, because a client
+//   may send a whole window of it before it knows that its request is refused.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams or after the last GOAWAY costs 4, and 1 more for each kilobyte of
@@ -118,7 +119,8 @@ struct HttpServerOptions {
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Connections from these networks are exempt from the limits per
-  // address. They may start with a header of the PROXY protocol, version 2, that gives the client's address.
+  // address, but all requests of a network that wait for a worker thread have one limit. They may start with a header
+  // of the PROXY protocol, version 2, that gives the client's address.
   std::vector<std::string> trusted_proxies = {};
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.

@@ -59,7 +59,7 @@ class Http1Session final : public HttpProtocol {
   enum class Step { kWait, kAgain };
 
   Time Now() const { return connection_.loop().now(); }
-  // Runs the phases until one of them waits or the limit on steps is reached. Called once per round of the event loop.
+  // Runs the phases until one of them waits or the limit on steps is reached.
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();

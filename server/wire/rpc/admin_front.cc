@@ -194,6 +194,7 @@ class AdminServer : public AdminFront {
 
   absl::Status Listen(const std::string& address) {
     RETURN_IF_ERROR(parts_.workers.Start());
+    RETURN_IF_ERROR(grpc_.StartDeadlines());
     TransportOptions transport;
     transport.max_message_bytes = kMaxMessageBytes;
     transport.max_concurrent_streams = kMaxConcurrentCalls;
