@@ -15,11 +15,13 @@ function chart(name, map, high) {
   const layers = map.values.map((heads) => heads.filter((value) => value !== null));
   const x = (layer) => LEFT + ((layer + 0.5) * (WIDTH - LEFT)) / layers.length;
   const y = (value) => HEIGHT - BOTTOM - (value / high) * (HEIGHT - BOTTOM - TOP);
-  const means = layers.map((heads) => heads.reduce((sum, value) => sum + value, 0) / Math.max(1, heads.length));
+  const means =
+      layers.map((heads) => heads.length > 0 ? heads.reduce((sum, value) => sum + value, 0) / heads.length : null);
+  const label = means.map((mean) => mean === null ? "none" : short(mean)).join(", ");
   const svg = draw("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     role: "img",
-    "aria-label": `${name}: mean distance by layer ${means.map(short).join(", ")} pixels`
+    "aria-label": `${name}: mean distance by layer ${label} pixels`
   });
   for (const part of [0, 0.5, 1]) {
     svg.append(
@@ -30,8 +32,8 @@ function chart(name, map, high) {
     for (const value of heads) svg.append(draw("circle", {class: "dots", cx: x(layer), cy: y(value), r: 3}));
     svg.append(draw("text", {x: x(layer), y: HEIGHT - 8, "text-anchor": "middle"}, layer));
   });
-  svg.append(
-      draw("polyline", {class: "mean", points: means.map((value, layer) => `${x(layer)},${y(value)}`).join(" ")}));
+  const points = means.flatMap((mean, layer) => mean === null ? [] : [`${x(layer)},${y(mean)}`]);
+  svg.append(draw("polyline", {class: "mean", points: points.join(" ")}));
   return make("figure", {class: "plain"}, svg, make("figcaption", {class: "small"}, `${name}, by layer`));
 }
 
