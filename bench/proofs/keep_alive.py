@@ -57,6 +57,8 @@ class Http2:
             kind, flags, of, payload = self.read()
             if kind == GOAWAY:
                 self.is_ending = True
+                if code := int.from_bytes(payload[4:8], "big"):
+                    raise ConnectionError(f"GOAWAY, code {code}")
                 if int.from_bytes(payload[:4], "big") < stream:
                     raise Excluded
             elif kind in (SETTINGS, PING) and not flags & ACK:
