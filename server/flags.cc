@@ -190,14 +190,14 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
             "maximum images in a batch of a CUDA device, which joins the images of all executors", "N");
   AddChosen(app, options, "--device-batch-tokens", options.device_batch.tokens,
             "maximum tokens in a batch of a CUDA device; the memory of a version grows with it", "TOKENS");
-  AddDuration(
-      app, "--device-batch-timeout", options.device_batch.timeout,
-      "maximum time of a batch on a CUDA device; after it, the device counts as lost, and the process ends with "
-      "exit code 4");
+  AddDuration(app, "--device-batch-timeout", options.device_batch.timeout,
+              "maximum time in which a CUDA device finishes no batch while batches wait for it, and a sixth of the "
+              "maximum time "
+              "of one batch; after it, the device counts as lost, and the process ends with exit code 4");
   Add(app, "--precision", options.registry.precision,
       "precision of models without one in --serving-config: fp32, bf16 or int8; versions without a plan for it in "
       "their manifest (see vitrine-repo quantize) are rejected. auto: on a CUDA device bf16 for versions with a plan "
-      "for it, otherwise fp32",
+      "and a golden tolerance for it, otherwise fp32",
       "NAME");
   AddList(app, "--refuse-licence", options.registry.refused_licences,
           "do not load versions with a licence that matches one of these patterns (case-insensitive), for example "

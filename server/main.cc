@@ -239,7 +239,8 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
   const int signal = AwaitEnd(signals, manager, *server);
   if (remote.has_value()) remote->Stop();
   Log(LogLevel::kInfo, "ending", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
-  const absl::Duration end = options.lame_duck + options.drain_deadline + kEndSpare;
+  const absl::Duration device_wait = options.device == "cpu" ? absl::ZeroDuration() : options.device_batch.timeout;
+  const absl::Duration end = options.lame_duck + options.drain_deadline + device_wait + kEndSpare;
   manager.Notify(absl::StrCat("STOPPING=1\nSTATUS=draining\nEXTEND_TIMEOUT_USEC=", absl::ToInt64Microseconds(end)));
   // A thread waits for a second signal, which shortens the drain. If the thread cannot be started, a second signal has
   // no effect.

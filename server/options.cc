@@ -134,6 +134,10 @@ absl::Status ServerOptions::Validate() const {
   faults.Add(identity.Validate(is_listen_valid ? rpc.listen : "", is_admin_valid ? admin.listen : ""));
   faults.Add(CheckDevice(device, device_batch, chosen));
   faults.InRange("--device-batch-timeout", device_batch.timeout, absl::Milliseconds(100), absl::Hours(1));
+  if (device != "cpu" && device_batch.timeout >= hung_worker_timeout) {
+    faults.Add(
+        "--device-batch-timeout must be shorter than --hung-worker-timeout, which ends the process with exit code 3");
+  }
   faults.AtLeastOne("--max-batch-tokens", batch.max_batch_tokens);
   faults.AtLeastOne("--max-batch-pixels", batch.max_batch_pixels);
   faults.InRange("--max-wait", batch.max_wait, absl::ZeroDuration(), kLongestBatchWait);

@@ -139,11 +139,10 @@ class RunningServer : public Server {
         [this](const VersionId& id, const std::string& reason) { return admin_.RollBackCanary(id, reason); });
     starter_ = std::thread([this] { AwaitFirstPoll(); });
     const Compute compute = ComputeOn(options_.executor.device, ParsePrecision(options_.registry.precision));
-    const std::string& metrics = metrics_address();
     Log(LogLevel::kInfo, "started",
         {{"repository", options_.repository},
          {"listen", address()},
-         {"metrics", metrics.empty() ? "off" : metrics},
+         {"metrics", metrics_address().empty() ? "off" : metrics_address()},
          {"device", options_.device},
          {"cpu", compute.cpu},
          {"path", compute.path},
@@ -195,8 +194,7 @@ class RunningServer : public Server {
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // Loads and destructors must not use a lost device, because its driver may block.
-    const std::function<bool()> is_lost = LossSource(options_.executor.device);
-    if (begun_ && is_lost != nullptr && is_lost()) EndProcess(kExitDevice, [this] { LogStopped(); });
+    if (begun_ && IsLost(options_.executor.device)) EndProcess(kExitDevice, [this] { LogStopped(); });
     // At this point all requests are answered. The first tick comes at once. The second tick comes after end_patience,
     // and ends the process if a model load still runs.
     const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, calls = 0]() mutable {

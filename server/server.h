@@ -60,6 +60,7 @@ class Server {
   // requests, at most for drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for
   // running batches. Then ends the streams, closes the listeners and returns the final counts. If a model load still
   // runs end_patience after the last answer, writes the last log line and ends the process; Drain then never returns.
+  // The same holds if the CUDA device is lost.
   virtual Counts Drain() = 0;
 
   // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,

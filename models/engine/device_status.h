@@ -27,10 +27,10 @@ struct DeviceStatus {
 struct DeviceBatch {
   int images = 256;
   int tokens = 32768;
-  // Longest wait for the results of a batch. After this time, the device counts as lost. The default leaves a client,
-  // whose deadline is 30 s by default, time to get its answer from another server. A full batch takes less than a
-  // second in most models, but it can take longer in a large model on a small device: 21 T multiply-adds of ViT-H/14
-  // take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
+  // Longest time in which the device finishes no batch while batches wait for their results. After this time, or after
+  // six times as long for one batch, the device counts as lost. The default leaves a client, whose deadline is 30 s by
+  // default, time to get its answer from another server. A full batch of a large model on a small device can take
+  // longer: 21 T multiply-adds of ViT-H/14 take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
   absl::Duration timeout = absl::Seconds(10);
 };
 

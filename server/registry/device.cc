@@ -82,7 +82,10 @@ absl::Status OpenDevice(const Device& device, std::optional<Precision> chosen) {
 Compute ComputeOn(const Device& device, std::optional<Precision> chosen) {
   const Precision precision = chosen.value_or(DefaultPrecision(device));
   Compute compute{.device = device.name(), .cpu = cpu::CpuDescription(), .path = "cuda", .precision = Name(precision)};
-  if (device.kind != Device::Kind::kCpu) return compute;
+  if (device.kind != Device::Kind::kCpu) {
+    if (!chosen.has_value()) compute.precision = "auto";  // depends on the version
+    return compute;
+  }
   const absl::StatusOr<cpu::CpuPath> path = cpu::ChosenPath();
   if (path.ok()) compute.path = cpu::Name(engine::PathOf(*path, precision));
   return compute;
@@ -107,10 +110,13 @@ std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device) 
 
 std::function<bool()> LossSource(const Device& device) {
   if (device.kind == Device::Kind::kCpu) return nullptr;
-  return [device] {
-    const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
-    return !library.ok() || (*library)->is_lost(device.index);
-  };
+  return [device] { return IsLost(device); };
+}
+
+bool IsLost(const Device& device) {
+  if (device.kind == Device::Kind::kCpu) return false;
+  const absl::StatusOr<const CudaLibrary*> library = OpenCudaLibrary();
+  return !library.ok() || (*library)->is_lost(device.index);
 }
 
 }  // namespace vitrine

@@ -48,7 +48,7 @@ struct Compute {
   std::string device;
   std::string cpu;        // see cpu::CpuDescription
   std::string path;       // kernels used for `precision`: "avx512", "amx"; "cuda" on a CUDA device
-  std::string precision;  // default precision of models
+  std::string precision;  // default precision of models; "auto" if it depends on the version
 };
 // `chosen`: see OpenDevice.
 Compute ComputeOn(const Device& device, std::optional<Precision> chosen);
@@ -64,6 +64,8 @@ std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device);
 // Returns a function that returns true if an open CUDA device is permanently lost (CudaLibrary::is_lost); null for the
 // CPU.
 std::function<bool()> LossSource(const Device& device);
+// Calls the function of LossSource; false for the CPU.
+bool IsLost(const Device& device);
 
 }  // namespace vitrine
 

@@ -201,6 +201,8 @@ TEST(ServerOptions, DeviceBatchFlagsNeedADevice) {
   }
   EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s"}), "--device-batch-timeout needs --device cuda:N");
   EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s", "--device", "cuda:0"}), "");
+  EXPECT_THAT(FaultsOf({"--device-batch-timeout", "2m", "--device", "cuda:0"}),
+              HasSubstr("must be shorter than --hung-worker-timeout"));
   EXPECT_THAT(FaultsOf({"--device-batch-timeout", "inf", "--device", "cuda:0"}),
               HasSubstr("--device-batch-timeout is"));
 }

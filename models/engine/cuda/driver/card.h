@@ -3,6 +3,7 @@
 #define VITRINE_MODELS_ENGINE_CUDA_DRIVER_CARD_H_
 
 #include <atomic>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,8 @@ struct Kernel {
 // A CUDA device: its primary context, and the engine's kernels in it. Thread-safe.
 class Card {
  public:
+  using Clock = std::chrono::steady_clock;
+
   // Loads `image`, the compiled kernels, into the primary context of a device. FAILED_PRECONDITION names what the
   // device lacks and the remedy.
   static absl::StatusOr<std::unique_ptr<Card>> Open(const Driver& driver, int index, const void* image);
@@ -59,6 +62,11 @@ class Card {
   void Lose(std::string why) const;
   bool lost() const { return lost_.load(std::memory_order_acquire); }
 
+  // Notes that work of a slot has ended, which shows that the device does not hang.
+  void NoteEnd() { last_end_.store(Clock::now(), std::memory_order_relaxed); }
+  // Returns the time of the last NoteEnd.
+  Clock::time_point last_end() const { return last_end_.load(std::memory_order_relaxed); }
+
  private:
   Card(const Driver& driver, int device, std::string name) : driver_(driver), device_(device), name_(std::move(name)) {}
 
@@ -75,6 +83,7 @@ class Card {
   ContextHandle context_ = nullptr;
   ModuleHandle module_ = nullptr;
   mutable std::atomic<bool> lost_ = false;
+  std::atomic<Clock::time_point> last_end_ = Clock::time_point();
   Activity activity_;
 
   mutable absl::Mutex mutex_;

@@ -15,6 +15,8 @@ namespace {
 // Number of polls before the first sleep. A small batch ends sooner than the shortest sleep.
 constexpr int kPollsWithoutSleep = 200;
 constexpr std::chrono::microseconds kBetweenPolls{20};
+// Longest wait of a slot while the device finishes work of other slots, as a multiple of SlotOptions::limit.
+constexpr int kMostLimits = 6;
 
 DevicePointer PointerOf(const void* memory) {
   return reinterpret_cast<DevicePointer>(memory);
@@ -182,16 +184,19 @@ absl::Status Slot::Download(void* to, const void* from, size_t bytes) {
 }
 
 absl::Status Slot::Wait() {
-  using Clock = std::chrono::steady_clock;
+  using Clock = Card::Clock;
   const Functions& call = card_.functions();
   RETURN_IF_ERROR(card_.Enter());
   RETURN_IF_ERROR(Flush());
   RETURN_IF_ERROR(card_.Check(call.cuEventRecord(event_, stream_), "cuEventRecord"));
-  const Clock::time_point end = Clock::now() + absl::ToChronoNanoseconds(options_.limit);
+  const Clock::time_point start = Clock::now();
+  const std::chrono::nanoseconds limit = absl::ToChronoNanoseconds(options_.limit);
   for (int polls = 0;; ++polls) {
     // Reads the clock before the event: if the process is stopped between the two reads, work that has ended must not
     // count as late.
-    const bool is_late = polls >= kPollsWithoutSleep && Clock::now() > end;
+    const Clock::time_point now = Clock::now();
+    const bool is_late = polls >= kPollsWithoutSleep &&
+                         (now - std::max(start, card_.last_end()) > limit || now - start > kMostLimits * limit);
     const Result result = call.cuEventQuery(event_);
     if (result == kSuccess) break;
     if (result != kNotReady) return card_.Check(result, "cuEventQuery");
@@ -207,6 +212,7 @@ absl::Status Slot::Wait() {
     if (card_.lost()) return card_.Enter();  // also if another slot's wait has found this out
     std::this_thread::sleep_for(kBetweenPolls);
   }
+  card_.NoteEnd();
   used_ = 0;
   busy_ = false;
   return absl::OkStatus();

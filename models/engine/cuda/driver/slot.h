@@ -31,8 +31,8 @@ struct SlotOptions {
 // A stream of a GPU (Card), with pinned memory for copies. Uploads and launches are queued and return at once; a
 // download waits until its copy is complete. Different slots run concurrently. The card must outlive the slot.
 //
-// Functions wait by polling an event of the stream. A kernel that never ends blocks a function for at most
-// SlotOptions::limit.
+// Functions wait by polling an event of the stream. A kernel that never ends blocks a function for at most six
+// times SlotOptions::limit; see DeviceBatch::timeout.
 class Slot : public Device {
  public:
   static absl::StatusOr<std::unique_ptr<Slot>> Make(Card& card, const SlotOptions& options = {});

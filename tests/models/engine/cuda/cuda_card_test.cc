@@ -244,6 +244,23 @@ TEST(CudaSlot, ALostDeviceEndsTheWaitOfOtherSlots) {
   EXPECT_LT(absl::Now() - begin, long_limit / 2);
 }
 
+// While the device finishes work of other slots, the work of a slot only waits for its turn.
+TEST(CudaSlot, WorkOfOtherSlotsThatEndsExtendsTheWait) {
+  const std::unique_ptr<Card> card = NewCard();
+  const absl::Duration limit = absl::Seconds(1);
+  const std::unique_ptr<Slot> slot = Slot::Make(*card, {.limit = limit}).value();
+  Sum sum(*slot, 64);
+  Fake().Pause(true);
+  ASSERT_TRUE(slot->Run(sum.launches()[0]).ok());
+  std::thread others([&] {
+    for (const absl::Time end = absl::Now() + 1.5 * limit; absl::Now() < end; absl::SleepFor(limit / 50))
+      card->NoteEnd();
+    Fake().Pause(false);
+  });
+  EXPECT_TRUE(sum.Download(*slot).ok());
+  others.join();
+}
+
 TEST(CudaSlot, NamesAnUnknownKernel) {
   const std::unique_ptr<Card> card = NewCard();
   const std::unique_ptr<Slot> slot = Slot::Make(*card).value();
