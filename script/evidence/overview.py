@@ -80,7 +80,7 @@ a figure that was not transcribed says so.
 | data/printed/PAPER.toml | the printed tables |
 | data/outputs/NAME.json | contents of an author's file; `script/claims outputs --notebooks DIR --record` writes it |
 | data/experiments/NAME.toml | a grid: `recipe`, `epochs`, `set`, `axes`, `seeds`, `metric`, `data`, `hours`; or another program's `command`; `prepare`: commands that make its data; `needs`: what is missing before it can run; `deviates`: how it differs from the paper |
-| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both. `program` is the digest of the sources that decide results; `revision` a commit with these sources; a row's `loss area` the mean of its training loss over all steps, and its `cpu` and `kernels` those of its run |
+| data/runs/NAME.csv, NAME.toml | results of an experiment, and their origin; `script/claims take NAME WORK` writes both. `program` is the digest of the sources that decide results, and `revision` a commit with these sources; for a command that is not a sweep, `program` is the commit; a row's `loss area` the mean of its training loss over all steps, and its `cpu` and `kernels` those of its run |
 | script/evidence/arithmetic, outputs.py, bundled.py | the functions that decide claims, each named after its claim's id |
 """
 
@@ -145,8 +145,9 @@ def experiment_section(experiment, library):
         lacking = len(missing(experiment, runs))
         if lacking:
             facts.append(f"A piece: {lacking} of {sweeps.size(experiment)} runs are missing, so it decides nothing yet.")
-        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours of training on two cores, on "
-                     f"{origin.cpu} with {origin.threads} threads a run, program {origin.program}{commit}, data {origin.data_digest or 'generated'}; "
+        facts.append(f"Run on {origin.date}: {len(runs.rows)} results, {len(origin.failures)} failures, {origin.hours:g} hours {'of training ' * bool(experiment.recipe)}on two cores, "
+                     f"on {origin.cpu} with {origin.threads} threads a run, {'program' if experiment.recipe else 'commit'} {origin.program}{commit}, "
+                     f"data {origin.data_digest or 'generated'}; "
                      f"[results](data/runs/{experiment.name}.csv).")
         facts += [f"Failed: {failure['cell']}: {failure['reason']}." for failure in origin.failures]
     else:
@@ -172,8 +173,8 @@ def experiments(library):
              "joins the parts, if program, data and threads are equal. With a divisor of the number of seeds as N, all runs of a seed are in one "
              "shard, so the two runs of a pair have the same kind of CPU. Any other N splits pairs: run its shards on machines of one kind.", "",
              "Results of a command that is not a sweep are written by hand in the form that `script/claims take` writes: a row for each run with "
-             "its axes, seed and scores, and the origin of the results. `script/claims take 07-distances $WORK/07-distances` writes those of "
-             "07-distances, with the accuracies of 06-eit.", "",
+             "its axes, seed and scores, and the origin of the results. `script/claims take 07-distances $WORK/07-distances --commit COMMIT --cpu "
+             "TEXT` writes those of 07-distances, with the accuracies of 06-eit, and with the commit, processor and kernels of `vitrine-server`.", "",
              f"The missing runs need about {total:.3g} hours on two cores. Blocks 0 to 4 (block 0 is arithmetic) decide the most claims per hour.", ""]
     for experiment in sorted(library.experiments.values(), key=lambda found: (found.block, found.name)):
         lines += experiment_section(experiment, library)
