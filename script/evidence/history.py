@@ -53,7 +53,8 @@ def older_rules(root, head, name, first):
 
 
 def kept(root, experiment, entry, commit):
-    """Returns complaints about results and origins of a commit that have changed since. Rows may get columns, and other seconds."""
+    """Returns complaints about results and origins of a commit that have changed since. Rows may get columns, and other seconds
+    if these are no score."""
     name = experiment.name
     texts = [lasting(root, "show", f"{commit}:{CLAIMS}/data/runs/{name}.{kind}") for kind in ("csv", "toml")]
     if None in texts:

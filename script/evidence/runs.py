@@ -84,7 +84,9 @@ def accounted(experiment, runs):
 
 
 def changes(experiment, before, now):
-    """Yields the cell and column of every recorded value that is not in `now`, except for seconds. For an absent row, yields "row"."""
+    """Yields the cell and column of every recorded value that is not in `now`. For an absent row, yields "row". Seconds may differ, unless
+    they are the score of the experiment."""
+    free = {"seconds"} - {experiment.metric}
     later = {row_name(experiment, row): row for row in now.rows}
     for row in before.rows:
         name = row_name(experiment, row)
@@ -92,7 +94,7 @@ def changes(experiment, before, now):
             yield name, "row"
             continue
         yield from ((name, column) for column, text in row.items()
-                    if text and column != "seconds" and later[name].get(column, "") != text)
+                    if text and column not in free and later[name].get(column, "") != text)
 
 
 def missing(experiment, runs):

@@ -177,6 +177,15 @@ class Take(Sweeps):
         self.assert_refuses(self.claims("take", "04-scaling", self.work), "04-scaling is no experiment of a sweep")
 
 
+class Changes(unittest.TestCase):
+    def test_seconds_may_change_unless_they_are_the_score(self):
+        for name, changed in (("04-scaling", 90), ("03-norms", 0)):
+            experiment = records.read_experiments(FOLDER)[name]
+            before = results.read(FOLDER, {path.stem: None for path in (FOLDER / "data/runs").glob("*.csv")})[name]
+            now = results.Runs(before.origin, [row | {"seconds": "1.0"} for row in before.rows])
+            self.assertEqual([column for _, column in results.changes(experiment, before, now)], ["seconds"] * changed)
+
+
 class Shards(unittest.TestCase):
     def test_documented_shards_split_no_pair(self):
         for experiment in records.read_experiments(FOLDER).values():
