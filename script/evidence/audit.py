@@ -137,8 +137,9 @@ def origin(experiment, entry):
     hours = take.hours(entry.rows, entry.origin.threads)
     if hours != entry.origin.hours:
         complaints.append(f"{experiment.name}: its hours are {entry.origin.hours}, its rows give {hours}")
-    others = {runs.machine(entry.origin, row) for row in entry.rows} - {entry.origin.cpu, *entry.origin.cpu.split("; ")}
-    return complaints + [f"{experiment.name}: a row has the CPU {cpu}, which its origin does not have" for cpu in sorted(others)]
+    others = {runs.machine(entry.origin, row) for row in entry.rows} - set(entry.origin.cpu.split("; "))
+    return complaints + [f"{experiment.name}: a row has no CPU, but the origin has several" if cpu == entry.origin.cpu else
+                         f"{experiment.name}: a row has the CPU {cpu}, which its origin does not have" for cpu in sorted(others)]
 
 
 def results(found):

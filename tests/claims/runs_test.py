@@ -132,6 +132,17 @@ class Take(Sweeps):
         self.claims("build")
         self.assertEqual(self.complaints(), [])
 
+    def test_each_row_has_its_cpu_if_the_origin_has_several(self):
+        write_sweep(self.work, self.experiment)
+        self.take()
+        path = self.folder / f"data/runs/{NAME}.toml"
+        path.write_text(path.read_text().replace(", avx2\"", ", avx2; Xeon, avx2\""))
+        self.assertFalse([text for text in self.complaints() if "CPU" in text])
+        content = (self.folder / f"data/runs/{NAME}.csv").read_text().replace(f'"{CPU}",avx2', ",", 1)
+        path.with_suffix(".csv").write_text(content)
+        path.write_text(re.sub("sha256 = .*", f'sha256 = "{hashlib.sha256(content.encode()).hexdigest()}"', path.read_text()))
+        self.assertIn(f"{NAME}: a row has no CPU, but the origin has several", self.complaints())
+
     def test_adds_columns_to_results_that_were_taken_without_them(self):
         write_sweep(self.work, self.experiment, only=lambda number: number < 9)
         self.take()
