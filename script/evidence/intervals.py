@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Student's t, the sign test, rank correlation and Holm's correction, from their definitions. The numbers are those of
-common/statistics/paired.cc, which `vitrine-train sweep` uses for its table of effects."""
+"""Student's t, the sign test, rank correlation and Holm's correction, from their definitions. For the same pairs and number of
+comparisons, the numbers are those of common/statistics/paired.cc, which `vitrine-train sweep` uses for its table of effects."""
 import dataclasses
 import math
 import random

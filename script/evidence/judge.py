@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides claims by runs. Applies rules that were written before the runs, and applies Holm's correction to the p values of
-each table, as common/statistics/paired.cc does."""
+each table of a paper. The formulas are those of common/statistics/paired.cc; the families of comparisons and the bounds are others."""
 import dataclasses
 import math
 import re
@@ -137,8 +137,9 @@ COMPARISONS = {"above": above, "equal": equal, "level": level, "exponent": expon
 
 
 def corrected(outcomes):
-    """Returns p_holds and p_fails of the rules of a table after Holm's correction. As in `vitrine-train sweep`, differences
-    and equivalences are two families, each with as many tests as the table has rules."""
+    """Returns p_holds and p_fails of the rules of a table after Holm's correction. Differences and equivalences are two families, each
+    with as many tests as the table has rules. common/statistics/paired.cc also corrects them as two families, but for all comparisons
+    of a table of effects."""
     differences = intervals.holm([outcome.p_fails if outcome.equivalence else min(outcome.p_holds, outcome.p_fails)
                                   for outcome in outcomes])
     equivalences = intervals.holm([outcome.p_holds if outcome.equivalence else 1.0 for outcome in outcomes])

@@ -44,8 +44,9 @@ number of pairs.
   or below a bound. `exponent`: the slope of logarithms. `order`: every step is above the one before. `correlation`: Spearman's rank
   correlation over models, by permutations.
 - The level is 5 %, for both sides of a bound together, with Holm's correction over those rules of one table or figure that have runs.
-  These are the p values that `vitrine-train sweep` prints in its table of effects. For an undecided rule, the page gives the number of
-  pairs with which the corrected test would detect the observed distance from the bound with a probability of 80 %.
+  The formulas are those of `vitrine-train sweep` (common/statistics/paired.cc), but its table of effects corrects over all comparisons of
+  a sweep and compares differences with 0, so it prints other p values. For an undecided rule, the page gives the number of pairs with
+  which the corrected test would detect the observed distance from the bound with a probability of 80 %.
 - The number of pairs is fixed before a run and does not grow after looking at results.
 - Results of part of a grid are called a piece. A piece is shown with the number of its cells and decides nothing until its grid is
   complete.

@@ -312,7 +312,7 @@ class Rules(unittest.TestCase):
         self.assertRegex(self.judge(self.rule(), {"a": [0.6, 0.6001], "b": [0.5, 0.5]}).word, "^undecided here, n needed 3$")
 
     def test_the_two_words_of_a_rule_share_the_level(self):
-        """The one-sided p of these pairs is 0.03, so the two-sided p, which the table of effects shows, is 0.06."""
+        """The one-sided p of these pairs is 0.03, so the two-sided p is 0.06."""
         self.assertRegex(self.judge(self.rule(), {"a": [0.52, 0.49, 0.53, 0.505, 0.504, 0.513, 0.521], "b": [0.5] * 7}).word,
                          "^undecided here, n needed ")
 
