@@ -148,22 +148,23 @@ def corrected(outcomes):
             for outcome, difference, equivalence in zip(outcomes, differences, equivalences)]
 
 
-def needed_text(outcome, comparisons):
-    """Returns how many pairs would probably decide a rule of a table with so many rules."""
+def needed_text(rule, outcome, comparisons):
+    """Returns how many pairs, or models of a correlation, would probably decide a rule of a table with so many rules."""
     found = outcome.estimate
+    if rule.compare == "correlation":
+        return f"n needed: more than {found.n} models"
     level = LEVEL / comparisons if outcome.equivalence and outcome.distance > 0 else LEVEL / 2 / comparisons
     if found.deviation == 0 and outcome.distance:  # equal values: each further pair halves p
         return f"n needed {max(intervals.FEWEST, math.floor(-math.log2(level)) + 1)}"
     needed = intervals.pairs_needed(found.deviation, abs(outcome.distance), level)
     if needed:
-        return f"n needed {needed}"
+        return f"n needed {needed if sides_agree(rule, outcome) else max(needed, FEW)}"
     return "n needed: more than one pair" if math.isinf(found.deviation) else "n needed: more than a million"
 
 
 def word_of(rule, outcome, p_holds, p_fails, comparisons):
     """Returns the word for a rule, from the corrected p values of the `comparisons` rules of its table."""
-    agree = outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
-    agree = agree and outcome.estimate.n >= intervals.FEWEST
+    agree = sides_agree(rule, outcome) and outcome.estimate.n >= intervals.FEWEST
     same = rule.scale == "same"
     if p_holds < LEVEL and agree:
         if rule.compare == "equal" and same:
@@ -171,7 +172,12 @@ def word_of(rule, outcome, p_holds, p_fails, comparisons):
         return "reproduced" if same else "holds here"
     if p_fails < LEVEL and agree:
         return "refuted" if same else "does not hold here"
-    return f"{'undecided' if same else 'undecided here'}, {needed_text(outcome, comparisons)}"
+    return f"{'undecided' if same else 'undecided here'}, {needed_text(rule, outcome, comparisons)}"
+
+
+def sides_agree(rule, outcome):
+    """Returns True if the sides of the bounds on which the values are allow a decision."""
+    return outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
 
 
 def same_side(rule, outcome):

@@ -25,6 +25,7 @@ import judge  # noqa: E402
 import library  # noqa: E402
 import records  # noqa: E402
 import runs as results  # noqa: E402
+import words  # noqa: E402
 
 FOLDER = ROOT / records.CLAIMS
 
@@ -311,6 +312,10 @@ class Rules(unittest.TestCase):
     def test_two_pairs_decide_nothing(self):
         self.assertRegex(self.judge(self.rule(), {"a": [0.6, 0.6001], "b": [0.5, 0.5]}).word, "^undecided here, n needed 3$")
 
+    def test_values_on_both_sides_need_six_pairs(self):
+        """The p of these five pairs is 0.017, so only their signs leave the rule undecided."""
+        self.assertEqual(self.judge(self.rule(), {"a": [-0.001, 0.1, 0.1, 0.1, 0.1], "b": [0.0] * 5}).word, "undecided here, n needed 6")
+
     def test_the_two_words_of_a_rule_share_the_level(self):
         """The one-sided p of these pairs is 0.03, so the two-sided p is 0.06."""
         self.assertRegex(self.judge(self.rule(), {"a": [0.52, 0.49, 0.53, 0.505, 0.504, 0.513, 0.521], "b": [0.5] * 7}).word,
@@ -351,6 +356,11 @@ class Rules(unittest.TestCase):
         claim = records.Claim("C1", "Table 1", "", "none", "none", rules=[rule, records.Rule(**vars(rule) | {"low": None, "high": 0.0})])
         verdicts = judge.decide([claim], {"e": experiment}, {"e": runs})["C1"]
         self.assertEqual([verdicts[0].word, verdicts[1].word], ["holds here", "does not hold here"])
+        for row, place in zip(rows, (4, 1, 7, 2, 8, 3, 6, 5)):
+            row["top1"] = str(place)
+        word = judge.decide([claim], {"e": experiment}, {"e": runs})["C1"][0].word
+        self.assertEqual(word, "undecided here, n needed: more than 8 models")
+        self.assertTrue(words.allowed("reduced", word))
 
     def test_an_exponent_is_fitted_to_logarithms(self):
         rule = records.Rule(experiment="e", compare="exponent", metric="m", of={}, per="model", low=0.9, high=1.1, scale="same")
