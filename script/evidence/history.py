@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks results against the git history: rules are older than results, committed results have not changed, and the recorded commit has
-the recorded program."""
+"""Checks results against the git history: rules are older than results, undecided rules stay undecided, committed results have not
+changed, and the recorded commit has the recorded program."""
 import functools
 import re
 import tomllib
@@ -24,14 +24,33 @@ digest = functools.lru_cache(maxsize=None)(program.digest)
 
 
 @functools.lru_cache(maxsize=None)
-def rules_at(root, commit):
-    """Returns the rules of a commit by claim."""
+def claims_at(root, commit):
+    """Returns the claims of a commit by their ids."""
     found = {}
     for paper in PAPERS:
         text = git(root, "show", f"{commit}:{CLAIMS}/data/{paper}.toml")
         if text:
-            found |= {claim["id"]: claim.get("rule", []) for claim in tomllib.loads(text)["claim"]}
+            found |= {claim["id"]: claim for claim in tomllib.loads(text)["claim"]}
     return found
+
+
+def rules_at(root, commit):
+    """Returns the rules of a commit by claim."""
+    return {identity: claim.get("rule", []) for identity, claim in claims_at(root, commit).items()}
+
+
+def undecidable_at(root, commit):
+    """Returns the rules of a commit that cannot decide: the claim, and the number of the rule."""
+    return {(identity, entry["rule"]) for identity, claim in claims_at(root, commit).items() for entry in claim.get("cannot_decide", [])}
+
+
+def decided_again(root, head):
+    """Returns complaints about rules that could not decide in an earlier commit, and of which HEAD no longer says so."""
+    paths = [f"{CLAIMS}/data/{paper}.toml" for paper in PAPERS]
+    commits = lasting(root, "log", "--full-history", "--format=%H", head, "--", *paths).split()
+    earlier = {entry: commit for commit in commits for entry in undecidable_at(root, commit)}
+    return [f"{identity}: its rule {number} could not decide in commit {earlier[identity, number][:12]}, and cannot_decide no longer names it"
+            for identity, number in sorted(earlier.keys() - undecidable_at(root, head))]
 
 
 def experiment_at(root, commit, name):
@@ -100,7 +119,8 @@ def check(root, experiments, found):
         return []
     if not full(root):
         return [MISSING]
-    head, complaints = git(root, "rev-parse", "HEAD").strip(), []
+    head = git(root, "rev-parse", "HEAD").strip()
+    complaints = decided_again(root, head)
     for name, entry in sorted(found.items()):
         complaints += programs(root, experiments[name], entry.origin)
         path = f"{CLAIMS}/data/runs/{name}.csv"

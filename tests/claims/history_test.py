@@ -60,6 +60,19 @@ class History(Copy):
         self.commit()
         self.assertRegex("\n".join(self.check()), "^K6: its rule on 01-digits-small is not the one before")
 
+    def test_a_rule_that_cannot_decide_stays_undecided(self):
+        self.add_digits({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0})
+        self.commit()
+        self.assertEqual(self.check(), [])
+        path = self.folder / "data/003.toml"
+        text = path.read_text()
+        path.write_text(re.sub("(?m)^cannot_decide = .*\n", "", text))
+        self.commit()
+        self.assertRegex("\n".join(self.check()), "^V11: its rule 1 could not decide in commit [0-9a-f]{12}, and cannot_decide no longer names it$")
+        path.write_text(text.replace('reason = "with POST', 'reason = "In short: with POST'))
+        self.commit()
+        self.assertEqual(self.check(), [])
+
     def test_a_changed_result_is_an_error_in_any_later_commit(self):
         self.add_digits({"SUB": 1.0, "SWAP": 1.0, "COPY": 1.0})
         self.commit()
