@@ -89,6 +89,7 @@ class Distances(Copy):
                  ({"weights": self.models[0]}, f"{model} and {self.work / self.models[0]} evaluated the same weights"),
                  ({"provenance": provenance(model) | {"seed": "9", "epochs": 5.0}}, "was trained with epochs 5.0 instead of 6, seed 9 instead of 1"),
                  ({"provenance": provenance(self.models[0])}, "was trained with model vit-mini-cifar10 instead of lsra-mini-cifar10"),
+                 ({"provenance": provenance(model) | {"recipe": f"eit-cifar10 --set model={model[:-2]}"}}, "was trained with bf16 None instead of true"),
                  ({"means": [None, 8.0]}, f"{model} has a layer without any attention distance"))
         for told, said in cases:
             write_evaluation(self.work, model, 1.0, **told)
