@@ -60,7 +60,8 @@ class Drawn:
     def equal_bits(self):
         """Returns text that says where the bits of a repetition must be equal."""
         commit = f"commit {self.origin.revision}" if self.origin.revision else f"a commit with program {self.origin.program[:12]}"
-        return f"with vitrine-train built at {commit}, the bits must be equal on {self.cpu.replace('; ', ' or ')}"
+        cpu = f"the CPU of this run, which is not recorded; it is one of {self.cpu}" if "; " in self.cpu else self.cpu
+        return f"with vitrine-train built at {commit}, the bits must be equal on {cpu}"
 
 
 def narrowed(axis, label):

@@ -296,6 +296,11 @@ class Rerun(Sweeps):
         self.assertIn(cpu, (CPU, "Xeon"))
         self.assert_rerun({"score": 0.6, "cpu": cpu}, 1, "OTHER BITS, with the same CPU")
 
+    def test_a_failed_run_of_several_cpus_has_an_unknown_one(self):
+        for cpu, said in (("A", "equal on A$"), ("A; B", "equal on the CPU of this run, which is not recorded; it is one of A; B$")):
+            origin = results.Origin("", "", "", "", cpu, 1, 0)
+            self.assertRegex(rerun.Drawn("", self.experiment, origin, {}, "diverged", [], 0).equal_bits, said)
+
     def test_an_interval_without_the_recorded_value_judges_nothing(self):
         def drawn(score):
             return rerun.Drawn("", self.experiment, results.Origin("", "", "", "", "", 1, 0), {"test/accuracy": score}, "",
