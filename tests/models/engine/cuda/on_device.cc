@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -43,6 +44,14 @@ std::vector<at::Tensor> CudaForm::Images(size_t count) const {
   std::vector<at::Tensor> images;
   for (size_t i = 0; i < count; ++i) images.push_back(Sized(i, 1 + i));
   return images;
+}
+
+bool CudaForm::IsFirstOfFamily() {
+  const std::vector<EngineForm> forms = EngineForms();
+  const auto first = std::find_if(forms.begin(), forms.end(), [](const EngineForm& form) {
+    return form.config.family_case() == GetParam().config.family_case();
+  });
+  return first->name == GetParam().name;
 }
 
 std::vector<cuda::ImagePlanes> CudaForm::Views(const std::vector<at::Tensor>& images) {

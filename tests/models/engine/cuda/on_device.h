@@ -44,6 +44,8 @@ class CudaForm : public ::testing::TestWithParam<EngineForm> {
   at::Tensor Sized(size_t size, uint64_t seed) const;
   // Returns `count` images, whose sizes cycle through the sizes of the EngineForm.
   std::vector<at::Tensor> Images(size_t count) const;
+  // Returns true for the first form of each family, for tests that would take too long for every form.
+  static bool IsFirstOfFamily();
   static std::vector<cuda::ImagePlanes> Views(const std::vector<at::Tensor>& images);
 
   const Compiled compiled_{GetParam().config, cpu::CpuPath::kPortable};
