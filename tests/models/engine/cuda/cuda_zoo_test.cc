@@ -71,8 +71,9 @@ std::vector<EngineForm> Narrowest() {
   return forms;
 }
 
-// Returns the narrowest model, or with VITRINE_WHOLE_ZOO all models, for images of 2 x 3 patches: the widths select the
-// kernels, and the number of tokens does not.
+// Returns the narrowest model, or with VITRINE_WHOLE_ZOO all models. ViT, XCiT and X-ViT models with a fixed image size
+// get images of 2 x 3 patches, because the widths select the kernels and the number of tokens does not. The other
+// models keep their sizes.
 std::vector<EngineForm> FewTokens() {
   std::vector<ZooRow> rows = Rows();
   std::erase_if(rows, [](const ZooRow& row) { return row.config.has_null(); });
