@@ -50,8 +50,9 @@ absl::StatusOr<Profile> Measure(const CheckSetting& setting, const Measured& mea
   const cuda::BatchLimits limits = LimitsFor(measured);
   ASSIGN_OR_RETURN(const std::unique_ptr<ProfiledDevice> device,
                    ProfiledDevice::Make(*setting.card, StagingFor(limits), passes));
-  ASSIGN_OR_RETURN(const std::unique_ptr<cuda::driver::Slot> slot,
-                   cuda::driver::Slot::Make(*setting.card, {.staging_bytes = StagingFor(limits)}));
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<cuda::driver::Slot> slot,
+      cuda::driver::Slot::Make(*setting.card, {.staging_bytes = StagingFor(limits), .limit = absl::Minutes(1)}));
   const std::vector<const float*> weights = measured.subject.weights();
   engine::WeightsInMemory source(weights);
   const program::Program& program = measured.subject.description().program();

@@ -15,7 +15,9 @@ BUSY_GOAL = 0.95  # minimum share of the time in which the device is busy
 ALONE_GOAL = 1  # maximum ms of a request in addition to decoding and the device's time
 PROVEN = 8  # number of first batches that the device computes, so that goldens match; later batches only wait
 SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
-BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096]
+# The emulated GPU can take longer for its first batches than the default time limit.
+BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096, "--device-batch-timeout", "60s",
+         "--precision", "fp32"]
 
 
 def environment(setup, kernel_us):
