@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -16,6 +17,7 @@
 #include <map>
 #include <regex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -60,13 +62,21 @@ class CudaServer : public ::testing::Test {
     setenv("VITRINE_FAKE_GPU", settings.c_str(), 1);
     const std::filesystem::path output = folder_.path() / device;
     std::filesystem::create_directories(output);
-    std::vector<std::string> arguments = {"--repository",    Repository(),  "--listen",         "127.0.0.1:0",
-                                          "--metrics",       "127.0.0.1:0", "--device",         device,
-                                          "--poll-interval", "200ms",       "--probe-interval", "1s"};
+    std::vector<std::string> arguments = {"--repository", Repository(), "--listen", "127.0.0.1:0",     "--metrics",
+                                          "127.0.0.1:0",  "--device",   device,     "--poll-interval", "200ms"};
     // The emulator takes long to allocate memory for larger batches.
     if (device != "cpu") {
       arguments.insert(arguments.end(), {"--device-batch-images", "16", "--device-batch-tokens", "1024"});
     }
+    // The server rejects a flag that is given twice.
+    const auto add_unless_given = [&](const std::string& flag, const std::string& value) {
+      if (std::find(flags.begin(), flags.end(), flag) == flags.end()) {
+        arguments.insert(arguments.end(), {flag, value});
+      }
+    };
+    add_unless_given("--probe-interval", "1s");
+    // The emulator can take longer for a batch than the default time limit.
+    if (device != "cpu") add_unless_given("--device-batch-timeout", "60s");
     arguments.insert(arguments.end(), flags.begin(), flags.end());
     return std::make_unique<ChildServer>(output, arguments);
   }
@@ -249,7 +259,7 @@ TEST_F(CudaServer, ALostDeviceEndsTheServerWithItsCode) {
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
-// Sends requests until one fails, each with a deadline of 8 s, below the default of --device-batch-timeout. Returns the
+// Sends requests until one fails, each with a deadline of 8 s, above their --device-batch-timeout of 3 s. Returns the
 // status of the failed request.
 grpc::Status ClassifyUntilFailure(v1::Classifier::Stub& stub) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
@@ -268,6 +278,7 @@ TEST_F(CudaServer, AKernelThatNeverEndsLosesTheDevice) {
   const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
   const grpc::Status status = ClassifyUntilFailure(*stub);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("the device of this server is lost"));
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
 }
 
@@ -283,6 +294,7 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
   caller.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE) << status.error_message();
+  EXPECT_THAT(status.error_message(), HasSubstr("the device of this server is lost"));
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
 }
 
@@ -299,6 +311,7 @@ bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t ve
         if (!std::regex_search(output, address, kAddress)) return false;
         const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address[1], grpc::InsecureChannelCredentials()));
         grpc::ClientContext context;
+        context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
         v1::ClassifyResponse response;
         const grpc::Status status = stub->Classify(&context, request, &response);
         errors += status.error_message();
@@ -310,12 +323,15 @@ bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t ve
   return answered;
 }
 
-// Each server starts, loads models, answers and loads the next version. Its n-th driver call fails.
+// Each server starts, loads models, answers and loads the next version. Its n-th driver call fails: one in the first
+// load, one in a batch of a request, and one in the load of the next version. Without a failure, these have about the
+// calls 1 to 785, 840 to 1155, and 1156 to 1610. Periodic probes would add calls, so there are none. The third call can
+// also be one of a request, because requests arrive during the load, so any log line is accepted for it.
 TEST_F(CudaServer, AfterAFailedDriverCallItAnswersAgainOrEnds) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
-  for (const int nth : {3, 40, 400, 1000, 1500}) {
+  for (const auto& [nth, log] : {std::pair(400, "load failed"), {1000, "batch failed"}, {1250, "failed"}}) {
     SCOPED_TRACE(absl::StrCat("call ", nth));
-    const auto server = Start("cuda:0", absl::StrCat("fail=", nth));
+    const auto server = Start("cuda:0", absl::StrCat("fail=", nth), {"--probe-interval", "1h"});
     std::string errors;
     bool lives = Answers(*server, request, 1, errors);
     for (int i = 0; i < 20 && lives; ++i) lives = Answers(*server, request, 1, errors);
@@ -326,7 +342,7 @@ TEST_F(CudaServer, AfterAFailedDriverCallItAnswersAgainOrEnds) {
     if (!lives) {
       EXPECT_THAT(server->Wait(), AllOf(Gt(0), Lt(128))) << server->Output();
     }
-    EXPECT_THAT(errors + server->Output(), HasSubstr("CUDA_ERROR_INVALID_VALUE"));
+    EXPECT_THAT(server->Output(), AllOf(HasSubstr(log), HasSubstr("CUDA_ERROR_INVALID_VALUE"))) << errors;
   }
 }
 

@@ -19,6 +19,12 @@ namespace {
 // Small allocations are parts of larger blocks and may be adjacent, as in the real driver.
 constexpr size_t kGranularity = 512, kBlockBytes = size_t{64} << 10;
 
+// Functions whose calls the setting fail=N does not count: the number of polls depends on the time that a batch takes,
+// and the engine ignores the errors of the calls that release objects.
+constexpr const char* kUnchecked[] = {
+    "cuEventQuery",       "cuMemFree_v2",       "cuMemFreeHost",  "cuEventDestroy_v2",
+    "cuStreamDestroy_v2", "cuGraphExecDestroy", "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2"};
+
 }  // namespace
 
 using cuda::driver::DevicePointer;
@@ -33,7 +39,7 @@ FakeGpu& FakeGpu::Get() {
 
 // Reads settings from the environment variable VITRINE_FAKE_GPU, for tests that start a program with the fake driver.
 // Example: "memory=1000000,kernel_us=50,lost=100,hang=30,free_after=10". With fail=N, the N-th call of the process
-// returns an error, and later calls succeed.
+// returns an error, and later calls succeed; calls of the functions in kUnchecked do not count.
 FakeGpu::FakeGpu() {
   FakeSettings chosen;
   int64_t hang = 0, fail = 0;
@@ -66,7 +72,8 @@ FakeGpu::FakeGpu() {
   }
   Reset(chosen);
   Hang(hang);
-  Fail(fail, cuda::driver::kInvalidValue, /*sticky=*/false);
+  fail_checked_at_ = fail;
+  failure_ = cuda::driver::kInvalidValue;
   worker_ = std::thread([this] { Work(); });
 }
 
@@ -83,7 +90,7 @@ void FakeGpu::Reset(const FakeSettings& chosen) {
       cuda::emulated::MachineOptions{.seed = chosen.seed, .sms = chosen.multiprocessors, .rounding = chosen.rounding});
   random_.seed(chosen.seed);
   calls_.clear();
-  all_calls_ = kernels_ = fail_at_ = hang_at_ = 0;
+  all_calls_ = checked_calls_ = kernels_ = fail_at_ = fail_checked_at_ = hang_at_ = 0;
   fail_next_.clear();
   lost_ = cuda::driver::kSuccess;
   faults_.clear();
@@ -165,11 +172,15 @@ Result FakeGpu::Begin(const char* name, bool needs_context, bool& injected) {
   injected = false;
   const int64_t calls = ++calls_[name];
   ++all_calls_;
+  const bool is_checked = std::none_of(std::begin(kUnchecked), std::end(kUnchecked),
+                                       [&](const char* unchecked) { return std::strcmp(name, unchecked) == 0; });
+  if (is_checked) ++checked_calls_;
   if (calls == settings.lost_at_launch && std::strcmp(name, "cuGraphLaunch") == 0) {
     lost_ = cuda::driver::kIllegalAddress;
   }
   if (lost_ != cuda::driver::kSuccess) return lost_;
-  if (all_calls_ == fail_at_ || fail_next_ == name) {
+  const bool fails_checked = is_checked && checked_calls_ == fail_checked_at_;
+  if (all_calls_ == fail_at_ || fails_checked || fail_next_ == name) {
     fail_next_.clear();
     if (failure_is_sticky_) lost_ = failure_;
     injected = true;

@@ -162,7 +162,8 @@ class FakeGpu : public FakeControl {
   std::mt19937_64 random_;
   std::map<std::string, int64_t> calls_;
   int64_t all_calls_ = 0, kernels_ = 0;
-  int64_t fail_at_ = 0, hang_at_ = 0;
+  int64_t checked_calls_ = 0;  // number of calls without those in kUnchecked
+  int64_t fail_at_ = 0, fail_checked_at_ = 0, hang_at_ = 0;
   std::string fail_next_;  // name of the function that FailNext chose
   Result failure_ = cuda::driver::kSuccess;
   bool failure_is_sticky_ = false;
