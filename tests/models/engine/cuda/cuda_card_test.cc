@@ -251,6 +251,7 @@ TEST(CudaSlot, WorkOfOtherSlotsThatEndsExtendsTheWait) {
   const std::unique_ptr<Slot> slot = Slot::Make(*card, {.limit = limit}).value();
   Sum sum(*slot, 64);
   Fake().Pause(true);
+  ASSERT_TRUE(sum.Upload(*slot, Numbers(64)).ok());
   ASSERT_TRUE(slot->Run(sum.launches()[0]).ok());
   std::thread others([&] {
     for (const absl::Time end = absl::Now() + 1.5 * limit; absl::Now() < end; absl::SleepFor(limit / 50))
