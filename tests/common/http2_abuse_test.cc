@@ -12,6 +12,7 @@
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
 #include "tests/common/http_closings.h"
+#include "tests/common/silent_stream.h"
 #include "tests/scratch_folder.h"
 #include "tests/server/identity/authority.h"
 
@@ -19,19 +20,6 @@ namespace vitrine {
 namespace {
 
 constexpr int kBurst = 100;
-
-// Reads a body and never answers.
-class UnansweredStream final : public HttpStreamHandler {
- public:
-  explicit UnansweredStream(std::shared_ptr<HttpStream> stream) : stream_(std::move(stream)) {}
-  void OnData(absl::string_view bytes) override { stream_->Consume(bytes.size()); }
-  void OnEnd() override {}
-  void OnTooSlow() override {}
-  void OnClosed(bool) override {}
-
- private:
-  const std::shared_ptr<HttpStream> stream_;
-};
 
 // A server whose connections have kBurst points and gain none. It never answers /open, answers /refused with 403 before
 // the body, and answers other paths with the path.
@@ -47,7 +35,7 @@ class PointsServer {
       if (request->path() == "/refused") return HttpHandling::Answer({.code = 403, .body = "no"});
       if (request->path() != "/open") return HttpHandling::Answer({.body = request->path()});
       return HttpHandling::Stream(
-          [](std::shared_ptr<HttpStream> stream) { return std::make_shared<UnansweredStream>(std::move(stream)); });
+          [](std::shared_ptr<HttpStream> stream) { return std::make_shared<SilentStream>(std::move(stream)); });
     });
   }
 

@@ -17,25 +17,13 @@
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
 #include "tests/common/http_closings.h"
+#include "tests/common/silent_stream.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::Gt;
 using ::testing::Lt;
-
-// Never answers.
-class SilentStream final : public HttpStreamHandler {
- public:
-  explicit SilentStream(std::shared_ptr<HttpStream> stream) : stream_(std::move(stream)) {}
-  void OnData(absl::string_view bytes) override { stream_->Consume(bytes.size()); }
-  void OnEnd() override {}
-  void OnTooSlow() override {}
-  void OnClosed(bool) override {}
-
- private:
-  const std::shared_ptr<HttpStream> stream_;
-};
 
 HttpHandler StaySilent(bool drops_headers) {
   return [drops_headers](const std::shared_ptr<HttpRequest>& request) {
