@@ -40,7 +40,18 @@ constexpr double kUnsuspicious = 0.5;
 // Share of the usual points that a new connection starts with if its address has no points left.
 constexpr double kSuspiciousStart = 0.01;
 
+// Size of a response body that is sent even if too many bytes are unsent: errors and answers to probes are smaller.
+constexpr size_t kSmallBody = size_t{4} << 10;
+
 }  // namespace
+
+void HttpCommon::LimitUnsent(HttpResponse& response) const {
+  if (response.body.size() <= kSmallBody || unsent.load(std::memory_order_relaxed) <= options.max_unsent_bytes) return;
+  response = {.code = 503,
+              .type = kPlainText,
+              .body = "too many bytes of answers wait for clients that do not read; try again\n",
+              .headers = {{"retry-after", "1"}}};
+}
 
 std::chrono::nanoseconds SpreadAge(absl::Duration age) {
   thread_local std::minstd_rand random(std::random_device{}());

@@ -104,21 +104,26 @@ void HttpLoop::Tick() {
   }
 }
 
-// Called if all connections together have too many unsent bytes. Closes the connection whose client has not read for
-// the longest time, unless all unsent bytes belong to this connection.
+// Called if all connections together have too many unsent bytes. Closes connections whose clients have not read for the
+// longest time, until the limit is kept. Skips connections that hold less than the average, because the bytes may
+// belong to connections of another loop. Spares a connection with one request if it holds all unsent bytes.
 void HttpLoop::KeepUnsentInBounds() {
-  std::shared_ptr<HttpConnection> longest;
-  std::optional<EventLoop::Time> since;
+  const int64_t all = common_->unsent.load(std::memory_order_relaxed);
+  const int64_t average = all / std::max<int64_t>(common_->open.load(std::memory_order_relaxed), 1);
+  std::vector<std::pair<EventLoop::Time, std::shared_ptr<HttpConnection>>> holding;
   for (const std::shared_ptr<HttpConnection>& each : open_) {
-    const std::optional<EventLoop::Time> of =
+    const std::optional<EventLoop::Time> since =
         each->protocol() == nullptr ? std::nullopt : each->protocol()->UnsentSince();
-    if (!of.has_value() || (since.has_value() && *of >= *since)) continue;
-    since = of;
-    longest = each;
+    if (!since.has_value()) continue;
+    const HttpConnectionStatus status = each->Describe();
+    if (status.unsent_bytes >= all && status.streams <= 1) return;
+    if (status.unsent_bytes >= average) holding.emplace_back(*since, each);
   }
-  const bool is_alone =
-      longest != nullptr && longest->Describe().unsent_bytes >= common_->unsent.load(std::memory_order_relaxed);
-  if (longest != nullptr && !is_alone) longest->Close(CloseReason::kUnsent);
+  std::sort(holding.begin(), holding.end());
+  for (const auto& [since, each] : holding) {
+    if (common_->unsent.load(std::memory_order_relaxed) <= common_->options.max_unsent_bytes) return;
+    each->Close(CloseReason::kUnsent);
+  }
 }
 
 // Closes all connections. A connection with a running handshake closes when the handshake ends.

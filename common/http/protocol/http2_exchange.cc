@@ -13,8 +13,8 @@ namespace {
 
 class Reply final : public HttpReply {
  public:
-  Reply(std::shared_ptr<HttpStream> stream, std::shared_ptr<HttpRequest> request)
-      : stream_(std::move(stream)), request_(std::move(request)) {}
+  Reply(std::shared_ptr<HttpStream> stream, std::shared_ptr<HttpRequest> request, const HttpCommon& common)
+      : stream_(std::move(stream)), request_(std::move(request)), common_(common) {}
   ~Reply() override {
     if (stream_ == nullptr) return;
     Send([] {
@@ -27,12 +27,15 @@ class Reply final : public HttpReply {
 
   void Send(absl::FunctionRef<HttpResponse()> make) override {
     if (stream_ == nullptr) return;
-    std::exchange(stream_, nullptr)->Send(ResponsePart(make(), *request_));
+    HttpResponse response = make();
+    common_.LimitUnsent(response);
+    std::exchange(stream_, nullptr)->Send(ResponsePart(std::move(response), *request_));
   }
 
  private:
   std::shared_ptr<HttpStream> stream_;  // null after the response was sent
   const std::shared_ptr<HttpRequest> request_;
+  const HttpCommon& common_;
 };
 
 // Collects a body and passes it to a worker thread.
@@ -76,7 +79,8 @@ class BodyReader final : public HttpStreamHandler {
     common_.workers->Do(
         request_->peer->network,
         [received = std::move(received), with_body = std::exchange(with_body_, nullptr), request = request_,
-         max_bytes = common_.options.max_body_bytes, reply = std::make_shared<Reply>(stream_, request_)]() mutable {
+         max_bytes = common_.options.max_body_bytes,
+         reply = std::make_shared<Reply>(stream_, request_, common_)]() mutable {
           HandOver(std::move(*received), *request, max_bytes, with_body, std::move(reply));
         },
         /*on_a_body=*/true);
@@ -110,12 +114,13 @@ HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request)
 std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common) {
   if (next.response.has_value()) {
+    common.LimitUnsent(*next.response);
     stream->Send(ResponsePart(*std::move(next.response), *request));
     return nullptr;
   }
   if (next.make != nullptr) {
     common.workers->Do(request->peer->network, [make = std::move(next.make), gone = request->hung_up,
-                                                reply = std::make_shared<Reply>(stream, request)] {
+                                                reply = std::make_shared<Reply>(stream, request, common)] {
       if (!gone->load(std::memory_order_acquire)) reply->Send(make);
     });
     return nullptr;

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of HttpServerOptions::max_unsent_bytes.
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/http/server.h"
+#include "tests/common/http2_client.h"
+#include "tests/common/http_closings.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::Le;
+
+constexpr size_t kLargeBytes = 300'000;
+
+std::unique_ptr<HttpServer> StartServer(Closings& closings, int64_t max_unsent_bytes) {
+  HttpServerOptions options = {.listen = "127.0.0.1:0", .observer = &closings};
+  options.max_unsent_bytes = max_unsent_bytes;
+  return *HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>& request) {
+    const std::string body(request->path() == "/small" ? 10 : kLargeBytes, 'x');
+    if (request->path() == "/made") return HttpHandling::Make([body] { return HttpResponse{.body = body}; });
+    if (request->path() == "/read") {
+      return HttpHandling::Read([body](absl::StatusOr<std::string>, const std::shared_ptr<HttpReply>& reply) {
+        reply->Send([&] { return HttpResponse{.body = body}; });
+      });
+    }
+    return HttpHandling::Answer({.body = body});
+  });
+}
+
+// A client with a window of zero receives the headers of each answer, but no body.
+class ManyAnswers : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(UnsentLimit, ManyAnswers, ::testing::Values("/large", "/made", "/read"));
+
+TEST_P(ManyAnswers, OfOneConnectionDoNotExceedTheLimit) {
+  Closings closings;
+  const auto server = StartServer(closings, 1'000'000);
+  Http2Client client(server->address(), "", 0);
+  for (int i = 0; i < 200; ++i) client.Begin(GetParam());
+  EXPECT_TRUE(closings.Await("unsent"));
+  EXPECT_TRUE(client.AwaitEnd());
+  EXPECT_EQ(server->unsent_bytes(), 0);
+  int made = 0, refused = 0;
+  for (const auto& [id, response] : client.responses) {
+    const auto status = response.headers.find(":status");
+    if (status == response.headers.end()) continue;
+    made += status->second == "200" ? 1 : 0;
+    refused += status->second == "503" ? 1 : 0;
+  }
+  // four answers exceed the limit; other threads may each make one more
+  EXPECT_THAT(made, Le(12));
+  EXPECT_GT(refused, 0);
+}
+
+TEST(UnsentLimit, OneAnswerLargerThanTheLimitStaysUntilAnotherClientWaits) {
+  Closings closings;
+  const auto server = StartServer(closings, 100'000);
+  Http2Client alone(server->address(), "", 0);
+  alone.Begin("/large");
+  ASSERT_TRUE(alone.Until([&] { return server->unsent_bytes() >= static_cast<int64_t>(kLargeBytes); }));
+  Http2Client other(server->address());
+  const auto& refused = other.Get("/large");
+  EXPECT_EQ(refused.headers.at(":status"), "503");
+  EXPECT_EQ(refused.headers.at("retry-after"), "1");
+  EXPECT_EQ(other.Get("/small").body, "xxxxxxxxxx");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(350);  // three checks of the limit
+  EXPECT_FALSE(alone.Until([&] { return alone.is_gone || std::chrono::steady_clock::now() >= end; }) && alone.is_gone);
+
+  Http2Client waiting(server->address(), "", 0);
+  waiting.Begin("/small");
+  EXPECT_TRUE(closings.Await("unsent"));
+  EXPECT_TRUE(alone.AwaitEnd());
+  EXPECT_EQ(other.Get("/large").body.size(), kLargeBytes);
+  waiting.Ping();
+  EXPECT_TRUE(waiting.Until([&] { return waiting.ping_answers == 1; }));
+}
+
+// Closing one connection per check of the limit would take ten seconds.
+TEST(UnsentLimit, OneCheckClosesAsManyConnectionsAsNeeded) {
+  Closings closings;
+  const auto server = StartServer(closings, 100);
+  std::vector<std::unique_ptr<Http2Client>> clients;
+  for (int i = 0; i < 110; ++i) {
+    clients.push_back(std::make_unique<Http2Client>(server->address(), "", 0));
+    clients.back()->Begin("/small");
+    clients.back()->Until([&] { return !clients.back()->responses.empty(); });
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (server->unsent_bytes() > 100 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_THAT(server->unsent_bytes(), Le(100));
+}
+
+}  // namespace
+}  // namespace vitrine
