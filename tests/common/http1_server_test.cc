@@ -78,6 +78,23 @@ TEST(Http1Server, ClosesTheConnectionIfTheClientDoesNotKeepIt) {
   }
 }
 
+TEST(Http1Server, AShutdownAsksTheClientToCloseAfterItsNextResponse) {
+  LastClose closed;
+  const auto server = StartHttp1({.listen = "", .observer = &closed}, Here);
+  Http1Client used(server->address());
+  used.Send(Get(""));
+  EXPECT_THAT(used.ReadUntil("here"), Not(HasSubstr("Connection:")));
+  server->StartLeaving();
+  Http1Client late(server->address());
+  for (Http1Client* const client : {&used, &late}) {
+    client->Send(Get(""));
+    EXPECT_THAT(client->ReadUntil("here"), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("\r\nConnection: close\r\n")));
+    EXPECT_EQ(client->Read(), "") << "the connection was reset";
+    client->HangUp();
+    EXPECT_EQ(closed.Await(), "shutdown");
+  }
+}
+
 TEST(Http1Server, KeepsAConnectionForTheNextRequest) {
   const auto server = StartHttp1({}, Here);
   Http1Client client(server->address());
