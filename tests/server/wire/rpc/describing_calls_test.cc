@@ -2,7 +2,11 @@
 // Tests the calls that describe the server, with fake streams: health, models and reflection.
 #include <gmock/gmock.h>
 
+#include <future>
+#include <latch>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "google/protobuf/descriptor.pb.h"
@@ -75,6 +79,48 @@ TEST_F(DescribingCallsTest, ModelsCanBeListedAndWatched) {
   call.HalfClose();
   call.stream().AwaitMessages(1);
   EXPECT_EQ(Parsed<v1::ModelEvent>(call.stream().Messages().at(0)).version().model(), "m");
+}
+
+// These calls take longer with many models, so they must not delay the other requests of a connection's thread.
+TEST_F(DescribingCallsTest, CallsAboutModelsWaitForAWorker) {
+  std::promise<void> go;
+  const std::shared_future<void> gone = go.get_future().share();
+  std::latch begun(2);
+  for (int i = 0; i < 2; ++i) {  // Workers has two threads
+    parts_.workers.Do("other", [&] {
+      begun.count_down();
+      gone.wait();
+    });
+  }
+  begun.wait();
+  v1::GetModelRequest get;
+  get.set_model("m");
+  inference::ModelMetadataRequest metadata;
+  metadata.set_name("m");
+  inference::ModelConfigRequest config;
+  config.set_name("m");
+  std::vector<std::pair<std::string, std::unique_ptr<FakeCall>>> calls;
+  const auto ask = [&](const std::string& path, const google::protobuf::Message& request) {
+    FakeCall& call = *calls.emplace_back(path, std::make_unique<FakeCall>(server_, path)).second;
+    call.SendMessage(request);
+    call.HalfClose();
+  };
+  ask("/vitrine.v1.Registry/ListModels", v1::ListModelsRequest());
+  ask("/vitrine.v1.Registry/GetModel", get);
+  ask("/inference.GRPCInferenceService/ServerMetadata", inference::ServerMetadataRequest());
+  ask("/inference.GRPCInferenceService/ModelMetadata", metadata);
+  ask("/inference.GRPCInferenceService/ModelConfig", config);
+  ask("/inference.GRPCInferenceService/ModelStatistics", inference::ModelStatisticsRequest());
+  ask("/inference.GRPCInferenceService/RepositoryIndex", inference::RepositoryIndexRequest());
+  EXPECT_TRUE(
+      Ask<grpc::health::v1::HealthCheckResponse>("/grpc.health.v1.Health/Check", grpc::health::v1::HealthCheckRequest())
+          .ok());
+  for (const auto& [path, call] : calls) EXPECT_FALSE(call->stream().has_ended()) << path;
+  go.set_value();
+  for (const auto& [path, call] : calls) {
+    call->stream().AwaitEnd();
+    EXPECT_EQ(call->stream().Value("grpc-status"), "0") << path << call->stream().Value("grpc-message");
+  }
 }
 
 TEST_F(DescribingCallsTest, LoadsOfModelsAreRefused) {
