@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests TLS of connections: versions, ALPN, session resumption, client certificates, and what failed handshakes report.
+// Tests TLS of connections: versions, ALPN, session resumption, client certificates, threads of handshakes, and what
+// failed handshakes report.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/http/address_limits.h"
+#include "common/http/loop.h"
 #include "common/http/server.h"
 #include "tests/common/http1_client.h"
 
@@ -246,6 +251,43 @@ TEST_F(HttpTls, AConnectionEndsWithTheCertificateOfItsClient) {
   EXPECT_THAT(client.ReadUntil("here"), EndsWith("here"));
   EXPECT_EQ(client.ReadUntil("here"), "");
   EXPECT_EQ(closed_.Await(), "certificate");
+}
+
+// The threads of the handshakes start only after a plaintext connection on the same loop was answered.
+TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
+  const auto context =
+      TlsContext::Make({.certificate = server_certificate_.Pem(false), .key = server_certificate_.Pem(true)});
+  ASSERT_TRUE(context.ok()) << context.status();
+  const auto common = std::make_shared<HttpCommon>();
+  common->handler = [](const auto&) { return HttpHandling::Answer({.body = "here"}); };
+  common->received = std::make_shared<ByteBudget>(1 << 20);
+  common->addresses = std::make_unique<AddressLimits>(common->options.abuse);
+  common->tls = [tls = *context] { return tls; };
+  common->handshakers = std::make_unique<Workers>(Workers::Options{.name = "handshake", .threads = 1});
+  const auto loop = HttpLoop::Make(common);
+  ASSERT_TRUE(loop.ok() && (*loop)->Start(nullptr).ok());
+  const auto connect = [&](sa_family_t family) {
+    int ends[2];
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    HttpLoop::Accepted accepted = {.socket = FileDescriptor(ends[0])};
+    accepted.address.ss_family = family;
+    (*loop)->Adopt(std::move(accepted));
+    return FileDescriptor(ends[1]);
+  };
+  const FileDescriptor encrypted = connect(AF_INET), plain = connect(AF_UNIX);
+  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
+  const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(client.get()), &SSL_free);
+  SSL_set_fd(tls.get(), encrypted.get());
+  EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the first message
+  for (const FileDescriptor* const end : {&encrypted, &plain}) fcntl(end->get(), F_SETFL, 0);
+  char bytes[4096];
+  for (int i = 0; i < 2; ++i) {  // the loop sees the first message at the latest with the first request
+    EXPECT_GT(send(plain.get(), kGetHere, sizeof(kGetHere) - 1, MSG_NOSIGNAL), 0);
+    EXPECT_GT(recv(plain.get(), bytes, sizeof(bytes), 0), 0);
+  }
+  EXPECT_EQ(recv(encrypted.get(), bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT), -1);
+  EXPECT_TRUE(common->handshakers->Start().ok());
+  EXPECT_EQ(SSL_connect(tls.get()), 1);
 }
 
 }  // namespace
