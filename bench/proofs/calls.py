@@ -2,7 +2,9 @@
 """Measures the cost of a call in our transport and in gRPC 1.51: a call without a message, and a call with a message of 110 KB.
 
 h2load on one core calls a server on the other. Each transport has a server that answers at once with an empty message and does
-not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport.
+not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport. Both have one thread for
+connections and the same settings of malloc, and their rounds alternate. All rounds of a row follow a second of calls that does
+not count.
 """
 import os
 import re
@@ -20,8 +22,9 @@ NULL_GOAL = 150_000  # calls a second
 LARGE_GOAL = 1.1  # maximum processor time of a call, divided by the processor time with gRPC
 LARGE_BYTES = 110_000
 SECONDS, ROUNDS = 4, 5
+CHECK_ROUNDS = 15  # more than ROUNDS, because the rates of rounds differ by up to 1.7 times on shared machines
 CONNECTIONS, STREAMS = 8, 64
-# The malloc settings of vitrine-server (server/main.cc).
+# The malloc settings of vitrine-server (server/main.cc), for both servers of the comparison.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_TOP_PAD_": str(4 << 20)}
 CHECK = "/grpc.health.v1.Health/Check"
 CLASSIFY = "/vitrine.v1.Classifier/Classify"
@@ -35,7 +38,7 @@ class NullServer:
         self.command = ["taskset", "-c", str(setup.core), setup.program("bench_null_server")]
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **MALLOC))
         self.address = self.process.stdout.readline().split()[-1]
         return self
 
@@ -48,12 +51,12 @@ class InteropServer:
     """Context manager: tests/interop/interop_server on one core."""
 
     def __init__(self, setup):
-        self.command = ["taskset", "-c", str(setup.core), str(setup.build / "tests" / "interop_server"), "127.0.0.1:0"]
+        self.command = ["taskset", "-c", str(setup.core), str(setup.build / "tests" / "interop_server"), "127.0.0.1:0",
+                        "1"]  # one event loop
 
     def __enter__(self):
-        environment = dict(os.environ, **MALLOC)
         self.process = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        env=environment)
+                                        env=dict(os.environ, **MALLOC))
         self.address = self.process.stdout.readline().split()[-1]
         return self
 
@@ -128,15 +131,19 @@ class Calls:
         return done
 
 
-def null_calls(setup, server, what, scheme="http", goal=None):
+def costs(rounds):
+    """Returns text for the median cost of rounds [(calls a second, microseconds of the server's processor time for a call)]."""
+    cost, busy = (workers.spread(values)[0] for values in ([each for _, each in rounds], [r * each / 1e6 for r, each in rounds]))
+    return f"{cost:.1f} us of the server's processor time for a call, {busy:.2f} cores busy"
+
+
+def check_calls(setup, server, what, scheme="http", goal=None):
     with server:
         calls = Calls(setup, server, CHECK, 0, "check", scheme)
         calls.load(1)
-        rounds = [calls.load(setup.seconds(SECONDS)) for _ in range(setup.rounds(ROUNDS))]
-    cost = workers.spread([each for _, each in rounds])[0]
+        rounds = [calls.load(setup.seconds(SECONDS)) for _ in range(setup.rounds(CHECK_ROUNDS))]
     return Row(f"calls of Check a second, {what}", "calls/s", workers.spread([rate for rate, _ in rounds]), goal,
-               note=f"{CONNECTIONS} connections of {STREAMS} calls, {cost:.1f} us of the server's processor time for each, "
-                    "every limit at its default")
+               note=f"{len(rounds)} rounds, {CONNECTIONS} connections of {STREAMS} calls, {costs(rounds)}, every limit at its default")
 
 
 def beside_grpc(setup):
@@ -145,25 +152,31 @@ def beside_grpc(setup):
         sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
         large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}
         small = {name: Calls(setup, *side, 0, f"{name}-empty") for name, side in sides.items()}
-        rounds, alone = [], []
-        for _ in range(setup.rounds(ROUNDS)):
-            rounds.append({name: calls.load(setup.seconds(SECONDS), 4, 16) for name, calls in large.items()})
-            alone.append({name: calls.alone(round(setup.seconds(4000))) for name, calls in small.items()})
-    middle = {name: [workers.spread([each[name][i] for each in rounds])[0] for i in (0, 1)] for name in large}
-    yield Row("calls with 110 KB, gRPC 1.51's processor time over ours", "times",
-              workers.spread([each["theirs"][1] / each["ours"][1] for each in rounds]), LARGE_GOAL,
-              note=f"{middle['theirs'][1]:.1f} and {middle['ours'][1]:.1f} us for a call; {middle['theirs'][0]:,.0f} and "
-                   f"{middle['ours'][0]:,.0f} calls/s, where the caller's core may be the bound")
+        for calls in large.values():
+            calls.load(1, 4, 16)
+        rounds = workers.interleave({name: lambda calls=calls: calls.load(setup.seconds(SECONDS), 4, 16)
+                                     for name, calls in large.items()}, setup.rounds(ROUNDS))
+        alone = workers.interleave({name: lambda calls=calls: calls.alone(round(setup.seconds(4000)))
+                                    for name, calls in small.items()}, setup.rounds(ROUNDS))
+    pairs = list(zip(rounds["theirs"], rounds["ours"]))
+    yield Row("processor time of a call with 110 KB, gRPC 1.51's over ours", "times",
+              workers.spread([theirs[1] / ours[1] for theirs, ours in pairs]), LARGE_GOAL,
+              note=f"gRPC: {costs(rounds['theirs'])}; ours: {costs(rounds['ours'])}")
+    rates = {name: workers.spread([rate for rate, _ in each])[0] for name, each in rounds.items()}
+    yield Row("calls a second with 110 KB, ours over gRPC 1.51's", "times",
+              workers.spread([ours[0] / theirs[0] for theirs, ours in pairs]),
+              note=f"{rates['ours']:,.0f} and {rates['theirs']:,.0f} calls/s; h2load's core is the bound of a server that is busy "
+                   "for less than one core")
+    middle = {name: workers.spread(times)[0] for name, times in alone.items()}
     yield Row("time of a single call without a message, ours over gRPC 1.51's", "times",
-              workers.spread([each["ours"] / each["theirs"] for each in alone]), 1.0, at_least=False,
-              note=f"medians of {workers.spread([each['ours'] for each in alone])[0]:.0f} and "
-                   f"{workers.spread([each['theirs'] for each in alone])[0]:.0f} us")
+              workers.spread([ours / theirs for theirs, ours in zip(alone["theirs"], alone["ours"])]), 1.0, at_least=False,
+              note=f"medians of {middle['ours']:.0f} and {middle['theirs']:.0f} us")
 
 
 def measure(setup):
     if shutil.which("h2load") is None:
         return [Row("calls", note="LEFT OUT: h2load is missing; install nghttp2-client")]
-    return [null_calls(setup, Server(setup, setup.repository, [setup.core]), "server on one core", goal=NULL_GOAL),
-            null_calls(setup, TlsServer(setup), "over TLS", "https"),
-            null_calls(setup, Server(setup, setup.repository, setup.both(), ["--queues", "2"]),
-                       "two event loops on both cores, one of them h2load's"), *beside_grpc(setup)]
+    return [check_calls(setup, Server(setup, setup.repository, [setup.core]), "server on one core", goal=NULL_GOAL),
+            check_calls(setup, TlsServer(setup), "over TLS", "https"),
+            check_calls(setup, Server(setup, setup.repository, setup.both(), ["--queues", "2"]),
+                        "two event loops on both cores, one of them h2load's"), *beside_grpc(setup)]

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves the TestService of gRPC's interoperability tests on this server's transport. Usage: interop_server HOST:PORT.
+// Serves the TestService of gRPC's interoperability tests on this server's transport.
+// Usage: interop_server HOST:PORT [LOOPS=2]. LOOPS: number of threads that read and write connections.
 // Prints the address, and ends when its standard input is closed.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -237,7 +239,7 @@ class TestCall final : public GrpcCall {
   bool is_gone_ = false;
 };
 
-int Run(const std::string& listen) {
+int Run(const std::string& listen, int loops) {
   GrpcServer grpc({.max_message_bytes = kLargest, .keeps_metadata = true}, SteadyClock());
   // Flags of the request that this thread is opening.
   thread_local std::shared_ptr<Flags> flags;
@@ -254,7 +256,7 @@ int Run(const std::string& listen) {
     });
   }
   if (!grpc.Start().ok()) return 1;
-  HttpServerOptions options = {.listen = listen, .loops = 2};
+  HttpServerOptions options = {.listen = listen, .loops = loops};
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(options, [&grpc](const std::shared_ptr<HttpRequest>& request) {
         HttpHandling next = grpc.Begin(request);
@@ -282,5 +284,5 @@ int Run(const std::string& listen) {
 }  // namespace vitrine::testing
 
 int main(int count, char** arguments) {
-  return vitrine::testing::Run(count > 1 ? arguments[1] : "127.0.0.1:0");
+  return vitrine::testing::Run(count > 1 ? arguments[1] : "127.0.0.1:0", count > 2 ? std::atoi(arguments[2]) : 2);
 }
