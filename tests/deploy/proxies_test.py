@@ -2,7 +2,9 @@
 """Tests the examples of deploy/proxies: nginx and HAProxy, if installed, in front of real servers.
 
 Exit code 77: neither is installed, so nothing was tested.
-VITRINE_PROXY_SECONDS: time during which the servers are restarted in turn (default: each once). """
+VITRINE_PROXY_SECONDS: time during which the servers are restarted in turn (default: each once). At least REQUESTS_A_SECOND must be
+made during that time. For each proxy a line says how many requests were made, retried by the proxy, and lost."""
+import csv
 import os
 import pathlib
 import re
@@ -22,6 +24,7 @@ MODEL = "eit-mini-cifar10"
 PICTURE = SOURCE / "samples/cifar/horse-bay.jpg"
 PATH = os.environ["PATH"] + ":/usr/sbin"
 RESTARTS_S = float(os.environ.get("VITRINE_PROXY_SECONDS", 0))
+REQUESTS_A_SECOND = 2  # minimum of all callers together
 NGINX, HAPROXY = shutil.which("nginx", path=PATH), shutil.which("haproxy", path=PATH)
 
 
@@ -179,7 +182,8 @@ class ProxyCase:
         for thread in threads:
             thread.start()
         names = (("one", "8500", "8501"), ("two", "8600", "8601"))
-        restarts, end = 0, time.monotonic() + RESTARTS_S
+        begin = time.monotonic()
+        restarts, end = 0, begin + RESTARTS_S
         try:
             while restarts < len(names) or time.monotonic() < end:
                 index = restarts % len(names)
@@ -193,9 +197,11 @@ class ProxyCase:
             stop.set()
             for thread in threads:
                 thread.join(60)
-        self.assertGreater(len(codes), 20)
-        print(f"{type(self).__name__}: {len(codes)} requests, {restarts} restarts", file=sys.stderr)
+        seconds = time.monotonic() - begin
         lost = {code: codes.count(code) for code in set(codes) if code != "200"}
+        print(f"{type(self).__name__}: {len(codes)} requests in {seconds:.0f} s, {restarts} restarts, {sum(lost.values())} lost, "
+              f"{self.retries()} retries of the proxy", file=sys.stderr)
+        self.assertGreater(len(codes), max(20, REQUESTS_A_SECOND * seconds))
         # Removes expected lines: the proxy logs that a draining server is not ready and that a restarted server is ready again.
         log = [line for line in self.proxy_log.read_text().splitlines() if not re.search(r"status, code: 503|UP, reason", line)]
         self.assertEqual(lost, {}, "other lines of the proxy's log:\n" + "\n".join(log[-200:]))
@@ -210,12 +216,26 @@ class Nginx(ProxyCase, unittest.TestCase):
         file.write_text(file.read_text().replace("    access_log off;\n", "    access_log off;\n" + paths))
         cls.run_proxy(NGINX, "-c", file, "-p", cls.folder, "-g", "daemon off;")
 
+    def retries(self):
+        """Returns the number of attempts that nginx logged as failed. It does not log attempts that it repeats after a 503."""
+        return len(re.findall(r"\[error\].* upstream", self.proxy_log.read_text()))
+
 
 @unittest.skipUnless(HAPROXY, "HAProxy is not installed (haproxy)")
 class Haproxy(ProxyCase, unittest.TestCase):
     @classmethod
     def start_proxy(cls):
-        cls.run_proxy(HAPROXY, "-W", "-f", cls.example("haproxy.cfg"))
+        file = cls.example("haproxy.cfg")
+        file.write_text(file.read_text().replace("global\n", f"global\n    stats socket {cls.folder}/haproxy.sock\n", 1))
+        cls.run_proxy(HAPROXY, "-W", "-f", file)
+
+    def retries(self):
+        with socket.socket(socket.AF_UNIX) as control:
+            control.connect(str(self.folder / "haproxy.sock"))
+            control.sendall(b"show stat\n")
+            lines = control.makefile().read().lstrip("# ").splitlines()
+        row = next(row for row in csv.DictReader(lines) if row["svname"] == "BACKEND")
+        return int(row["wretr"]) + int(row["wredis"])
 
     def test_the_server_sees_the_clients_address(self):
         said = subprocess.run(["curl", "-s", "--cacert", self.folder / "tls.crt", "--interface", "127.0.0.9", "-H",
