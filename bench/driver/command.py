@@ -35,8 +35,13 @@ def measure(part, make_setup):
     return rows
 
 
+def page(title, origin, facts, body):
+    """Returns the text of a page of results: `origin` says what was run and when, `facts` are the machine and the revision."""
+    head = [f"# {title}", "", origin, "", *(f"- {fact}" for fact in facts), ""]
+    return "\n".join([*head, body.rstrip("\n")]) + "\n"
+
+
 def write(path, title, origin, facts, body):
     path.parent.mkdir(parents=True, exist_ok=True)
-    head = [f"# {title}", "", origin, "", *(f"- {fact}" for fact in facts), ""]
-    path.write_text("\n".join([*head, body.rstrip("\n")]) + "\n")
+    path.write_text(page(title, origin, facts, body))
     print(f"written to {path}", file=sys.stderr)

@@ -7,6 +7,8 @@ import platform
 import re
 import subprocess
 
+from driver.setup import ROOT
+
 
 @dataclasses.dataclass
 class Row:
@@ -96,8 +98,8 @@ def machine():
 def revision():
     """Returns the measured revision. Files of earlier results do not count as local changes."""
     others = (":/", ":(top,exclude)docs/research/results", ":(top,exclude)bench/results")
-    dirty = output("git", "status", "--porcelain", "--untracked-files=no", "--", *others) not in ("", "unknown")
-    return f"{output('git', 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}"
+    dirty = output("git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no", "--", *others) not in ("", "unknown")
+    return f"{output('git', '-C', ROOT, 'rev-parse', '--short=12', 'HEAD')}{', with local changes' if dirty else ''}"
 
 
 def versions(torch):
