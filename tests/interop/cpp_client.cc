@@ -302,6 +302,10 @@ class Client {
 }  // namespace
 
 int main(int count, char** arguments) {
+  if (count == 2 && std::string(arguments[1]) == "--version") {
+    std::puts(grpc::Version().c_str());
+    return 0;
+  }
   Client client(arguments[1]);
   const std::set<std::string> only(arguments + 2, arguments + count);
   const std::pair<const char*, void (Client::*)()> cases[] = {
