@@ -15,7 +15,6 @@ DEVIATIONS = {
     "9113 5.1 closed: DATA": (Alive(), _FORGOTTEN),
     "9113 5.1 closed: empty DATA": (Alive(), _FORGOTTEN),
     "9113 5.1 closed: HEADERS": (Alive(), _FORGOTTEN),
-    "9113 8.1 DATA after trailers": (Alive(), _FORGOTTEN),
     "9113 4.2 CONTINUATION of more than 16,384 bytes":
         (Malformed(1), "the length of CONTINUATION is not compared with SETTINGS_MAX_FRAME_SIZE, but the size of the header list is limited"),
     "9113 5.1.1 the identifier of a new stream is lower than one before":
