@@ -139,10 +139,15 @@ int ComputingThreads(const ServerOptions& options) {
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
 }
 
-absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {
+// Checks the limits of the process before it starts a thread or a child. RESOURCE_EXHAUSTED: they are too low for the
+// server.
+absl::Status CheckLimits(const ServerOptions& options) {
   const int computing = ComputingThreads(options);
   RETURN_IF_ERROR(CheckAddressSpace(computing));
-  RETURN_IF_ERROR(CheckThreads(computing + kOtherThreads));
+  return CheckThreads(computing + kOtherThreads);
+}
+
+absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {
   try {
     return Server::Start(options);
   } catch (const std::system_error& error) {
@@ -324,6 +329,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
+  if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <thread>
 
 namespace vitrine {
@@ -157,7 +158,11 @@ void PrintStackOnCrash() {
   // The first call loads libgcc, which must not happen in the handler.
   void* warm[1];
   backtrace(warm, 1);
-  std::thread(AwaitCrash).detach();
+  try {
+    std::thread(AwaitCrash).detach();
+  } catch (const std::system_error&) {
+    return;  // the system allows the process no second thread
+  }
 
   static auto& stack = *new CrashHandlerStack;  // stack for the main thread; never destroyed
   (void)stack;

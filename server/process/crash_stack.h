@@ -13,7 +13,7 @@ namespace vitrine {
 // then writes the function names, and the lines if there is debug information. This thread may need a lock that the
 // crashed thread holds, so the handler waits at most eight seconds for the names. If the stack cannot be read, or the
 // report takes longer than ten seconds, the process still ends. Call once, from main, before other threads start. The
-// main thread gets a CrashHandlerStack.
+// main thread gets a CrashHandlerStack. If the system allows no second thread, no handler is installed.
 void PrintStackOnCrash();
 
 // Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without this

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests the program in conditions in which scripts and supervisors start it: closed standard files, a full disk, a
-// wrong configuration, a limit on CPUs. Also tests that a crash prints a stack and ends the program with the signal,
-// and that SIGTERM ends the program while it loads models.
+// wrong configuration, a limit on CPUs or threads. Also tests that a crash prints a stack and ends the program with the
+// signal, and that SIGTERM ends the program while it loads models.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "tests/e2e/testing/child_server.h"
@@ -55,9 +56,10 @@ class Shell {
     waitpid(pid_, nullptr, 0);
   }
 
-  // Returns the address of the gRPC service from the port file; empty if it does not appear in time.
-  std::string AwaitAddress() const { return AwaitPort("grpc="); }
-  std::string AwaitMetricsAddress() const { return AwaitPort("metrics="); }
+  // Returns the address of the gRPC service from the port file; empty if the program ends first, or if the address does
+  // not appear in time.
+  std::string AwaitAddress() { return AwaitPort("grpc="); }
+  std::string AwaitMetricsAddress() { return AwaitPort("metrics="); }
   // Returns the target of the program's file descriptor `number`. Requires that the command uses `exec` to start the
   // program.
   std::string OpenFile(int number) const {
@@ -66,26 +68,41 @@ class Shell {
   }
   void Signal(int signal) const { kill(pid_, signal); }
   int Wait() {
-    int status = 0;
-    if (!Eventually([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, absl::Minutes(1))) return -1;
-    pid_ = -1;
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    if (!Eventually([&] { return Ended(); }, absl::Minutes(1))) return -1;
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
   }
   std::string Output() const { return ReadFile(output_); }
 
  private:
-  // Returns the value of `name` in the port file; empty if it does not appear in time.
-  std::string AwaitPort(const std::string& name) const {
+  bool Ended() {
+    if (pid_ > 0 && waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    return pid_ < 0;
+  }
+  // Returns the value of `name` in the port file; empty if the program ends first, or if it does not appear in time.
+  std::string AwaitPort(const std::string& name) {
     std::string text;
     size_t at = std::string::npos;
-    if (!Eventually([&] { return (at = (text = ReadFile(ports_)).find(name)) != std::string::npos; })) return "";
+    Eventually([&] { return Ended() || (at = (text = ReadFile(ports_)).find(name)) != std::string::npos; });
+    if (at == std::string::npos) return "";
     at += name.size();
     return text.substr(at, text.find('\n', at) - at);
   }
 
   std::filesystem::path ports_, output_;
   pid_t pid_ = -1;
+  int status_ = 0;
 };
+
+// Returns a shell command that runs the command behind it as a user without other processes, who may have `threads`
+// threads. The limit does not apply to root. The user may read all files, because the build may be in a private folder.
+std::string WithThreads(int threads) {
+  return absl::StrCat("prlimit --nproc=", threads, " setpriv --reuid=", 50'000 + getpid() % 10'000,
+                      " --clear-groups --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override ");
+}
+
+bool CanLimitThreads() {
+  return std::system((WithThreads(1) + "true 2>/dev/null").c_str()) == 0;
+}
 
 grpc::Status Classify(const std::string& address) {
   const auto stub = v1::Classifier::NewStub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
@@ -98,7 +115,7 @@ grpc::Status Classify(const std::string& address) {
 
 // Expects that the server answers. Waits for the first answer, because the model may still be loading when the port
 // file appears.
-void ExpectServes(const Shell& shell) {
+void ExpectServes(Shell& shell) {
   const std::string address = shell.AwaitAddress();
   grpc::Status status;
   EXPECT_TRUE(Eventually([&] { return (status = Classify(address)).ok(); })) << status.error_message();
@@ -179,6 +196,47 @@ TEST_F(ServerStart, RespectsTheQuotaOfARealControlGroup) {
   Shell shell(folder_.path(), group.Join() + "exec $SERVER");
   ExpectServes(shell);
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=(1(\\.5)?|0\\.[0-9]+) .*executors=1 "));
+}
+
+// The limits are such that different threads cannot be started.
+TEST_F(ServerStart, ServesOrSaysThatAThreadCannotBeStarted) {
+  if (!CanLimitThreads()) GTEST_SKIP() << "this process may not limit the threads of another user";
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);  // for the port file
+  int served = 0, refused = 0;
+  for (const int threads : {1, 2, 3, 4, 8, 16, 24, 32, 34, 35, 36, 37, 38, 40, 60}) {
+    SCOPED_TRACE(threads);
+    Shell shell(folder_.path(), absl::StrCat("exec ", WithThreads(threads), "$SERVER --executors 1"));
+    if (shell.AwaitAddress().empty()) {
+      EXPECT_EQ(shell.Wait(), 1) << shell.Output();
+      EXPECT_THAT(shell.Output(), HasSubstr("vitrine-server: a thread cannot be started: "));
+      ++refused;
+    } else {
+      ExpectServes(shell);
+      shell.Signal(SIGTERM);
+      EXPECT_EQ(shell.Wait(), 0) << shell.Output();
+      ++served;
+    }
+    std::filesystem::remove(folder_.path() / "ports");
+  }
+  EXPECT_GT(served, 0);
+  EXPECT_GT(refused, 0);
+}
+
+// A thread that reads the output of vitrine-repo is the first thread that these servers need.
+TEST_F(ServerStart, SaysThatAThreadCannotBeStartedBeforeModelsAreCopied) {
+  if (!CanLimitThreads()) GTEST_SKIP() << "this process may not limit the threads of another user";
+  const std::string cache = folder_.path() / "cache";
+  for (const std::string& source :
+       std::vector<std::string>{"--repository s3://bucket/models --repository-cache " + cache,
+                                "--model missing --model-cache " + cache, "--check --model missing"}) {
+    for (const int threads : {1, 2, 3, 4}) {
+      SCOPED_TRACE(absl::StrCat(source, ", threads: ", threads));
+      Shell shell(folder_.path(), absl::StrCat("exec ", WithThreads(threads), VITRINE_BIN "/vitrine-server ", source,
+                                               " --listen 127.0.0.1:0 --metrics 127.0.0.1:0"));
+      EXPECT_EQ(shell.Wait(), 1);
+      EXPECT_THAT(shell.Output(), HasSubstr("vitrine-server: a thread cannot be started: "));
+    }
+  }
 }
 
 TEST_F(ServerStart, ACrashPrintsAStackWithNamesAndEndsWithTheSignal) {
