@@ -92,9 +92,11 @@ class ServerImage(Image):
             self.assertEqual(found.returncode, 0, found.stderr)
 
     def test_size_is_limited(self) -> None:
-        """docs/concepts/other-servers.md states 48 MB for the image with kernels for GPUs. These kernels take 2.7 MB, and the image of
-        this test lacks them."""
-        self.assertLess(sum(path.stat().st_size for path in self.root.rglob("*") if path.is_file() and not path.is_symlink()), 45.3e6)
+        """docs/concepts/other-servers.md states 48 MB for the image with kernels for GPUs. The library of this test has no kernels, so
+        the size that linked_test.py (LIBRARY_BYTES) allows with kernels is taken instead."""
+        others = [path for path in self.root.rglob("*")
+                  if path.is_file() and not path.is_symlink() and path.name != "libvitrine_cuda.so"]
+        self.assertLess(sum(path.stat().st_size for path in others) + 3.4e6, 48e6)
 
     def test_a_crash_prints_the_names_of_functions(self) -> None:
         server = subprocess.Popen(list(map(str, [*self.loader(), self.inside("usr/bin/vitrine-server"), "--repository",
