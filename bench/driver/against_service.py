@@ -24,7 +24,7 @@ def row_of(precision, rates):
     if len(ratios) == ROUNDS:
         low, high = (sorted(ratios)[rank] for rank in RANKS)
         note += f"; 97 % confidence interval of the median: {low:.3f} .. {high:.3f}, whose lower end is judged"
-    return Row(f"{servers.what(precision)}, JPEG service", "times the rate", workers.spread(ratios), GOAL, judged=low, note=note)
+    return Row(f"{servers.what(precision)}, JPEG service, two cores", "times the rate", workers.spread(ratios), GOAL, judged=low, note=note)
 
 
 def processor_seconds(process):
