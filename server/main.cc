@@ -139,8 +139,8 @@ int ComputingThreads(const ServerOptions& options) {
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
 }
 
-// Checks the limits of the process before it starts a thread or a child. RESOURCE_EXHAUSTED: they are too low for the
-// server.
+// Checks that the limits of the process allow the server's stacks and threads. Call it before models are imported or
+// copied. RESOURCE_EXHAUSTED: the limits are too low.
 absl::Status CheckLimits(const ServerOptions& options) {
   const int computing = ComputingThreads(options);
   RETURN_IF_ERROR(CheckAddressSpace(computing));
@@ -227,7 +227,6 @@ bool AwaitCopy(const RemoteRepository& remote, const std::string& source, const 
 }
 
 absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
-  ShareArenas(options.executor.ThreadCount());
   std::optional<RemoteRepository> remote;
   if (IsRemoteRepository(options.repository)) {
     remote.emplace(options.repository, options.remote, ProgramBeside("vitrine-repo"));
@@ -303,7 +302,7 @@ int Main(int argc, char** argv) {
       "--check", check,
       "check the configuration, the ports, the device and the repository (of a remote one, an existing copy), print "
       "every fault and exit: 0 if the server would start and find models, 2 for a wrong configuration, 1 for an "
-      "unusable port or device or missing models; imports the models of --model first");
+      "unusable port or device, missing models or too few threads; imports the models of --model first");
   std::string asked;
   app.add_option(
          "--health-check", asked,
@@ -329,6 +328,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
+  ShareArenas(options.executor.ThreadCount());  // before the first threads that free memory, which would get arenas
   if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {
