@@ -45,7 +45,8 @@ constexpr size_t kSmallBody = size_t{4} << 10;
 
 }  // namespace
 
-void HttpCommon::LimitUnsent(HttpResponse& response) const {
+void HttpCommon::LimitUnsent(const HttpRequest* request, HttpResponse& response) const {
+  if (request != nullptr && request->method() == "HEAD") return;  // no body is sent
   if (response.body.size() <= kSmallBody || unsent.load(std::memory_order_relaxed) <= options.max_unsent_bytes) return;
   response = {.code = 503,
               .type = kPlainText,

@@ -36,11 +36,12 @@ struct HttpCommon {
   std::unique_ptr<Workers> handshakers;                    // threads that run TLS handshakes; null without TLS
   std::unique_ptr<AddressLimits> addresses;
   std::atomic<int64_t> open = 0;
-  std::atomic<int64_t> unsent = 0;  // bytes of responses not yet passed to the kernel
-  // Replaces a large response with 503 while `unsent` exceeds its limit. Thread-safe.
-  void LimitUnsent(HttpResponse& response) const;
+  std::atomic<int64_t> unsent = 0;       // bytes of responses not yet passed to the kernel
   std::atomic<bool> is_leaving = false;  // true once StartLeaving was called
   std::atomic<bool> is_shutting_down = false;
+
+  // Replaces a large response with 503 while `unsent` exceeds its limit. `request` may be null. Thread-safe.
+  void LimitUnsent(const HttpRequest* request, HttpResponse& response) const;
 };
 
 // Points (see HttpAbuseLimits) that a TLS KeyUpdate costs, because both sides must then derive new keys.

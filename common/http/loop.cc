@@ -104,25 +104,33 @@ void HttpLoop::Tick() {
   }
 }
 
-// Called if all connections together have too many unsent bytes. Closes connections whose clients have not read for the
-// longest time, until the limit is kept. Skips connections that hold less than the average, because the bytes may
-// belong to connections of another loop. Spares a connection with one request if it holds all unsent bytes.
+// Called if all connections together have too many unsent bytes. Closes connections of this loop until the limit is
+// kept, those with the oldest unread responses first. Skips connections that hold less than the average. Does nothing
+// if the loop holds at most its share of the limit, because then another loop holds more than its share. Spares a
+// connection with one request if it holds all unsent bytes.
 void HttpLoop::KeepUnsentInBounds() {
-  const int64_t all = common_->unsent.load(std::memory_order_relaxed);
-  const int64_t average = all / std::max<int64_t>(common_->open.load(std::memory_order_relaxed), 1);
-  std::vector<std::pair<EventLoop::Time, std::shared_ptr<HttpConnection>>> holding;
+  struct Holder {
+    EventLoop::Time since;
+    int64_t bytes;
+    std::shared_ptr<HttpConnection> connection;
+  };
+  std::vector<Holder> holders;
+  int64_t here = 0;
   for (const std::shared_ptr<HttpConnection>& each : open_) {
     const std::optional<EventLoop::Time> since =
         each->protocol() == nullptr ? std::nullopt : each->protocol()->UnsentSince();
     if (!since.has_value()) continue;
     const HttpConnectionStatus status = each->Describe();
-    if (status.unsent_bytes >= all && status.streams <= 1) return;
-    if (status.unsent_bytes >= average) holding.emplace_back(*since, each);
+    if (status.streams <= 1 && status.unsent_bytes >= common_->unsent.load(std::memory_order_relaxed)) return;
+    here += status.unsent_bytes;
+    holders.push_back({*since, status.unsent_bytes, each});
   }
-  std::sort(holding.begin(), holding.end());
-  for (const auto& [since, each] : holding) {
+  if (here <= common_->options.max_unsent_bytes / std::max(common_->options.loops, 1)) return;
+  const int64_t average = here / static_cast<int64_t>(holders.size());
+  std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.since < b.since; });
+  for (const Holder& each : holders) {
     if (common_->unsent.load(std::memory_order_relaxed) <= common_->options.max_unsent_bytes) return;
-    each->Close(CloseReason::kUnsent);
+    if (each.bytes >= average) each.connection->Close(CloseReason::kUnsent);
   }
 }
 

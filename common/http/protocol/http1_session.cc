@@ -114,7 +114,7 @@ void Http1Session::OnWoken() {
 }
 
 void Http1Session::Answer(HttpResponse response) {
-  connection_.common().LimitUnsent(response);
+  connection_.common().LimitUnsent(request_.get(), response);
   keep_ = request_ != nullptr && is_whole_ && !leaving_.has_value() && !is_gone_ &&
           options_.idle_timeout > absl::ZeroDuration() && request_->head.KeepsAlive();
   head_ = ResponseHead(response, request_.get(), keep_);

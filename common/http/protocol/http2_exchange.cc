@@ -28,7 +28,7 @@ class Reply final : public HttpReply {
   void Send(absl::FunctionRef<HttpResponse()> make) override {
     if (stream_ == nullptr) return;
     HttpResponse response = make();
-    common_.LimitUnsent(response);
+    common_.LimitUnsent(request_.get(), response);
     std::exchange(stream_, nullptr)->Send(ResponsePart(std::move(response), *request_));
   }
 
@@ -114,7 +114,7 @@ HttpStream::Part ResponsePart(HttpResponse response, const HttpRequest& request)
 std::shared_ptr<HttpStreamHandler> BeginExchange(HttpHandling next, const std::shared_ptr<HttpRequest>& request,
                                                  const std::shared_ptr<HttpStream>& stream, HttpCommon& common) {
   if (next.response.has_value()) {
-    common.LimitUnsent(*next.response);
+    common.LimitUnsent(request.get(), *next.response);
     stream->Send(ResponsePart(*std::move(next.response), *request));
     return nullptr;
   }
