@@ -126,7 +126,7 @@ inline constexpr MetricRow kMetricTable[] = {
      "Maximum of `vitrine_received_bytes`: `--max-transport-bytes`."},
     {"vitrine_unsent_bytes", prometheus::MetricType::Gauge, "bytes", "",
      "Bytes of all responses, not only of inference, that the client listeners have not passed to the kernel yet, "
-     "because clients do not read them. Maximum of each listener: `--max-answer-bytes` and 32 MiB."},
+     "because clients do not read them. Limit of each listener: `--max-answer-bytes` plus 32 MiB."},
     {"vitrine_authorization_refusals_total", prometheus::MetricType::Counter, "calls",
      "`code` = `UNAUTHENTICATED`, `PERMISSION_DENIED`",
      "Calls rejected because of their credentials or the access policy."},
