@@ -222,7 +222,8 @@ TEST_F(ServerStart, ServesOrSaysThatAThreadCannotBeStarted) {
   EXPECT_GT(refused, 0);
 }
 
-// A thread that reads the output of vitrine-repo is the first thread that these servers need.
+// Without the check at the start, these servers would abort when they start the thread that reads the output of
+// vitrine-repo.
 TEST_F(ServerStart, SaysThatAThreadCannotBeStartedBeforeModelsAreCopied) {
   if (!CanLimitThreads()) GTEST_SKIP() << "this process may not limit the threads of another user";
   const std::string cache = folder_.path() / "cache";

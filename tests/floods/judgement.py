@@ -93,7 +93,8 @@ def judge_flood(row, seconds, connections):
 def judge_get_model(rounds, seconds):
     """Returns the round with the median ratio of p99, with the verdict on all rounds."""
     def times(row):
-        return row["beside"]["classify"]["p99_ms"] / row["base"]["classify"]["p99_ms"]
+        base = row["base"]["classify"]["p99_ms"]
+        return row["beside"]["classify"]["p99_ms"] / base if base else float("inf")
     ratios = [times(row) for row in rounds]
     middle = statistics.median_low(ratios)
     row = dict(rounds[ratios.index(middle)], flood="get-model", rounds=rounds)

@@ -7,7 +7,7 @@
         --out FILE  also writes the matrix and the versions of the clients to FILE, in Markdown
 
 Clients: grpcio in the version of tests/requirements.txt, the oldest grpcio on PyPI for this Python, grpclib, gRPC
-C++ 1.51, and Debian's grpc-go and grpc-java (over Netty). Python's clients are downloaded into
+C++, and Debian's grpc-go and grpc-java (over Netty). Python's clients are downloaded into
 $VITRINE_DEPENDENCIES. Go's and Java's clients need the Debian packages in GO_PACKAGES and JAVA_PACKAGES below, which
 may be installed or unpacked below $INTEROP_DEBIAN_ROOT. Exit code: 0 if no case failed, 77 if no client is
 available. The output names an unavailable client. This is a failure if $VITRINE_STRICT is set and the client is one of
