@@ -3,8 +3,8 @@
 
 h2load on one core calls a server on the other. Each transport has a server that answers at once with an empty message and does
 not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport. Both have one thread for
-connections and the same settings of malloc, and their rounds alternate. All rounds of a row follow a second of calls that does
-not count.
+connections and the same settings of malloc, and their rounds alternate. A second of calls that does not count comes before the
+rounds of each row, except for single calls.
 """
 import os
 import re
