@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // Maximum number of bytes read from a connection in one round of the event loop.
-constexpr size_t kScratchBytes = size_t{64} << 10;
+constexpr size_t kScratchBytes = size_t{128} << 10;
 // Interval at which timeouts are checked. A timeout takes effect at most this much too late.
 constexpr std::chrono::milliseconds kTick{100};
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
@@ -48,6 +49,39 @@ TEST(Http2Server, AnUploadIsReadOncePerTurn) {
   EXPECT_EQ(upload.Await(body).headers.at(":status"), "200");
   EXPECT_LT(read_before, 128 << 10) << "the server read the upload twice";
   EXPECT_GT(read_before, 0) << "the server read the upload after the small request";
+}
+
+TEST(Http2Server, ManyRequestsAreReadInSmallSteps) {
+  constexpr int kMany = 200;
+  const std::string long_path = "/?" + std::string(1000, 'x');
+  std::promise<void> blocked, released;
+  std::atomic<int> begun = 0, begun_before = -1;
+  const auto server = StartFair({.listen = ""}, [&](const auto& request) {
+    if (request->path() == "/block") {
+      blocked.set_value();
+      released.get_future().wait();
+    }
+    if (request->path() == "/small") begun_before = begun.load();
+    ++begun;
+    return HttpHandling::Answer({.body = "here"});
+  });
+  Http2Client many(server->address()), small(server->address()), blocks(server->address());
+  for (Http2Client* const client : {&many, &small, &blocks}) EXPECT_EQ(client->Get("/").body, "here");
+  const auto send = [&](int count) {
+    std::vector<int32_t> ids;
+    for (int i = 0; i < count; ++i) ids.push_back(many.Begin(long_path + std::to_string(i)));
+    return ids;
+  };
+  for (const int32_t id : send(kMany)) EXPECT_EQ(many.Await(id).body, "here");
+  begun = 0;
+  blocks.Begin("/block");
+  blocked.get_future().wait();
+  const std::vector<int32_t> ids = send(kMany);
+  const int32_t request = small.Begin("/small");
+  released.set_value();
+  EXPECT_EQ(small.Await(request).body, "here");
+  for (const int32_t id : ids) EXPECT_EQ(many.Await(id).body, "here");
+  EXPECT_LT(begun_before, kMany / 4);
 }
 
 // Sends frames of an unknown type, which cost a point each, and then a request. Returns true if it is answered.

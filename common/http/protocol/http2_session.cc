@@ -11,8 +11,10 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Maximum number of bytes per read from a connection that recently spent points. The bytes may be many small frames.
-constexpr size_t kSuspiciousBytes = size_t{8} << 10;
+// Maximum number of bytes per read from a connection that recently spent points, or whose requests are small. The bytes
+// may be many frames or requests, which would delay the other connections.
+constexpr size_t kFewBytes = size_t{4} << 10;
+constexpr size_t kSmallRequest = size_t{8} << 10;  // mean size in bytes
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr size_t kSmallData = 64;
 constexpr std::chrono::seconds kRateCheck{1};
@@ -78,7 +80,9 @@ void Http2Session::OnWoken() {
 // Reads once per round of the event loop, so that other connections are not delayed.
 void Http2Session::Read() {
   std::vector<char>& scratch = connection_.scratch();
-  const size_t most = connection_.IsSuspicious() ? kSuspiciousBytes : scratch.size();
+  const bool reads_few = connection_.IsSuspicious() || are_requests_small_;
+  const size_t most = reads_few ? kFewBytes : scratch.size();
+  const int64_t requests_before = requests_;
   const ByteStream::Result result = connection_.stream().Read(scratch.data(), most);
   const int updates = connection_.stream().TakeKeyUpdates();
   if (updates > 0 && !Spend(kKeyUpdatePoints * updates, "too many key updates")) return;
@@ -90,6 +94,11 @@ void Http2Session::Read() {
   connection_.NoteReceived();
   pinged_.reset();
   Feed(absl::string_view(scratch.data(), result.bytes));
+  if (const auto begun = static_cast<size_t>(requests_ - requests_before); begun > 0) {
+    are_requests_small_ = result.bytes < begun * kSmallRequest;
+  } else if (result.bytes == most) {
+    are_requests_small_ = false;
+  }
   if (connection_.stream().HasPending()) connection_.Wake();
 }
 

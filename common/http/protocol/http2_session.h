@@ -93,6 +93,7 @@ class Http2Session final : public HttpProtocol {
   StreamMap streams_;
   std::string first_;  // bytes read before this object existed
   int64_t requests_ = 0;
+  bool are_requests_small_ = false;  // true: the last reads that began requests had few bytes for each
 
   // Position of ChargeFrames in the received bytes: payload bytes to skip (at first, those of the client's preface),
   // and the bytes of an incomplete frame header.
