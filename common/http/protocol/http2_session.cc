@@ -67,12 +67,14 @@ Http2Session::~Http2Session() = default;
 
 void Http2Session::OnReady(bool readable, bool, bool) {
   if (connection_.is_closed()) return;
+  mailbox_.Attend();
   if (!first_.empty()) Feed(std::exchange(first_, std::string()));
   if (readable && !failed_.has_value()) Read();
   if (!connection_.is_closed()) Continue();
 }
 
 void Http2Session::OnWoken() {
+  mailbox_.Attend();
   if (connection_.stream().HasPending() && !failed_.has_value()) Read();
   if (!connection_.is_closed()) Continue();
 }
@@ -337,12 +339,9 @@ void Http2Session::OnData(int32_t id, absl::string_view bytes) {
   }
   const std::shared_ptr<Http2Stream> stream = Find(id);
   body_bytes_ += static_cast<int64_t>(bytes.size());
-  if (stream != nullptr && stream->handler != nullptr) {
-    const std::shared_ptr<HttpStreamHandler> handler = stream->handler;
-    handler->OnData(bytes);
-  } else {
-    nghttp2_session_consume_stream(session_.get(), id, bytes.size());
-  }
+  const bool is_read = stream != nullptr && stream->handler != nullptr;
+  const size_t consumed = is_read ? stream->Deliver(bytes) : bytes.size();
+  if (consumed > 0) nghttp2_session_consume_stream(session_.get(), id, consumed);
 }
 
 std::unique_ptr<HttpProtocol> MakeHttp2(HttpConnection& connection, std::string first) {

@@ -8,6 +8,7 @@ namespace vitrine {
 std::vector<std::pair<std::shared_ptr<Http2Stream>, Http2Mailbox::Mail>> Http2Mailbox::Empty() {
   std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> all;
   MutexLock lock(mutex_);
+  is_attended_.store(false, std::memory_order_relaxed);
   all.reserve(listed_.size());
   for (std::shared_ptr<Http2Stream>& each : listed_) {
     each->is_listed_ = false;
@@ -36,7 +37,7 @@ void Http2Stream::Post(Change change) {
     change(mail_);
     if (std::exchange(is_listed_, true)) return;
     mailbox_.listed_.push_back(shared_from_this());
-    if (mailbox_.listed_.size() > 1) return;
+    if (mailbox_.listed_.size() > 1 || mailbox_.is_attended_.load(std::memory_order_relaxed)) return;
   }
   connection_->Wake();
 }
@@ -52,7 +53,19 @@ void Http2Stream::Send(Part&& part) {
 }
 
 void Http2Stream::Consume(size_t bytes) {
-  if (bytes > 0) Post([bytes](Http2Mailbox::Mail& mail) { mail.consumed += bytes; });
+  if (connection_->loop().IsThisThread() && is_delivering_) {
+    consumed_at_once_ += bytes;
+  } else if (bytes > 0) {
+    Post([bytes](Http2Mailbox::Mail& mail) { mail.consumed += bytes; });
+  }
+}
+
+size_t Http2Stream::Deliver(absl::string_view bytes) {
+  is_delivering_ = true;
+  const std::shared_ptr<HttpStreamHandler> receiver = handler;
+  receiver->OnData(bytes);
+  is_delivering_ = false;
+  return std::exchange(consumed_at_once_, 0);
 }
 
 void Http2Stream::SetBodyAwaited(bool awaited) {

@@ -30,6 +30,9 @@ class Http2Mailbox {
     std::optional<bool> body_awaited = {};
   };
 
+  // Turns off the wake-ups of the connection until Empty is called, which must be soon. Call on the connection's
+  // thread.
+  void Attend() { is_attended_.store(true, std::memory_order_relaxed); }
   // Removes and returns all mail. Call on the connection's thread.
   std::vector<std::pair<std::shared_ptr<Http2Stream>, Mail>> Empty();
 
@@ -37,6 +40,9 @@ class Http2Mailbox {
   friend class Http2Stream;
   Mutex mutex_;
   std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams that have mail
+  // True: the next call of Empty is near, and mail wakes nobody. Only the connection's thread writes it, and clears it
+  // only under mutex_, so that Empty returns all mail that woke nobody.
+  std::atomic<bool> is_attended_ = false;
 };
 
 // One request of an HTTP/2 connection. The functions of HttpStream are thread-safe; everything else belongs to the
@@ -54,6 +60,8 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   void Reset(uint32_t code) override;
   size_t unsent_bytes() const override { return static_cast<size_t>(unsent_.load(std::memory_order_relaxed)); }
 
+  // Passes body bytes to the handler. Returns how many of them it consumed during the call.
+  size_t Deliver(absl::string_view bytes);
   // Records that `bytes` of the parts were passed on for sending, or dropped.
   void NoteTaken(size_t bytes);
   // Drops all unsent parts, and all parts of later calls of Send.
@@ -91,6 +99,10 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   const std::shared_ptr<std::atomic<int64_t>> live_;
   std::atomic<int64_t>& all_unsent_;
   std::atomic<int64_t> unsent_ = 0;
+  // Only for the connection's thread. Bytes consumed during Deliver bypass the mailbox, whose lock would be taken for
+  // each DATA frame.
+  size_t consumed_at_once_ = 0;
+  bool is_delivering_ = false;
   // Guarded by the mailbox's mutex:
   Http2Mailbox::Mail mail_;
   bool is_listed_ = false;

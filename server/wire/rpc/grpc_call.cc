@@ -105,6 +105,7 @@ void GrpcCall::OnClosed(bool) {
 }
 
 void GrpcCall::Unread::Clear() {
+  if (bytes.empty()) return;
   std::string().swap(bytes);  // frees the memory, which an assignment would keep
   read = 0;
   share.Release();
