@@ -143,7 +143,8 @@ class Http2Client {
   int pings = 0, ping_answers = 0;
   std::vector<int32_t> data_order;  // stream id of each received DATA frame
   bool is_gone = false;
-  bool holds_answers = false;  // true: automatic replies to the server's frames are sent only with other data
+  bool holds_requests = false;  // true: nothing is sent
+  bool holds_answers = false;   // true: automatic replies to the server's frames are sent only with other data
 
  private:
   struct Body {
@@ -179,14 +180,17 @@ class Http2Client {
   }
 
   void Flush() {
+    if (holds_requests) return;
+    std::string all;
     const uint8_t* bytes = nullptr;
     for (ssize_t size = nghttp2_session_mem_send(session_, &bytes); size > 0;
          size = nghttp2_session_mem_send(session_, &bytes)) {
-      for (ssize_t sent = 0; sent < size;) {
-        const ssize_t some = send(socket_.get(), bytes + sent, static_cast<size_t>(size - sent), MSG_NOSIGNAL);
-        if (some <= 0) return;
-        sent += some;
-      }
+      all.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+    }
+    for (size_t sent = 0; sent < all.size();) {
+      const ssize_t some = send(socket_.get(), all.data() + sent, all.size() - sent, MSG_NOSIGNAL);
+      if (some <= 0) return;
+      sent += static_cast<size_t>(some);
     }
   }
 
