@@ -63,7 +63,7 @@ TEST(Http1Server, AnUploadIsReadOncePerTurn) {
   small.Send("GET /small HTTP/1.1\r\nHost: x\r\n\r\n");
   released.set_value();
   EXPECT_THAT(small.ReadUntil("here"), EndsWith("here"));
-  EXPECT_LE(read_before, 64 << 10);
+  EXPECT_LE(read_before, 128 << 10);
 }
 
 TEST(Http1Server, ClosesTheConnectionIfTheClientDoesNotKeepIt) {

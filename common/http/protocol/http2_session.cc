@@ -13,8 +13,8 @@ using Next = ByteStream::Result::Next;
 
 // Maximum number of bytes per read from a connection that recently spent points, or whose requests are small. The bytes
 // may be many frames or requests, which would delay the other connections.
-constexpr size_t kFewBytes = size_t{4} << 10;
-constexpr size_t kSmallRequest = size_t{8} << 10;  // mean size in bytes
+constexpr size_t kFewBytes = size_t{8} << 10;
+constexpr size_t kSmallRequest = size_t{1} << 10;
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr size_t kSmallData = 64;
 constexpr std::chrono::seconds kRateCheck{1};
@@ -82,9 +82,7 @@ void Http2Session::OnWoken() {
 // Reads once per round of the event loop, so that other connections are not delayed.
 void Http2Session::Read() {
   std::vector<char>& scratch = connection_.scratch();
-  const bool reads_few = connection_.IsSuspicious() || are_requests_small_;
-  const size_t most = reads_few ? kFewBytes : scratch.size();
-  const int64_t requests_before = requests_;
+  const size_t most = connection_.IsSuspicious() ? kFewBytes : std::min(step_, scratch.size());
   const ByteStream::Result result = connection_.stream().Read(scratch.data(), most);
   const int updates = connection_.stream().TakeKeyUpdates();
   if (updates > 0 && !Spend(kKeyUpdatePoints * updates, "too many key updates")) return;
@@ -96,11 +94,7 @@ void Http2Session::Read() {
   connection_.NoteReceived();
   pinged_.reset();
   Feed(absl::string_view(scratch.data(), result.bytes));
-  if (const auto begun = static_cast<size_t>(requests_ - requests_before); begun > 0) {
-    are_requests_small_ = result.bytes < begun * kSmallRequest;
-  } else if (result.bytes == most) {
-    are_requests_small_ = false;
-  }
+  if (result.bytes == most) step_ = std::min(2 * step_, scratch.size());
   if (connection_.stream().HasPending()) connection_.Wake();
 }
 
@@ -125,8 +119,10 @@ bool Http2Session::ChargeFrames(absl::string_view bytes) {
 
 void Http2Session::Feed(absl::string_view bytes) {
   if (!ChargeFrames(bytes)) return;
+  const int64_t requests_before = requests_;
   const ssize_t taken =
       nghttp2_session_mem_recv(session_.get(), reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
+  if (bytes.size() < static_cast<size_t>(requests_ - requests_before) * kSmallRequest) step_ = kFewBytes;
   // If the client does not read, nghttp2's replies to the client's frames accumulate in the queue.
   if (nghttp2_session_get_outbound_queue_size(session_.get()) > kMostQueuedFrames) {
     Fail(CloseReason::kAbuse, NGHTTP2_ENHANCE_YOUR_CALM, "the client does not read");

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,7 +94,7 @@ class Http2Session final : public HttpProtocol {
   StreamMap streams_;
   std::string first_;  // bytes read before this object existed
   int64_t requests_ = 0;
-  bool are_requests_small_ = false;  // true: the last reads that began requests had few bytes for each
+  size_t step_ = std::numeric_limits<size_t>::max();  // maximum number of bytes of the next read
 
   // Position of ChargeFrames in the received bytes: payload bytes to skip (at first, those of the client's preface),
   // and the bytes of an incomplete frame header.

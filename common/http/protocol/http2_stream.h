@@ -19,7 +19,7 @@ namespace vitrine {
 
 class Http2Stream;
 
-// Queue of calls that other threads make on the streams of one connection. Thread-safe.
+// Queue of calls on the streams of one connection, most of them made by other threads. Thread-safe.
 class Http2Mailbox {
  public:
   // Calls on one stream since the mailbox was last emptied.
@@ -90,7 +90,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
 
  private:
   friend class Http2Mailbox;
-  // Calls `change` with this stream's mail. Wakes the connection if the mailbox was empty before.
+  // Calls `change` with this stream's mail. Wakes the connection if the mailbox was empty before and is not attended.
   template <typename Change>
   void Post(Change change);
 
