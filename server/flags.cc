@@ -14,7 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Sets connection_rate to `points`, and scales the bursts and the rate per address in proportion.
+// Sets the limits of --reset-limit: `points` of load per second and connection (see HttpAbuseLimits). Scales the bursts
+// and the rate per address in proportion.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;

@@ -76,17 +76,17 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory. By default, glibc returns freed blocks of a hundred kilobytes to the system, and must
-// get zeroed pages from the system for the next inference. With a small model, this default lowers the throughput by a
-// fifth. Blocks above 4 MiB are still returned at once.
+// Makes glibc keep freed memory. By default, glibc returns freed blocks of 128 KiB or more to the system, and must get
+// zeroed pages from the system for the next inference. With a small model, this lowers the throughput by a fifth.
+// Blocks above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
   mallopt(M_TOP_PAD, 4 << 20);
 }
 
-// Limits the number of arenas (by default up to one per thread), because threads of one arena cannot use the free
-// memory of another arena. Allows one arena per two executors, and one for the threads that read calls.
+// Limits the number of malloc's arenas (by default up to one per thread), because threads of one arena cannot use the
+// free memory of another arena. Allows one arena per two executors, and one for the threads that read calls.
 void ShareArenas(int executors) {
   mallopt(M_ARENA_MAX, 1 + (executors + 1) / 2);
 }
@@ -236,7 +236,7 @@ absl::Status Run(const ServerOptions& options, const sigset_t& signals) {
     }
   }
   ASSIGN_OR_RETURN(const std::unique_ptr<Server> server, StartServer(options));
-  // The file is written before the lines are printed, so that a program that reads the printed lines finds the file.
+  // The port file is written before the lines are printed, so that a program that reads these lines finds the file.
   if (!options.port_file.empty()) RETURN_IF_ERROR(WritePortFile(options.port_file, *server));
   LogListeners(options, *server);
   const ServiceManager manager;
@@ -328,7 +328,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
-  ShareArenas(options.executor.ThreadCount());  // before the first threads that free memory, which would get arenas
+  ShareArenas(options.executor.ThreadCount());  // before any thread starts that would get its own arena
   if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {

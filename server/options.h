@@ -70,18 +70,19 @@ struct ServerOptions {
 
   // Batch limits: see batching_policy.h.
   BatchOptions batch;
-  // Limits on waiting requests: see admission.h. `executors` is set from `executor` at start.
+  // Limits on waiting requests: see admission.h. Resolve sets the fields that depend on the executors and on `batch`.
   AdmissionOptions admission;
-  // Worker threads: see executor.h. `device` is set from `device` at start.
+  // Worker threads: see executor.h. Resolve sets the device, the cores, the pinning and, if it is 0, the number of
+  // threads.
   ExecutorOptions executor;
   // Pinning of each executor to a core: on, off or auto. "auto" pins if no other control group may use the cores of the
   // server's control group and there is a core for each executor.
   std::string pin = "auto";
   // Compute probes, which run when there are no requests: see compute_probe.h.
   ComputeProbeOptions probe;
-  // Polling of the repository: see registry.h. `root` is set from `repository` at start.
+  // Polling of the repository: see registry.h. Resolve sets registry.root to the result of folder().
   RegistryOptions registry;
-  // Transport: see rpc_front.h and rpc/transport_options.h.
+  // Transport: see wire/rpc_front.h and wire/rpc/transport_options.h.
   RpcOptions rpc;
   // Limits on the load that clients cause in addition to answered requests, on rpc.listen and `http`: see
   // common/http/server.h.
@@ -101,9 +102,9 @@ struct ServerOptions {
   // Time for accepted requests to finish after lame_duck. Requests that still wait at the end of this time are answered
   // with UNAVAILABLE.
   absl::Duration drain_deadline = absl::Seconds(30);
-  // Time for the process to end after all requests are answered. A model load that takes longer is aborted, because the
-  // process ends. Infinite: the server waits for the load; code that embeds the server in its own process must use this
-  // value. This setting has no flag: vitrine-server sets it.
+  // Time for the process to end after all requests are answered. A model load that takes longer is aborted by the end
+  // of the process. Infinite: the server waits for the load; code that embeds the server in its own process must use
+  // this value. This setting has no flag: vitrine-server sets it.
   absl::Duration end_patience = absl::InfiniteDuration();
   // Longest run time of a batch. A batch that takes longer is assumed to hang: the process ends with exit code 3, so
   // that a supervisor restarts it. After half of this time, or after a minute if that is earlier, the server reports

@@ -40,8 +40,8 @@ constexpr int kTransportShare = 10;  // received messages and bodies that are st
 constexpr int kAnswerShare = 10;     // answers that clients have not read yet
 static_assert(kModelShare + kQueueShare + kTransportShare + kAnswerShare <= 80);
 
-// Limits `bytes` to `percent` of the memory limit. Does nothing if `flag` was given, or if `bytes` differs from the
-// default.
+// Limits `bytes` to `percent` of the control group's memory limit, if there is one. Does nothing if `flag` was given,
+// or if `bytes` differs from the default.
 void Share(const ServerOptions& options, const Machine& machine, const char* flag, int percent, int64_t by_default,
            int64_t& bytes) {
   if (!machine.memory_limited || options.chosen.contains(flag) || bytes != by_default) return;
@@ -73,8 +73,8 @@ absl::Status CheckAuditLog(const std::string& path) {
 }
 
 // Checks that the folder of a remote repository's copy exists or can be made. Tries this with a folder of another name,
-// which is then removed: several servers may start at once, and one check must not make or remove the folder of another
-// server.
+// and removes that folder again. Several servers may start at once, and the check of one server must not make or remove
+// the folder of another server.
 absl::Status CheckCache(const ServerOptions& options) {
   namespace fs = std::filesystem;
   const std::string& cache = options.remote.cache;
@@ -95,8 +95,8 @@ absl::Status CheckCache(const ServerOptions& options) {
                                                  existing.string(), ": ", strerror(errno)));
 }
 
-// Returns the options. Removes the TLS files if the certificate or the key is missing, because Validate reports this
-// fault.
+// Returns the options, but without the TLS files if the certificate or the key is not set, because Validate reports
+// this fault.
 IdentityOptions FilesOf(IdentityOptions identity) {
   if (identity.tls.certificate.empty() || identity.tls.key.empty()) identity.tls = {};
   return identity;
@@ -196,7 +196,7 @@ absl::Status CheckRepository(const ServerOptions& options) {
 
 ServerOptions WithoutNewFiles(ServerOptions options) {
   options.admin.audit_log.clear();
-  // If the lock file cannot be created, the option is kept, so that LockState logs the same warning as at a start.
+  // If the lock file cannot be created, admin_state is kept, so that LockState logs the same warning as at a start.
   const std::string lock = ServingSettings::LockOf(options.registry.admin_state);
   std::error_code ignored;
   const bool can_be_created = access(FolderOf(lock).c_str(), W_OK) == 0;

@@ -28,8 +28,8 @@ class Server {
   // device.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   // Opens the device and the listeners as Start does, then closes them. Returns the faults that would make Start fail,
-  // and the faults that CheckRepository finds. Loads no model and leaves no new file. Requires options that
-  // CheckConfiguration accepts.
+  // and the faults that CheckFiles and CheckRepository find. Loads no model and leaves no new file. Requires options
+  // that CheckConfiguration accepts.
   static absl::Status Check(ServerOptions options);
   // If Drain was not called, drains without the lame duck time, and waits at most about a second for requests.
   virtual ~Server() = default;
@@ -60,7 +60,7 @@ class Server {
   // requests, at most for drain_deadline. After this time, answers waiting requests with UNAVAILABLE and waits for
   // running batches. Then ends the streams, closes the listeners and returns the final counts. If a model load still
   // runs end_patience after the last answer, writes the last log line and ends the process; Drain then never returns.
-  // The same holds if the CUDA device is lost.
+  // Drain also ends the process if the CUDA device is lost.
   virtual Counts Drain() = 0;
 
   // Reads the watched files again: TLS, tokens, policy and serving configuration. Returns an error with every fault,

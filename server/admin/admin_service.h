@@ -26,9 +26,9 @@ class CanaryWatch;
 // reaches the state file. Requests use the changed settings at once, even while the registry is loading.
 class AdminService {
  public:
-  // Longest waits for the registry, which loads the versions of a model one after the other. kLoadPatience: for a
-  // change that may need a load or names no version. kReadyPatience: for other changes, which take effect at once; the
-  // wait gives the registry time to free the versions that the change unloads.
+  // Longest waits for the registry, which loads the versions of a model one after the other. A change that may need a
+  // load or names no version waits for at most kLoadPatience. Other changes take effect at once; they wait for at most
+  // kReadyPatience, so that the registry can free the versions that the change unloads.
   static constexpr absl::Duration kLoadPatience = absl::Minutes(10);
   static constexpr absl::Duration kReadyPatience = absl::Seconds(10);
 
@@ -55,8 +55,8 @@ class AdminService {
   using Edit = ServingSettings::Edit;
   using Durability = ServingSettings::Durability;
   using Verify = std::function<absl::Status()>;
-  // One step of a change: the edit of the settings, the check that the step succeeded, and versions to load at once,
-  // even if an earlier load of these versions failed.
+  // One step of a change. `edit` changes the settings, and `verify` checks that the step succeeded. The versions in
+  // `retry` are loaded at once, even if an earlier load of these versions failed.
   struct Step {
     Edit edit;
     Verify verify;
@@ -84,8 +84,8 @@ class AdminService {
   absl::StatusOr<v1::ServingChange> RollBackTo(const VersionId& bad, const std::string& reason, int64_t good,
                                                Durability durability, absl::Duration patience);
   absl::StatusOr<int64_t> VersionToPin(const std::string& model, const std::vector<VersionId>& named) const;
-  // Returns how long a change that names the versions in `named` waits for the registry at most: kReadyPatience if all
-  // of them are READY, kLoadPatience otherwise or if `named` is empty.
+  // Returns the maximum time for which a change waits for the registry: kReadyPatience if the change names versions
+  // (`named`) and all of them are READY, otherwise kLoadPatience.
   absl::Duration PatienceFor(const std::vector<VersionId>& named) const;
   // Maximum number of versions that one change tries, one after the other.
   static constexpr size_t kMostTried = 10;

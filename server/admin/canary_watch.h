@@ -22,8 +22,8 @@
 
 namespace vitrine {
 
-// Watches the canaries of models whose guard is on: samples their outcomes, answers and compute times, runs their
-// goldens again, and rolls back canaries that exceed a bound of the guard. Thread-safe.
+// Watches the canaries of models whose guard is on. Samples their outcomes, answers and compute times, and runs their
+// goldens (stored inputs and outputs) again. Rolls back canaries that exceed a bound of the guard. Thread-safe.
 class CanaryWatch {
  public:
   // Returns how far a loaded version's outputs differ from its goldens: GoldenDrift of models/repository/golden.h.
@@ -72,7 +72,7 @@ class CanaryWatch {
   void Judge(const VersionId& id, const v1::CanaryGuard& guard);
   void PutAway(const VersionId& id, const RollbackVerdict& verdict, const RollBack& roll_back);
   bool BeginLook(const VersionId& id, const ModelHandle& model, const v1::CanaryGuard& guard, absl::Time now);
-  // Returns the goldens' drift; infinity if the computation fails; nullopt if there is not enough memory at present.
+  // Returns the result of drift_; infinity if the computation fails; nullopt if there is not enough memory at present.
   std::optional<double> DriftNow(const LoadedModel& model) const;
   ModelHandle StableOf(const std::string& model) const;  // null if there is none
 

@@ -108,7 +108,7 @@ absl::Status CheckIdentity(const v1::CallerAccess& entry, std::set<std::string>&
       absl::StrCat("callers has two entries for ", name, "; the second would have no effect"));
 }
 
-// Makes the grant of one entry. The grant allows a method for the models of each of the entry's roles that allow the
+// Makes the grant of one entry. For each method, the grant has the models of all roles of the entry that allow the
 // method.
 absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
                                              const std::map<std::string, ParsedRole>& roles) {

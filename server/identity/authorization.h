@@ -14,7 +14,7 @@ namespace vitrine {
 enum class Access {
   kOpen,      // no credential needed, because probes have no credential
   kByPolicy,  // needs a valid credential if the server accepts credentials
-  kAdmin,     // admin listener only; if the server accepts credentials, only over its unix socket
+  kAdmin,     // admin listener only; if the server accepts credentials, only over that listener's unix socket
 };
 
 struct MethodPolicy {

@@ -51,9 +51,9 @@ bool IsLocalAddress(const std::string& address);
 class Identity {
  public:
   // Reads and checks every file. Returns an error with every fault, one per line. Then a separate thread checks the
-  // files for changes: a valid file replaces the old content; a faulty file is logged once, and the old content stays
-  // in effect. If the token file contains no token, Open returns an error. If it contains no token in a later check, no
-  // token is valid from then on, and a warning is logged.
+  // files for changes. A changed file replaces the old content if it is valid. A faulty file is logged once, and its
+  // old content stays in effect. If the token file contains no token, Open returns an error. If the thread finds later
+  // that this file contains no token, no token is valid from then on, and a warning is logged.
   static absl::StatusOr<std::unique_ptr<Identity>> Open(const IdentityOptions& options);
 
   // Returns true if the server accepts credentials; reflection is then off.

@@ -17,7 +17,7 @@
 namespace vitrine {
 namespace {
 
-// Niceness of this endpoint's threads. A scrape takes a millisecond, so inference has priority over it. A probe
+// Niceness of this endpoint's threads. It gives inference priority over scrapes, which take a millisecond each. A probe
 // takes only microseconds, so it is answered fast even at this low priority.
 constexpr int kNiceness = 10;
 // Requests to this endpoint have no body, so a small limit is enough.

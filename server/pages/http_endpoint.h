@@ -26,11 +26,11 @@ struct HttpEndpointSources {
   std::function<ServerStatus()> status = {};  // contents of /statusz; null: no such page
 };
 
-// Starts an HTTP server without TLS for probes, scrapers and people: /metrics (Prometheus text), /healthz (200 while
-// the process serves HTTP), /readyz (200 if requests are served, otherwise 503 with the reason) and /statusz (JSON: see
-// status.h). GET and HEAD only; every other path is 404. Responses are compressed if the request accepts compression.
-// Uses its own threads, which run no inference, so that a slow scraper blocks no request. `address` is host:port; port
-// 0 picks a free port. For errors, see HttpServer::Start.
+// Starts an HTTP server without TLS for probes, scrapers and people. It has the pages /metrics (Prometheus text),
+// /healthz (200 while the process serves HTTP), /readyz (200 if requests are served, otherwise 503 with the reason) and
+// /statusz (JSON: see status.h). GET and HEAD only; every other path is 404. Responses are compressed if the request
+// accepts compression. Uses its own threads, which run no inference, so that a slow scraper blocks no request.
+// `address` is host:port; port 0 picks a free port. For errors, see HttpServer::Start.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string& address, HttpEndpointSources sources);
 
 }  // namespace vitrine

@@ -22,7 +22,7 @@ constexpr absl::Duration kLongWait = absl::Seconds(1);
 constexpr double kSaturated = 0.95;
 // Rates up to this value count as zero; one event in the last minute gives 0.017 per second.
 constexpr double kRateFloor = 0.001;
-// A model is reported if the rejected share of its requests is above this value; a few rejections in a burst are
+// A model is reported if the rejected share of its requests is at least this value; a few rejections in a burst are
 // normal.
 constexpr double kShedShare = 0.005;
 

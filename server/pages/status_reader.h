@@ -70,8 +70,8 @@ class StatusReader {
   // Samples the counters.
   void Sample();
   ServerStatus Read() const;
-  // Returns the share of time in which the executors were busy, as a mean over all executors and over the last kWindow,
-  // or since the server's start if the server runs for less than kWindow. Autoscalers can use this number: it follows
+  // Returns the share of time in which the executors were busy, as a mean over all executors. The share covers the last
+  // kWindow, or the time since the server's start if this time is shorter. Autoscalers can use this number: it follows
   // the load at any level, while the queue time stays near zero until all executors are busy.
   double ExecutorsBusyRatio() const { return BusyRatio(Executors()); }
 

@@ -16,7 +16,7 @@ namespace vitrine {
 // main thread gets a CrashHandlerStack. If the system allows no second thread, no handler is installed.
 void PrintStackOnCrash();
 
-// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported; without this
+// Gives the thread that creates it a separate stack for the handler, so that a stack overflow is reported. Without this
 // stack, an overflow ends the process without a report. Destroy it on the same thread.
 class CrashHandlerStack {
  public:

@@ -12,7 +12,7 @@ namespace vitrine {
 constexpr int kExitHung = 3;
 constexpr int kExitDevice = 4;
 
-// Time limit for `say` and the flush of the log in EndProcess.
+// Time limit in EndProcess for the call of `say` and the flush of the log.
 constexpr absl::Duration kLastWords = absl::Seconds(1);
 
 // Calls `say`, which may log, flushes the log and ends the process with this exit code, without destructors. Ends the

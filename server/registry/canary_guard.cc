@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kDefaultSeconds = 60;
 constexpr int64_t kDefaultMinRequests = 100;
-// Default bound on the ratio of compute times. It is far above the noise of the measured ratio: this noise is small,
+// Default bound on the ratio of compute times. It is far above the noise of the measured ratio. This noise is small,
 // because a busy machine slows both versions alike, and only batches of equal size are compared.
 constexpr double kDefaultMaxComputeRatio = 2;
 constexpr double kDefaultMaxErrorRate = 0.02;

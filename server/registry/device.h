@@ -64,7 +64,7 @@ std::function<std::optional<DeviceStatus>()> StatusSource(const Device& device);
 // Returns a function that returns true if an open CUDA device is permanently lost (CudaLibrary::is_lost); null for the
 // CPU.
 std::function<bool()> LossSource(const Device& device);
-// Calls the function of LossSource; false for the CPU.
+// Returns the result of LossSource's function; false for the CPU.
 bool IsLost(const Device& device);
 
 }  // namespace vitrine

@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// Decodes an encoded golden image into a model's input [channels, height, width] in the same way as a request's image,
-// at the size that the model resizes it to. INVALID_ARGUMENT: the image is damaged, or the model does not accept its
-// size.
+// Decodes an encoded golden image into a model's input [channels, height, width], in the same way as the image of a
+// request. The result has the size to which the model resizes the image. INVALID_ARGUMENT: the image is damaged, or the
+// model does not accept its size.
 absl::StatusOr<FloatArray> DecodeGoldenInput(std::string_view image, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -224,8 +224,8 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
     }
     absl::StatusOr<ModelHandle> loaded =
         BuildAndProve(std::move(stored), id, device_, precision, CostOf(id.model, precision), parts_);
-    // Returns the memory of the file's weights to the system. free() cannot do this, because it returns only memory at
-    // the end of the heap, where other blocks are in use.
+    // Returns the memory of the file's weights to the system. free() does not do this: it returns only memory at the
+    // end of the heap, and other blocks are in use there.
     malloc_trim(0);
     if (!absl::IsInternal(loaded.status())) return loaded;
     fault = std::string(loaded.status().message());

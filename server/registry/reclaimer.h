@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Frees models on a thread that does no serving work: when another thread, such as an executor, drops the last handle
-// of a version, the model is only queued here. Thread-safe.
+// Frees models on a thread that does no serving work. When another thread, such as an executor, drops the last handle
+// of a version, the model is only queued in this object. Thread-safe.
 class Reclaimer {
  public:
   // `wake` is called when a model waits for Reclaim, on any thread; it must not block or drop a handle.

@@ -133,7 +133,8 @@ class Registry {
   // Returns OK if the last poll could read the whole repository, or before the first poll; otherwise the error (see
   // Listing).
   absl::Status repository_status() const;
-  // Returns why the repository contained no version at the last poll (see ExplainNoVersions), else "".
+  // Returns why the repository contained no version at the last poll (see ExplainNoVersions); "" if it contained
+  // versions.
   std::string WhyEmpty() const;
   // Returns a handle of every READY version.
   std::vector<ModelHandle> ReadyModels() const;

@@ -47,7 +47,7 @@ void Registry::PollSideBySide(const std::vector<ModelLook>& looks) {
         work();
       });
     } catch (const std::system_error&) {
-      break;  // if no more threads can start, the loads run one after the other
+      break;  // if no more threads can start, the threads that run do all loads
     }
   }
   work();
@@ -107,7 +107,7 @@ void Registry::ReloadReplaced(const std::string& model, const std::set<int64_t>&
           {{"model", status.id.model}, {"version", status.id.version}});
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason = kGone; });
     }
-    // If the loaded files are current, the error of an earlier replacement is cleared.
+    // If the files on disk are the loaded files (again), an earlier error of the version is cleared.
     if (status.state == v1::READY && !status.reason.empty() && FilesStamp(status.id) == known.stamp) {
       table_.Change(status.id, [](KnownVersion& version) { version.status.reason.clear(); });
     }
@@ -163,7 +163,7 @@ void Registry::Replace(const KnownVersion& known) {
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  reclaimer_.Reclaim();  // frees models that wait in the reclaimer: no limit counts their memory
+  reclaimer_.Reclaim();  // frees models that wait in the reclaimer, because no limit counts their memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);
   if (parts_.attempted != nullptr) parts_.attempted(id, loaded.status(), clock_.Now() - begin);

@@ -19,8 +19,8 @@
 namespace vitrine {
 namespace {
 
-// Events that show a change: a rename (a published version), a new folder (a new model), new folders and closed files
-// (a manual copy).
+// Events that show a change: renames (a published version), new folders and closed files (a new model, a manual copy),
+// and removals. The flag IN_ONLYDIR restricts the watches to folders.
 constexpr uint32_t kEvents =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 // Maximum number of models whose folders are watched; polling finds changes of the other models.

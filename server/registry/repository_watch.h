@@ -19,9 +19,9 @@ namespace vitrine {
 // a watch. Thread-compatible; Wake is thread-safe.
 class RepositoryWatch {
  public:
-  // `files` are settings files, watched through their folders; empty paths are ignored. If inotify is not available
-  // (its limits are per user, and other programs often exhaust them), this is logged once, and only Wake and the
-  // timeout end a wait.
+  // `files` are settings files, watched through their folders; empty paths are ignored. inotify may be unavailable,
+  // because its limits are per user and other programs often exhaust them. In this case the constructor logs a warning,
+  // and only Wake and the timeout end a wait.
   RepositoryWatch(std::filesystem::path root, std::vector<std::filesystem::path> files);
 
   // Watches the root, the models' folders (at most 4096) and the folders of the files as they are now. Call Refresh

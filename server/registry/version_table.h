@@ -67,8 +67,8 @@ class VersionTable {
                                     const ModelPatterns* visible = nullptr) const;
   // Returns every known version of one model or of all models, sorted by name, then version.
   std::vector<VersionStatus> List(std::string_view model = "") const;
-  // Returns List(), but a `stable` version without a reason gets a reason that lists the versions of the model that
-  // were rolled back or unloaded, latest first, each with the cause and the command that loads it again.
+  // Returns List() with one difference: a `stable` version without a reason gets a reason. It lists the versions of the
+  // model that were rolled back or unloaded, latest first, each with the cause and the command that loads it again.
   std::vector<VersionStatus> ListForCallers() const;
   // Returns every known model, sorted by name.
   std::vector<std::string> Models() const;

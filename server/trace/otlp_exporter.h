@@ -42,7 +42,7 @@ inline constexpr int kMostSends = 5;
 
 // Returns the delay before the next attempt to send a batch, after `sends` (at least 1) attempts have failed; nullopt:
 // the batch is dropped. The delay is the collector's retry_after, at most 30 s. Without retry_after, the delay is 0.5 s
-// and doubles each time. Pure function.
+// after the first attempt and doubles after each further attempt. Pure function.
 std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
 // Takes traced requests from a queue and sends their spans, on a separate thread with low priority. A failed batch is

@@ -24,9 +24,10 @@ SpanId SpanIdOf(std::string_view digits);
 std::string Hex(const TraceId& id);
 std::string Hex(const SpanId& id);
 
-// Returns true if a trace that begins in this process is sampled at `ratio`, 0 to 1: the last 56 bits of its id are at
-// least (1 - ratio) * 2^56 (see https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/). A
-// trace sampled at one ratio is therefore sampled at every larger ratio. Pure function.
+// Returns true if a trace that begins in this process is sampled at `ratio`, 0 to 1. This is the case if the last 56
+// bits of its id are at least (1 - ratio) * 2^56 (see
+// https://opentelemetry.io/docs/specs/otel/trace/tracestate-probability-sampling/). A trace sampled at one ratio is
+// therefore sampled at every larger ratio. Pure function.
 bool IsSampled(const TraceId& id, double ratio);
 
 }  // namespace vitrine

@@ -74,7 +74,7 @@ class ServingSettings {
   // Returns a version's precision: the value for the version in the file of --serving-config, otherwise the file's
   // value for its model, otherwise Options::precision.
   std::optional<Precision> PrecisionOf(const VersionId& id) const;
-  // Returns the name of this precision; "auto" for nullopt.
+  // Returns the name of the result of PrecisionOf; "auto" for nullopt.
   std::string NameOfPrecision(const VersionId& id) const;
   // Returns the names of the models that have settings in the file of --serving-config or changes by the Admin service,
   // sorted.

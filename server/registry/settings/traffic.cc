@@ -71,7 +71,7 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
                            share.version(), share.percent()});
   }
   // If the settings give the label `canary` to a version that is not READY, no version has the label. If the settings
-  // do not set this label, and only one version has a share, this version gets the label.
+  // do not set this label, and only one version has a share, this version gets the label, unless it is `stable`.
   if (LabelledVersion(plan.serving, kCanaryLabel) == 0 && table.parts.size() == 1 &&
       table.parts[0].version != table.stable) {
     table.labels[kCanaryLabel] = table.parts[0].version;

@@ -25,8 +25,9 @@ struct TrafficTable {
   int64_t stable = 0;       // 0: no version is READY, or the version that must be `stable` is not loaded yet
   std::vector<Part> parts;  // READY versions with a share, in rising order of `end`
   bool whole = false;       // true: the last part extends to the end of the range
-  // READY versions by label. If the settings do not set `canary`, and only one version has a share, this version has
-  // the label. If the settings do not set `stable`, the version in the field `stable` has this label.
+  // READY versions by label. If the settings do not set the label `canary`, and only one version has a share, this
+  // version has the label `canary`, unless it is `stable`. If the settings do not set the label `stable`, the version
+  // in the field `stable` has it.
   std::map<std::string, int64_t, std::less<>> labels;
 
   int64_t Choose(uint64_t point) const;
@@ -43,8 +44,8 @@ TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& re
 // SplitMix64. It is the same in every process and release, so that replicas agree and the requests of an id get the
 // same version after a restart.
 uint64_t PointOfId(std::string_view model, std::string_view request_id);
-// Returns the point of the n-th request without an id: a multiple of the golden ratio, so that consecutive requests are
-// divided almost exactly as the shares say.
+// Returns the point of the n-th request without an id: n * 2^64 / (golden ratio), modulo 2^64. With these points,
+// consecutive requests are divided almost exactly as the shares say.
 uint64_t PointOfCount(uint64_t n);
 
 }  // namespace vitrine

@@ -36,9 +36,9 @@ struct VersionStep {
 // A version is wanted if the policy selects it, it has a label or a share of the traffic, or it was loaded by name.
 // Versions that were put away (rolled back or unloaded) are never wanted. The policy `latest` selects a given number of
 // the newest versions. Failed and waiting versions do not count towards this number. Canaries (IsCanary) count only if
-// the version with the label `stable` is READY or can be loaded. In this case versions that were put away also count: a
-// version that was put away is not replaced by an older version that is newer than `stable`. Under this policy, the
-// newest waiting version is also wanted. READY versions that are gone from the disk count as present.
+// the version with the label `stable` is READY or can be loaded. In this case versions that were put away also count,
+// so that none of them is replaced by an older version that is newer than `stable`. Under this policy, the newest
+// waiting version is also wanted. READY versions that are gone from the disk count as present.
 //
 // Guarantees, except if the model was unloaded as a whole:
 //   - wanted versions are loaded one by one: first the version labelled `stable`, then the other versions from the

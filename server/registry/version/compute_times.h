@@ -13,7 +13,8 @@ namespace vitrine {
 // Compute times of a version: the time of a batch's forward pass, divided by the number of its images. The time until
 // the answer would be a worse measure, because it includes the wait in the queue, which a slow version also makes
 // longer for the other versions. Times are stored by batch size, in powers of two, because an image takes less time in
-// a full batch than alone, and a version with a small share of the traffic gets smaller batches.
+// a full batch than alone. Otherwise a version with a small share of the traffic would look slow, because it gets
+// smaller batches.
 struct ComputeTimes {
   struct OfSize {
     int64_t images = 0;

@@ -35,8 +35,8 @@ void BatchRun::Run() {
     Sort();
     if (items_.empty()) return;
     if (absl::Status computed = Compute(); !computed.ok()) return FailRest(AnswerTo(computed));
-    // A tensor that is used in place cannot be computed again later, because its bytes are freed when its request is
-    // answered.
+    // Chooses the image for ComputePaired. A tensor that is used in place cannot be chosen, because its bytes are freed
+    // when its request is answered.
     const auto routed = std::find_if(items_.begin(), items_.end(),
                                      [](const Item& item) { return IsRouted(item) && !item.input.values.empty(); });
     for (const size_t i : AnswerOrder()) {

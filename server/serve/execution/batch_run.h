@@ -118,7 +118,7 @@ class BatchRun {
 
   std::vector<Item> items_;
   FloatArray logits_;                          // logits of all images, [images, classes]
-  std::optional<absl::Time> computing_since_;  // set while the model runs
+  std::optional<absl::Time> computing_since_;  // set while the model runs, and after it has failed
   absl::Duration compute_;                     // time of all runs of the model
   absl::Duration collect_;                     // time to collect attention and features between and after the runs
   v1::BatchInfo info_;

@@ -91,7 +91,7 @@ class ExecutorPool {
   struct Place {
     Worker executor, slow;  // only the constructor and Join use their threads
     mutable Mutex mutex;
-    int at_work ABSL_GUARDED_BY(mutex) = 0;        // number of workers that have a batch
+    int at_work ABSL_GUARDED_BY(mutex) = 0;        // number of workers that compute a batch or help with one
     absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work has been above 0
     absl::Duration busy ABSL_GUARDED_BY(mutex);    // earlier times with at_work above 0, in total
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches

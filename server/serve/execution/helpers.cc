@@ -15,8 +15,8 @@ constexpr absl::Duration kPatience = absl::Microseconds(200);
 // Minimum predicted compute time of a batch for which helpers are woken.
 constexpr absl::Duration kWorthHelp = absl::Milliseconds(1);
 // Minimum compute time per thread for images that are computed together. The threads wait for each other after every
-// step, some hundred times per forward pass. With less time per thread, a further thread would cost as much waiting
-// time as it saves.
+// step of the computation, a few hundred times per forward pass. With less time per thread, a further thread would cost
+// as much waiting time as it saves.
 constexpr absl::Duration kLeastShare = absl::Microseconds(250);
 // Minimum rows (tokens) per thread. With fewer rows, most of the time is spent on reading the weights.
 constexpr int64_t kLeastRows = 12;

@@ -127,8 +127,8 @@ absl::StatusOr<ImageInput> MakeImageInput(const v1::ClassifyRequest& request, st
   }
   ASSIGN_OR_RETURN(Image image, DecodePlanned(bytes, preprocessing, geometry));
   ImageInput input = ImageToInput(image, preprocessing, geometry);
-  // Overlays are drawn on the full-size image. The model's input stays the reduced image, so that the answer is the
-  // same with and without maps.
+  // Overlays are drawn on the full-size image. The model's input still comes from the reduced image, so that the
+  // predictions are the same with and without overlays.
   if (DecodeDivisor(preprocessing, geometry) > 1) {
     ASSIGN_OR_RETURN(image, Decode(bytes));
   }

@@ -159,10 +159,10 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Called when only the first overlay is compressed. Checks that all overlays will fit, because the compression of the
-// others would take much time. The estimated total size is the sum of EstimatePngBytes, which compresses an eighth of
-// the rows of each overlay, corrected by the real size of the first overlay. For photographs, its error is at most a
-// tenth.
+// Checks that all overlays will fit. Called once the first overlay is compressed, so that no time is lost on
+// compressing the others in vain. EstimatePngBytes compresses an eighth of an overlay's rows; the estimated total is
+// the sum of its results, corrected by the real size of the first overlay. For photographs, the error of this total is
+// at most a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;

@@ -11,11 +11,12 @@
 
 namespace vitrine {
 
-// The resources of one call, held until its answer is delivered: for each image of the call, its bytes in the answer
-// budget, its place in the queue and its quota. The code that receives a call creates this object and puts it into
-// CallContext::held; the code that sends the answer puts the result of UntilSent into HttpStream::Part::held or
-// HttpResponse::held. Release gives all resources back and counts each request as answered. Thread-compatible: the
-// submitting thread uses it until `done` is called, then the sending thread.
+// The resources of one call, held until its answer is delivered. For each image of the call, these are bytes in the
+// answer budget, a place in the queue and a use of the caller's quota. The code that receives a call creates this
+// object and puts it into CallContext::held. The code that sends the answer puts the result of UntilSent into
+// HttpStream::Part::held or HttpResponse::held. Release gives all resources back and counts each request as answered.
+// Thread-compatible: the thread that submits the call uses this object until `done` is called, then the thread that
+// sends the answer.
 class AnswerResources {
  public:
   // `ledger` must outlive the object.

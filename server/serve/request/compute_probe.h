@@ -64,8 +64,8 @@ class ComputeProbe {
 
   // Tries models and waits for their answers. First tries one of the models that failed before, in rotation. If no
   // model failed before, or if no request was answered OK during options.interval, then tries one of the other models,
-  // in rotation. If that model answers with an error, also tries all other models that did not fail before, to
-  // distinguish a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
+  // in rotation. If that model answers with an error, also tries all other models that did not fail before. This
+  // distinguishes a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
   // Tries every model, one after the other. Returns OK if there is no model, or if at least one model computes and no

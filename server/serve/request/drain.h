@@ -39,10 +39,10 @@ class Drain {
     int64_t unsent_bytes = 0;  // bytes of all answers that the kernel has not accepted
   };
 
-  // Waits for the time lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE. Then
-  // waits until all admitted requests are answered, at most for the deadline. Then waits until no request has arrived
-  // for a quarter of a second, but at most half a second. Clients that send a request during this half second get the
-  // error "draining" instead of a broken connection. Must not run twice at the same time.
+  // Waits for DrainOptions::lame_duck, then calls `refuse`, after which every new request must be answered UNAVAILABLE.
+  // Then waits until all admitted requests are answered, at most for the deadline. Then waits until no request has
+  // arrived for a quarter of a second, but at most half a second. Clients that send a request during this half second
+  // get the error "draining" instead of a broken connection. Must not run twice at the same time.
   void Run(const Ledger& ledger, const std::function<void()>& refuse, const std::function<Unanswered()>& unanswered);
 
   // Ends the lame_duck wait at once, and limits the rest of a running or later Run to about a second. Thread-safe.

@@ -85,13 +85,14 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if a limit of the server or of the model is reached, if
-  // the caller's share of such a limit is used up, or if the predicted answer time is too long for the deadline or for
-  // max_predicted_wait. The prediction includes: the caller's waiting work of the same or higher priority; more urgent
-  // work that the caller is expected to send before the answer, at its recent rate; the turns of other callers; and the
-  // rest of the running batches. An idle server admits the request without a prediction: otherwise a prediction that is
-  // too high could reject every request and never be corrected. RetryInfo is the time until the request would be
-  // admitted if no other request arrived. DEADLINE_EXCEEDED: the deadline has passed.
+  // Admits the request. Returns RESOURCE_EXHAUSTED (see shed.h) if a limit of the server or of the model is reached, or
+  // if the caller's share of such a limit is used up. Also returns RESOURCE_EXHAUSTED if the predicted answer time is
+  // too long for the deadline or for max_predicted_wait. The prediction counts four kinds of work: the caller's waiting
+  // work of the same or higher priority; more urgent work that the caller is expected to send before the answer, at its
+  // recent rate; the turns of other callers; and the rest of the running batches. An idle server admits the request
+  // without a prediction. Otherwise a prediction that is too high could reject every request and never be corrected.
+  // The error's retry delay is the time until the request would be admitted if no other request arrived.
+  // DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);
 
   // Begins a batch of at least one request on one executor. Its requests no longer count as waiting, and the executor

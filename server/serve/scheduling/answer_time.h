@@ -29,10 +29,10 @@ struct NewRequest {
 // keep arriving at the rate `urgent`. Pure function; O(n log n) in the number of others.
 absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<OtherCaller>& others, double urgent);
 
-// Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. RetryInfo is the
-// time until the request would be admitted if no other request arrived. `all_others` combines the other callers into
-// one entry. `others` returns separate entries; it is called only if the prediction with `all_others` exceeds the
-// limit. Pure function.
+// Returns RESOURCE_EXHAUSTED (see shed.h) if the predicted answer time exceeds the request's limit. The error's retry
+// delay is the time until the request would be admitted if no other request arrived. `all_others` combines the other
+// callers into one entry. `others` returns separate entries; it is called only if the prediction with `all_others`
+// exceeds the limit. Pure function.
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others);
 

@@ -50,9 +50,9 @@ struct Forming {
   }
 };
 
-// Reorders `live` by turns. Before, the requests of each caller must be in the order in which they will run. Sorting by
-// the start of the turn gives the same order as repeatedly choosing the caller whose turn has the least start, because
-// the turn starts of one caller's requests for one model never decrease.
+// Reorders `live` by turns. Before the call, the requests of each caller must be in the order in which they will run.
+// Sorting by the start of the turn has the effect of repeatedly choosing the caller whose turn has the least start,
+// because the turn starts of one caller's requests for one model never decrease.
 void TakeTurns(absl::Span<const WaitingRequest> waiting, std::vector<Ranked>& live) {
   const auto is_other = [&](const Ranked& ranked) {
     return waiting[ranked.index].caller != waiting[live.front().index].caller;
@@ -113,7 +113,7 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
   const std::vector<Ranked> live = RankLive(waiting, now, options, decision);
 
   std::vector<Forming> forming;                             // in the order of each model's first request
-  std::map<std::pair<const void*, bool>, size_t> of_model;  // index by model, and by true if the request is slow
+  std::map<std::pair<const void*, bool>, size_t> of_model;  // index in `forming`, by model and is_slow
   for (const Ranked& ranked : live) {
     const WaitingRequest& request = waiting[ranked.index];
     const auto [found, is_new] = of_model.try_emplace({request.model, request.is_slow}, forming.size());

@@ -113,8 +113,8 @@ BatchDecision Decide(absl::Span<const WaitingRequest> waiting, absl::Time now, c
 // class tokens if each image has 16 patches or more.
 inline constexpr int64_t kGroupTokens = engine::kGroupCells + engine::kGroupCells / 16;
 
-// Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors): as many as have
-// at most kGroupTokens tokens in total, or more requests if their total cost is at most LongestPart(queued, executors).
+// Returns how many of the first requests of `batch` one executor takes (see BatchOptions::executors). These are as many
+// as have at most kGroupTokens tokens in total, or more if their total cost is at most LongestPart(queued, executors).
 // Small batches end sooner, so new requests wait less. With a long queue, larger batches save fixed costs. This method
 // is guided self-scheduling (Polychronopoulos and Kuck, IEEE Trans. Computers 36, 1987). `queued` is the sum of `cost`
 // over the waiting requests that are not slow. Returns at least one request, and all of them if `executors` is zero or
@@ -124,9 +124,9 @@ size_t PartOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t>
 // Returns half of the queued executor time, divided by the number of executors.
 absl::Duration LongestPart(absl::Duration queued, int64_t executors);
 
-// Returns how many of the first requests of `batch` one of `executors` idle executors takes: the smallest number of
-// requests whose tokens reach the total number of tokens divided by `executors`. The other executors take their parts
-// from the remaining requests.
+// Returns how many of the first requests of `batch` one executor takes if `executors` idle executors share the batch.
+// This is the smallest number of requests that have at least the batch's tokens divided by `executors`. The other
+// executors take their parts from the remaining requests.
 size_t ShareOf(absl::Span<const WaitingRequest> waiting, absl::Span<const size_t> batch, int64_t executors);
 
 }  // namespace vitrine

@@ -46,10 +46,10 @@ class CallerTable {
   const Data& operator[](CallerId id) const { return entries_[id]->data; }
   size_t size() const { return ids_.size(); }
 
-  // Visits the next two entries in rotation and erases the entries for which `is_idle(id, data)` is true, so that no
-  // call under a lock has to visit all entries. If Prune is called for each added caller, it visits every entry before
-  // the table doubles. A small table is not pruned: idle data may still be useful. References to the data of entries
-  // that are not erased stay valid.
+  // Visits only the next two entries in rotation, so that a call under a lock stays short, and erases those for which
+  // `is_idle(id, data)` is true. If Prune is called for each added caller, it visits every entry before the table
+  // doubles. A small table is not pruned, because idle data may still be useful. References to the data of entries that
+  // are not erased stay valid.
   template <typename IsIdle>
   void Prune(IsIdle is_idle) {
     if (size() <= kFew) return;

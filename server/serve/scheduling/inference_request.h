@@ -61,7 +61,7 @@ struct InferenceRequest {
   // images after this one.
   bool is_first_of_call = true;
   int images_behind = 0;
-  std::shared_ptr<Admitted> admitted;    // resources, shared with its AnswerResources if there are any; null: none
+  std::shared_ptr<Admitted> admitted;    // resources; the call's AnswerResources, if any, shares them; null: none
   Progress progress = Progress::kQueue;  // last stage reached: kCompute once the model has computed the request
   RequestTrace* trace = nullptr;         // recorder of the request's stages, kept alive by `done`; null: not traced
 

@@ -16,9 +16,9 @@
 
 namespace vitrine {
 
-// Returns the network place of a peer, which distinguishes callers without a credential: the IPv4 address, the /64
-// network of an IPv6 address (one subscriber may choose any address in it), or "unix" for every socket in the file
-// system. `peer` is in gRPC's form ("ipv4:10.0.0.1:5000", "ipv6:%5B2001:db8::1%5D:5000"); returns "" for any other
+// Returns the network place of a peer, which distinguishes callers without a credential. The place is the IPv4 address,
+// the /64 network of an IPv6 address (one subscriber may choose any address in it), or "unix" for every socket in the
+// file system. `peer` is in gRPC's form ("ipv4:10.0.0.1:5000", "ipv6:%5B2001:db8::1%5D:5000"); returns "" for any other
 // form.
 std::string PlaceOf(std::string_view peer);
 

@@ -8,7 +8,7 @@ namespace {
 
 // Number of callers with their own entry in predictions; the other callers share one entry.
 constexpr size_t kBusiest = 64;
-// Time after a caller's last request for which capacity is kept free for the caller.
+// Time for which capacity is kept free for a caller after its last request.
 constexpr absl::Duration kSharedFor = absl::Minutes(1);
 
 }  // namespace

@@ -21,7 +21,7 @@ class RecentWork {
 
   // Returns the rate at `now`, in executor seconds per second.
   double Rate(absl::Time now) const {
-    // For most callers, nothing was added in the last kForgottenAfter. This test avoids computing their exponential.
+    // Most callers had no work in the last kForgottenAfter. For them, this test saves computing an exponential.
     if (now - at_ > kForgottenAfter) return 0;
     return absl::ToDoubleSeconds(work_) * Decay(now - at_);
   }

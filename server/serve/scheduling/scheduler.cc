@@ -125,7 +125,7 @@ std::optional<Batch> Scheduler::NextBatch(BatchKind work) {
         Await(work, wait);
       }
       if (!batch.requests.empty()) batch.id = next_batch_++;
-      // After this decision, another thread may have to wait for a different time, so it is woken.
+      // This decision may change how long the other threads must wait, so one of them is woken to decide again.
       if (!queues_.empty()) changed_.NotifyOne();
       if (slow_ > 0) changed_for_slow_.NotifyOne();
       if (queues_.empty() && stopping_) {
@@ -256,8 +256,8 @@ std::vector<WaitingRequest> Scheduler::Front(absl::Time now, BatchKind work) {
   return front;
 }
 
-// Reserves one idle executor for each waiting request that is not in `batch`; this executor and the remaining idle
-// executors share the batch.
+// Reserves one idle executor for each waiting request that is not in `batch`. The calling executor and the idle
+// executors that remain share the batch.
 void Scheduler::SplitAmongIdle(const std::vector<WaitingRequest>& front, std::vector<size_t>& batch) const {
   const int64_t others = std::max<int64_t>(0, ForExecutors() - static_cast<int64_t>(batch.size()));
   const int64_t executors = 1 + std::max<int64_t>(0, idle_ - others);

@@ -98,9 +98,9 @@ class WaitingQueue {
   Turns::const_iterator Current(Turns::const_iterator turn, const CallerTurns& turns);
 
   absl::flat_hash_map<CallerTurns::Id, CallerQueues> callers_;  // callers that have requests
-  // One entry per caller. An entry may be below the caller's true turn but never above it: only Insert can lower the
-  // start of the turn or the due time of the first request, and Insert updates the entry. Current corrects entries that
-  // are too low.
+  // One entry per caller. An entry may be below the caller's true turn but never above it, because only Insert can
+  // lower the start of the turn or the due time of the first request, and Insert updates the entry. Current corrects
+  // entries that are too low.
   Turns turns_;
   std::vector<Pending> pending_;
 };
