@@ -81,7 +81,7 @@ class Fronts {
   void StartLeaving();
   // Stops accepting further requests on open streams.
   void CloseStreams();
-  // Stops accepting calls. Calls that are already answered get kShutdownGrace to end.
+  // Stops accepting calls and ends the streams. Clients get up to kShutdownGrace to read the last answers.
   void EndCalls();
   void EndAdmin();
   void EndMetrics() { http_.reset(); }

@@ -188,7 +188,7 @@ void Reread(Server& server) {
   }
 }
 
-// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and can take the lock of
+// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and can lock the mutex of
 // Health. Watch (server.cc) detects hung batches. Returns true if the server is or was ready. READY=1 is repeated,
 // because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {

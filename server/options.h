@@ -133,8 +133,8 @@ struct ServerOptions {
   absl::Status Validate() const;
 };
 
-// Adds the flags of the settings to `app`, bound to `options`, which must outlive the parse. The struct's values are
-// the defaults.
+// Adds the flags of the settings to `app`, bound to `options`, which must outlive the parse. The values in `options`
+// are the defaults.
 void BindFlags(CLI::App& app, ServerOptions& options);
 
 // Returns every flag with its value in `options`. No value is a secret, since secrets are in files.

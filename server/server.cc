@@ -41,8 +41,8 @@
 namespace vitrine {
 namespace {
 
-// Run time of a batch after which the server reports that it is not ready. If half of hung_worker_timeout is shorter,
-// that time is used instead.
+// Run time of a batch after which the server reports that it is not ready. If half of hung_worker_timeout is shorter
+// than this constant, that half is used instead.
 constexpr absl::Duration kHungBatch = absl::Minutes(1);
 // Interval of compute probes before the server is ready.
 constexpr absl::Duration kProbeRetry = absl::Seconds(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of loads, queue, executors, listeners and process.
+// Metrics of the server as a whole: loads, queue, executors, device, listeners, settings and process.
 #include <string>
 #include <utility>
 

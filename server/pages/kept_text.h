@@ -32,8 +32,8 @@ class RateLimitedText {
   }
 
  private:
-  // Maximum number of fresh texts in a burst after a quiet period. Above 1, so that a reader can get one text before an
-  // event and another text after it.
+  // Maximum number of fresh texts in a burst after a quiet period. It is above 1, so that a reader can get one text
+  // before an event and another text after it.
   static constexpr int kAtOnce = 8;
 
   const Clock& clock_;

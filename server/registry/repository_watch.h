@@ -24,7 +24,7 @@ class RepositoryWatch {
   // and only Wake and the timeout end a wait.
   RepositoryWatch(std::filesystem::path root, std::vector<std::filesystem::path> files);
 
-  // Watches the root, the models' folders (at most 4096) and the folders of the files as they are now. Call Refresh
+  // Watches the root, the models' folders (at most 4096) and the folders of the files that exist now. Call Refresh
   // before reading these folders, so that later changes end the next wait.
   void Refresh();
 

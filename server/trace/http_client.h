@@ -15,7 +15,7 @@
 namespace vitrine {
 
 // A blocking HTTP/1.1 client for spans and health checks. libcurl is not used, because it would add 25 libraries. Does
-// not support redirects, proxies, cookies and content encodings. Reuses its connection. For use by one thread; only
+// not support redirects, proxies, cookies or content encodings. Reuses its connection. For use by one thread; only
 // Cancel is thread-safe. SIGPIPE must be ignored.
 class HttpClient {
  public:

@@ -46,7 +46,7 @@ inline constexpr int kMostSends = 5;
 std::optional<absl::Duration> RetryDelay(const SpansSent& failed, int sends);
 
 // Takes traced requests from a queue and sends their spans, on a separate thread with low priority. A failed batch is
-// retried after a delay; while the queue is full, further traces are dropped. Thread-safe.
+// retried after a delay. Meanwhile new traces wait in the queue; if it is full, they are dropped. Thread-safe.
 class OtlpExporter {
  public:
   // Maximum time of one Send.

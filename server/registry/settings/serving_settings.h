@@ -27,7 +27,7 @@ struct ModelPlan {
 };
 
 // Settings of all models: the file of --serving-config with the changes of the Admin service applied. Thread-safe,
-// except that an operation (Change, then Keep or Restore) must end before the next one begins.
+// except that an operation (Change, then Keep or Restore) must end before the next operation begins.
 class ServingSettings {
  public:
   using Edit = std::function<void(v1::ModelOverride&)>;

@@ -19,7 +19,7 @@ constexpr int64_t kWholeModel = 0;
 struct VersionStatus {
   VersionId id;
   v1::ModelState state = v1::MODEL_STATE_UNSPECIFIED;
-  std::string reason;  // FAILED: the error; RETIRING: why it was excluded; READY: why it waits or is not reloaded
+  std::string reason;  // FAILED: the error; RETIRING: why it was excluded; READY: why it waits or cannot be reloaded
   ModelHandle model;
   // Set only for a READY version: its labels, sorted, and its percentage of the requests that name no version and no
   // label.

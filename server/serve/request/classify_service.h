@@ -62,7 +62,7 @@ struct CallContext {
   Caller caller = {};     // the caller; Classify sets the account
   std::string peer = {};  // address of the client, in gRPC's form
   Method method = Method::kClassify;
-  // Id for the log and the trace if the message has none or could not be parsed.
+  // Request id for the log and the trace if the message has no id or could not be parsed.
   std::string request_id = {};
   absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;

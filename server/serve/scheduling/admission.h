@@ -36,8 +36,8 @@ struct AdmissionOptions {
   int64_t max_bytes = int64_t{256} << 20;
   // Maximum predicted latency of requests without a deadline.
   absl::Duration max_predicted_wait = absl::Seconds(30);
-  // Part of the time to the deadline that the predicted latency may use. Below 1, because a prediction may be too low
-  // by some percent, and a request that misses its deadline would be computed in vain.
+  // Part of the time to the deadline that the predicted latency may use. It is below 1, because a prediction may be too
+  // low by some percent, and a request that misses its deadline would be computed in vain.
   double deadline_share = 0.8;
   // Maximum bytes of planned or finished answers that clients have not read yet: see answer_budget.h.
   int64_t max_answer_bytes = int64_t{512} << 20;

@@ -25,12 +25,12 @@ class RunningBatches {
   RunningBatches(const RunningBatches&) = delete;
   RunningBatches& operator=(const RunningBatches&) = delete;
 
-  // Begins a batch. `predicted` is the predicted duration; zero if unknown. It may be too low by `error`.
+  // Begins a batch. `predicted` is the predicted duration; zero if unknown. The batch may take longer by `error`.
   HeldBatch Begin(absl::Duration predicted, absl::Duration error = absl::ZeroDuration());
 
-  // Returns the remaining time of each running batch, in rising order. The batch is expected to end when its prediction
-  // plus its error has passed. A batch that is late by t is expected to need another t. The remaining time is never
-  // less than the error.
+  // Returns the remaining time of each running batch, in rising order. A batch is expected to end when its predicted
+  // duration plus its error has passed. If it is late by t, it is expected to need another t. The remaining time is
+  // never less than the error.
   std::vector<absl::Duration> Left() const;
   // Returns the sum of the predicted durations and errors of all running batches, including the part that has passed.
   absl::Duration Predicted() const;

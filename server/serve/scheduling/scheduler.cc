@@ -12,8 +12,8 @@ namespace {
 // by some percent.
 constexpr double kSure = 0.8;
 
-// Minimum time that is predicted for decoding and drawing a slow request, which runs as its own batch (see
-// WaitingRequest::is_slow).
+// A request is slow, and runs as its own batch (see WaitingRequest::is_slow), only if more than this time is predicted
+// for decoding and drawing it.
 constexpr absl::Duration kSlow = absl::Milliseconds(10);
 // Minimum pixels of a slow request. If a long time is predicted for fewer pixels, the prediction is wrong: a thread
 // lost its core for a moment during the measurement.
