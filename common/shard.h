@@ -10,9 +10,9 @@
 
 namespace vitrine {
 
-// One of `of` parts of a job. In an evaluation, a shard is image `number` and every `of`-th image after it, so that a
-// shard has images of all classes. In `vitrine score`, a shard is a range of consecutive images. In a sweep, a shard is
-// every `of`-th run.
+// One part of a job that is divided into `of` parts. In an evaluation, a shard is image `number` and every `of`-th
+// image after it, so that a shard has images of all classes. In `vitrine score`, a shard is a range of consecutive
+// images. In a sweep, a shard is every `of`-th run.
 struct Shard {
   int64_t number = 1;  // 1 to `of`
   int64_t of = 1;

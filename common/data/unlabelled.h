@@ -18,9 +18,9 @@ struct UnlabelledImages {
 
 // Opens images without labels. `source` is one of
 //   a folder           its visible images and the images of its subfolders; in each folder, the images come before the
-//                      subfolders, both in byte order; links to folders are not followed. If there is no image:
-//                      its *.tar files
-//   FILE.tar           tar files, also as a pattern with braces and wildcards (FindTarShards); all splits together.
+//                      subfolders, both in byte order; links to folders are not followed. If the folder has no image,
+//                      its *.tar files are opened
+//   FILE.tar           tar files of all splits, also as a pattern with braces and wildcards (see ListTarFiles).
 //                      Images are the visible members with an image's extension; links and other members are skipped
 //   another file       a list with a path per line, relative to the list's folder and resolved by ListedFile
 //                      (common/data/file_names.h). A list with the extension .csv, .tsv, .jsonl or .ndjson is

@@ -20,8 +20,8 @@ class ColourScale {
   // end. If the range is empty, every value gets the colour in the middle.
   void FindSteps(std::span<const float> values, uint8_t* steps) const;
 
-  // Returns the colours. A diverging range uses only the first 255, because an odd number of colours has one in the
-  // middle, which 0 gets.
+  // Returns the colours. A diverging range uses only the first 255: an odd number of colours has a middle colour, which
+  // the value 0 gets.
   const std::array<Colour, 256>& colours() const { return colours_; }
 
  private:

@@ -36,7 +36,7 @@ const float* CubicRows::Widened(int row) {
   std::vector<float>& widened = widened_[place];
   if (widened_rows_[place] == row) return widened.data();
   widened_rows_[place] = row;
-  // Pads the row, because the cells of a Taps begin at column -2 or later and end at column columns_ + 1 or earlier.
+  // Pads the row by two cells on each side, because the cells of a Taps are within columns -2 to columns_ + 1.
   const float* const cells = values_.data() + ptrdiff_t{row} * columns_;
   for (int i = 0; i < columns_ + 4; ++i) padded_[static_cast<size_t>(i)] = cells[std::clamp(i - 2, 0, columns_ - 1)];
   for (size_t x = 0; x < widened.size(); ++x) {

@@ -48,7 +48,7 @@ class BudgetShare {
   }
   ~BudgetShare() { Release(); }
 
-  // Returns a share without bytes of the same budget.
+  // Returns a new share of this share's budget, with no bytes yet.
   BudgetShare Another() const { return BudgetShare(budget_); }
 
   // Takes `bytes` more from the budget, which may then exceed its limit by `beyond`. If the budget is too small,

@@ -108,7 +108,7 @@ void HttpConnection::NameClient() {
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
   switch (phase_) {
-    case Phase::kProxy:  // a failed connection would stay ready while its incomplete header is unread
+    case Phase::kProxy:  // closes a failed connection, which would stay ready while its incomplete header is unread
       return failed ? Close(CloseReason::kClient) : ReadProxy();
     case Phase::kHandshake:
       return ContinueHandshake();

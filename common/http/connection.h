@@ -91,7 +91,7 @@ class HttpConnection final : public Watched {
   // kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down. A connection without TLS and PROXY header that has not sent a byte may still
-  // send a request for 0.1 s.
+  // send a request within 0.1 s.
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to

@@ -63,9 +63,9 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // If a round takes more than this time beyond its longest wait, the loop's time does not include the excess. The
-  // cause is that the process was stopped (SIGSTOP, a frozen control group), got no processor time, or was busy with
-  // one round. In each case the loop has read nothing meanwhile, so the clients must not be considered slow or silent.
+  // If a round takes more than the period of Run plus this time, the part beyond the period is a pause, which the
+  // loop's time leaves out. The process was then stopped (SIGSTOP, a frozen control group), got no processor time, or
+  // was busy with one round. The loop has read nothing during the pause, so clients must not count as slow or silent.
   static constexpr std::chrono::seconds kLongestRound{1};
 
   // `clock` must not go back; a test may pass another clock. UNAVAILABLE if no descriptor can be created.
@@ -83,7 +83,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   bool IsThisThread() const { return thread_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
   // Returns the start time of the current round, without pauses (see kLongestRound). Call on the loop's thread.
   Time now() const { return now_; }
-  // Returns the same time with pauses. Use it for state that loops share, because loops may differ in their pauses.
+  // Returns the start time of the current round, including pauses. Use it for state that loops share, because each loop
+  // has its own pauses.
   Time shared_now() const { return now_ + paused_; }
 
  private:

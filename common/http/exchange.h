@@ -71,7 +71,7 @@ class HttpReply {
 
 // The server's side of a request with streamed body and response, as in gRPC. HTTP/2 only. Thread-safe. A connection
 // may have at most twice max_concurrent_streams objects of this class, including the objects of streams that the client
-// has reset. Work on a request must keep a reference to the request's object, so that this limit also bounds the work.
+// has reset. Work on a request must keep a reference to its HttpStream, so that this limit also bounds the work.
 class HttpStream {
  public:
   // Part of a response. Parts are sent in the order of the calls of Send.

@@ -45,8 +45,8 @@ class HttpLoop {
   // Calls `visit` for every connection on the loop's thread, and returns after the last call. After the end of the
   // loop, makes no call. Must not be called on the loop's thread, or before Start.
   void Visit(const std::function<void(HttpConnection&)>& visit);
-  // Asks every connection to end. After at most `grace`, the thread closes the remaining connections and ends. Does not
-  // wait for that.
+  // Asks every connection to end, and returns at once. After at most `grace`, the thread closes the remaining
+  // connections and ends.
   void StartEnding(absl::Duration grace);
   // Waits until the thread has ended. Idempotent.
   void Join();

@@ -124,7 +124,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
   Acceptor(HttpLoop& loop, FileDescriptor listening, Parts& parts)
       : Watched(loop.events(), std::move(listening)), parts_(parts) {}
 
-  // Accepts the pending connections first, unless the server is full, because closing the listening socket resets them.
+  // Accepts the pending connections, unless the server is full. Closing the listening socket would reset them.
   void Stop() {
     AcceptUpTo(SOMAXCONN);
     CloseDescriptor();
@@ -135,7 +135,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
 
   void AcceptUpTo(int most) {
     for (int i = 0; i < most; ++i) {
-      // The next tick accepts again.
+      // Accepts no more connections until the next tick.
       if (parts_.replacing.load(std::memory_order_relaxed) >= kMostReplaced) return Await(false, false);
       HttpLoop::Accepted accepted;
       socklen_t size = sizeof(accepted.address);

@@ -21,9 +21,9 @@ namespace vitrine {
 // requests. An address is an IPv4 address or an IPv6 /64 network. Load is counted in points. A point is about two
 // microseconds of work:
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a frame of an unknown type 1, a WINDOW_UPDATE
-//   1/8, DATA below 64 B 1/32. Frames of closed streams cost the same as frames of open streams, except that DATA
-//   of a closed stream that is only padding costs as much as other DATA. Larger DATA costs nothing, because a client
-//   may send a whole window of it before it knows that its request is refused.
+//   1/8, DATA below 64 B 1/32. Larger DATA costs nothing, because a client may send a whole window of it before it
+//   knows that its request is refused. On an open stream, DATA that is only padding costs 1 more. Otherwise these
+//   frames cost the same on open and on closed streams.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams or after the last GOAWAY costs 4, and 1 more for each kilobyte of
@@ -72,7 +72,7 @@ struct HttpServerOptions {
   std::string socket = {};
   // Text for the error message if an address cannot be bound: "cannot listen on ... for --metrics".
   std::string purpose = "HTTP";
-  std::string socket_purpose = {};  // the same for `socket`; empty: `purpose` is used
+  std::string socket_purpose = {};  // text for the error message about `socket`; empty: `purpose` is used
   // Number of threads that read and write connections; each connection belongs to one thread.
   int loops = 1;
   // Number of threads (at least 2) that process bodies and make responses, except for streamed requests. One of them is
@@ -113,15 +113,15 @@ struct HttpServerOptions {
   int64_t max_connections = 0;
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
-  // Maximum number of bytes of responses that clients have not read, over all connections of this server. If it is
-  // exceeded, responses above 4 KiB become 503, except those of HttpHandling::Stream, and every 100 ms the connections
-  // with the oldest unread responses are closed until the limit is kept. A connection with one request stays open if it
-  // holds all unsent bytes, so a response larger than the limit can be read.
+  // Maximum number of bytes of responses that clients have not read, over all connections of this server. While it is
+  // exceeded, new responses above 4 KiB become 503, except those of HttpHandling::Stream. Every 100 ms, connections are
+  // closed, those with the oldest unread responses first, until the limit is kept. A connection with one request stays
+  // open if it holds all unsent bytes, so a response larger than the limit can be read.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Connections from these networks are exempt from the limits per
-  // address, but all requests of a network that wait for a worker thread have one limit. They may start with a header
-  // of the PROXY protocol, version 2, that gives the client's address.
+  // address, but not from the limit on requests of one HttpPeer::network that wait for a worker thread. A connection
+  // may start with a header of the PROXY protocol, version 2, that gives the client's address.
   std::vector<std::string> trusted_proxies = {};
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.

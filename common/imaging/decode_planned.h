@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Returns the divisor of the size at which an image is decoded for a model: 1 for FULL decoding, else the largest of 1,
-// 2, 4 and 8 for which both sides of the decoded image are at least twice the sides of `geometry.scaled`.
+// Returns the number by which decoding for a model divides the image's sides: 1 for FULL decoding. Otherwise it is the
+// largest of 2, 4 and 8 that leaves both sides at least twice the sides of `geometry.scaled`, or 1 if there is none.
 int DecodeDivisor(const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
 // Returns the size of the decoded image; sides are rounded up.

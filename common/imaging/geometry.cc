@@ -62,9 +62,9 @@ absl::Status ValidateResolution(const v1::Preprocessing& preprocessing) {
   return absl::OkStatus();
 }
 
-// Rounds like timm's evaluation transform, which uses torchvision's Resize and CenterCrop: for a square input the
-// longer side is truncated to whole pixels, otherwise both sides are rounded; the corner of the crop is rounded to
-// even.
+// Rounds like timm's evaluation transform, which uses torchvision's Resize and CenterCrop. For a square input the
+// longer side is truncated to whole pixels, otherwise both sides are rounded. The corner of the crop is rounded. Halves
+// are rounded to the even number.
 Geometry PlanFixed(const v1::FixedResolution& fixed, Size original) {
   const Size input = {fixed.height(), fixed.width()};
   Geometry geometry{original, input, 0, 0, input};
@@ -143,8 +143,8 @@ class NearestGrid {
   }
 
   // Keeps the nearer grid. If two grids are equally near, keeps the grid with more tokens; if the numbers of tokens are
-  // also equal, keeps the grid that was offered first. Equal numbers of tokens occur only for a square image, between a
-  // grid and its transpose.
+  // also equal, keeps the grid that was offered first. For example, a grid and its transpose are equally near if the
+  // image is square.
   void Offer(int rows, double columns) {
     const double aspect_error = std::log(columns / rows) - log_aspect_;
     const double token_error = std::log(columns * rows) - log_tokens_;

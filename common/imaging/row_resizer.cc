@@ -144,8 +144,8 @@ inline __attribute__((always_inline)) Colours Tap(const float* in, const float* 
 }
 
 // Returns the sum of one output's `count` taps (inputs times weights). kMost is 4 or 8 if no output has more than 4 or
-// 8 taps, else 0. Taps with unused weights, which are 0, are left out. This does not change the bits: a sum of 0 does
-// not become -0, because some weight is positive, and no input is -0.
+// 8 taps, else 0. If kMost is not 0, the taps from kMost on, whose weights are 0, are left out. This does not change
+// the bits: a sum of zeros does not become -0, because some weight is positive, and no input is -0.
 template <int kMost>
 inline __attribute__((always_inline)) Colours SumTaps(const float* in, const float* weights, int count) {
   const auto tap = [&](int t) __attribute__((always_inline)) {

@@ -24,8 +24,8 @@ struct ControlGroup {
   std::optional<int64_t> memory_bytes = std::nullopt;
 };
 
-// Reads /proc/self/cgroup, /proc/self/mountinfo and the group's files, in version 2, version 1 and hybrid systems. The
-// lowest quota and the lowest memory limit apply of all groups from the process's group up to the mount point. A
+// Reads /proc/self/cgroup, /proc/self/mountinfo and the group's files, in version 2, version 1 and hybrid systems.
+// Returns the lowest quota and the lowest memory limit of all groups from the process's group up to the mount point. A
 // missing or malformed file means no limit. `root` is prepended to every path, for tests.
 ControlGroup ReadControlGroup(const std::filesystem::path& root = "/");
 

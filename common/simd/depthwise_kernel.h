@@ -33,8 +33,8 @@ struct DepthwiseCall {
   int64_t wanted_rows = -1;
 };
 
-// Computes one vector of channels in one row of tokens. With only one vector, the weights stay in registers, and the
-// three input rows stay in the first-level cache. `load` and `store` handle whole vectors, or a partial last vector.
+// Computes one vector of channels in one row of tokens. With one vector at a time, the weights stay in registers, and
+// the three input rows stay in the first-level cache. `load` and `store` handle whole vectors or a partial last vector.
 // Each sum is added in a fixed order. Fields for the inner loop are copied from the call, because the compiler assumes
 // that any vector store may change the call.
 template <class V, class Gelu, class Load, class Store>

@@ -56,7 +56,7 @@ struct PairedTest {
 
 // Tests all comparisons of one table, each given by the differences of its pairs. `margin` > 0 is the smallest
 // difference that matters; if it is 0, equivalence is not tested. The probability of one or more false differences in
-// the table is at most 5 %; the same holds for false equivalences.
+// the table is at most 5 %, and so is the probability of one or more false equivalences.
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
 // Returns the number of pairs for which a t test at one-sided level `tail` rejects the hypothesis with a probability of

@@ -21,7 +21,7 @@
 
 namespace vitrine {
 
-// The web page and the status of the HTTP port.
+// The web page, and the function that returns the body of /v1/status.
 struct HttpPortPage {
   std::shared_ptr<const PageFiles> files = nullptr;                 // web page; null: no page
   std::function<std::string(const Caller&)> status_json = nullptr;  // null: /v1/status does not exist

@@ -17,9 +17,9 @@ inline constexpr size_t kMostThumbnailBytes = 20 << 10;
 // Returns the image reduced to at most `side` pixels (at least 1) on its longer side; a smaller image is unchanged.
 Image Reduced(const Image& image, int side);
 
-// Returns the image for a page as a data URI. Images of up to 96 pixels a side are lossless PNGs, shown enlarged. Other
-// images become JPEGs of at most `side` pixels (16 to 512) a side, with lower quality or fewer pixels if they would
-// exceed kMostThumbnailBytes. INVALID_ARGUMENT: an empty image.
+// Returns the image for a page as a data URI. An image of up to 96 pixels a side becomes a lossless PNG, shown
+// enlarged. A larger image, or one whose PNG would exceed kMostThumbnailBytes, becomes a JPEG of at most `side` pixels
+// (16 to 512) a side, with lower quality or fewer pixels if needed for this limit. INVALID_ARGUMENT: an empty image.
 absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption);
 
 }  // namespace vitrine

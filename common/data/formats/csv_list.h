@@ -17,13 +17,13 @@ namespace vitrine {
 // object whose keys are the known column names. Missing images are reported when they are read.
 //
 // A column of splits ("split", "is_valid") divides the rows by the words of common/data/split_names.h. Without such a
-// column the training split and the test split are both the whole file. Classes are the distinct labels in Unicode form
-// NFC: first the labels of the training split, then the labels that only the test split has. Both groups are sorted, by
-// value if all labels of the group are numbers, else by bytes.
+// column, or if none of its cells names a split, each split is the whole file. Classes are the distinct labels in
+// Unicode form NFC: first the labels of the training split, then the labels that only the test split has. Each of these
+// two groups is sorted, by value if all labels of the group are numbers, else by bytes.
 //
 // Returns INVALID_ARGUMENT, with file and line, for a header without known names, too few columns, an empty path or
-// label, text that is not UTF-8, a repeated path, a cell in the column of splits that names no split. INVALID_ARGUMENT
-// also if there are no rows. NOT_FOUND: no row has the split.
+// label, text that is not UTF-8, a repeated path, or a row without a split if other rows have one. Also returns
+// INVALID_ARGUMENT if there are no rows. NOT_FOUND: no row has the split.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path, Split split);
 
 }  // namespace vitrine

@@ -36,7 +36,7 @@ bool IsGrpc(const HttpRequest& request) {
 
 // Bytes that a request takes in memory. With HPACK, a client can send headers of many bytes in a few bytes.
 int64_t BytesOf(const HttpHead& head) {
-  constexpr size_t kObjects = 2048;  // the stream and its call, about
+  constexpr size_t kObjects = 2048;  // approximate size of the stream's and the call's objects
   size_t bytes = kObjects + head.path.size() + head.query.size();
   for (const auto& [name, value] : head.headers) bytes += sizeof(HttpHeaders::value_type) + name.size() + value.size();
   return static_cast<int64_t>(bytes);
@@ -298,7 +298,7 @@ void Http2Session::Dispatch(Http2Stream& stream) {
 
 void Http2Session::Refuse(Http2Stream& stream, int code, const std::string& why) {
   HttpRequest& request = *stream.request;
-  // The headers would stay in memory until the client has read the answer.
+  // Keeps only a short content-type. The other headers would stay in memory until the client has read the answer.
   std::string type = request.Header("content-type").value_or("");
   if (type.size() > kMostTypeBytes) type.clear();
   request.head.headers = {{"content-type", std::move(type)}};
@@ -307,7 +307,7 @@ void Http2Session::Refuse(Http2Stream& stream, int code, const std::string& why)
     if (code == 503) response.headers.emplace_back("retry-after", "1");
     return stream.Send(ResponsePart(std::move(response), request));
   }
-  // A gRPC client would ignore the reason in an HTTP response.
+  // Sends the reason as grpc-message, because a gRPC client would ignore it in the body of an HTTP response.
   HttpHeaders head = {{":status", "200"}, {"content-type", "application/grpc"}, {"grpc-message", why}};
   head.emplace_back("grpc-status", "8");  // RESOURCE_EXHAUSTED
   head.insert(head.end(), request.answer_headers.begin(), request.answer_headers.end());

@@ -212,9 +212,9 @@ void Http2Session::CheckRates() {
       stream->answered_early.reset();
       nghttp2_submit_rst_stream(session_.get(), NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR);
     }
-    // A client is slow only if it grants no flow control window: on a slow line with many responses, each response
-    // makes little progress although the client reads all the time. For the same reason, the rate of a body counts the
-    // body bytes of all streams.
+    // A client counts as slow only if it grants no flow control window. On a slow line with many responses, each
+    // response makes little progress although the client reads all the time. Many bodies also share a slow line, so the
+    // rate of a body counts the body bytes of all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
     if (withholds && !stream->parts.empty() &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {

@@ -40,8 +40,8 @@ class Http2Mailbox {
   friend class Http2Stream;
   Mutex mutex_;
   std::vector<std::shared_ptr<Http2Stream>> listed_ ABSL_GUARDED_BY(mutex_);  // streams that have mail
-  // True: the next call of Empty is near, and mail wakes nobody. Only the connection's thread writes it, and clears it
-  // only under mutex_, so that Empty returns all mail that woke nobody.
+  // True: Empty will be called soon, so new mail does not wake the connection. Only the connection's thread writes this
+  // flag. It clears the flag only under mutex_, so that Empty returns all mail that did not wake the connection.
   std::atomic<bool> is_attended_ = false;
 };
 

@@ -164,7 +164,7 @@ bool CanLeaveOut(jpeg_decompress_struct& jpeg) {
 // Crops the columns that `part` does not need. Returns the first remaining column. The margin is needed because libjpeg
 // smooths chroma between neighbours and treats the edge of the crop as the image's edge.
 int CropColumns(jpeg_decompress_struct& jpeg, const ImagePart& part) {
-  constexpr int kMargin = 2;  // one chroma sample
+  constexpr int kMargin = 2;  // pixels; one chroma sample at half resolution
   const int width = static_cast<int>(jpeg.output_width);
   JDIMENSION left = part.left < kMargin ? 0 : part.left - kMargin;
   JDIMENSION columns = (part.right + kMargin > width ? width : part.right + kMargin) - left;

@@ -150,7 +150,7 @@ Plan PlanFor(const spng_ihdr& header, const spng_trns* trns) {
   const bool deep = header.bit_depth == 16;
   if (deep && header.color_type == SPNG_COLOR_TYPE_TRUECOLOR) return PlanForDeepColour(trns);
   if (alpha && deep) {
-    // Grey with alpha gets three channels, like in Pillow, which has no mode for grey with alpha.
+    // 16-bit grey with alpha gets three channels, like in Pillow, which converts it to RGBA.
     return header.color_type == SPNG_COLOR_TYPE_GRAYSCALE
                ? Converting<Rgba16Over<1>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS)
                : Converting<Rgba16Over<3>>(SPNG_FMT_RGBA16, SPNG_DECODE_TRNS);

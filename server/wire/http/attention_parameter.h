@@ -21,7 +21,7 @@ struct AttentionNumbers {
 };
 
 // The parameter `attention` of a URL: "KIND", "KIND:LAYERS" or "KIND:LAYERS:HEADS", or, only for the kind `query`,
-// "query:LAYERS:HEADS:PATCH". The names are the same as for `vitrine classify`, for example "mean:0,-1:all".
+// "query:LAYERS:HEADS:PATCH". The names of kinds are those of `vitrine classify`. An example is "mean:0,-1:all".
 struct AttentionParameter {
   v1::AttentionKind kind = v1::ATTENTION_KIND_UNSPECIFIED;
   AttentionNumbers layers = {};

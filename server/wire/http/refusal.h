@@ -14,8 +14,8 @@ namespace vitrine {
 int HttpCode(const absl::Status& status);
 int HttpCode(absl::StatusCode code);
 
-// Returns {"error": SENTENCE}, as in the Open Inference Protocol. The message of INTERNAL and of similar codes is not
-// sent, neither here nor over gRPC (see IsWithheld).
+// Returns {"error": SENTENCE}, as in the Open Inference Protocol. For INTERNAL and similar codes, a fixed sentence
+// replaces the message, as over gRPC (see IsWithheld).
 std::string ErrorBody(const absl::Status& status);
 // Returns {"error": SENTENCE, "code": "INVALID_ARGUMENT"}, with the canonical name of the code.
 std::string TypedErrorBody(const absl::Status& status);

@@ -22,7 +22,7 @@ using InputTensor = ModelInferRequest::InferInputTensor;
 // Limit on the bytes of a message that are neither images nor values, because small fields become objects that take up
 // to a hundred times their size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
-// Size of the fields from which a message is slow to parse.
+// A message is slow to parse if it has more than this many bytes besides raw contents.
 constexpr size_t kSlowBytes = size_t{256} << 10;
 // Limit on the number of length-delimited fields (BYTES elements and runs of packed values) in the typed contents of
 // the inputs.
@@ -120,7 +120,7 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   using v1::ClassifyRequest;
   ReceivedClassify read;
   SmallFields rest, form;
-  size_t form_bytes = 0;  // bytes of all tensors except their data, even if an image replaces them
+  size_t form_bytes = 0;  // bytes of all tensors without their data, including tensors that a later image replaces
   auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input; earlier inputs have no effect
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {

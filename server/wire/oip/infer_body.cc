@@ -306,7 +306,7 @@ absl::StatusOr<HttpInferRequest> ReadInferBody(std::string body, std::optional<s
                                     : "the body",
                                 document));
   std::string_view binary = all.substr(text.size());
-  if (binary.size() < text.size()) {  // frees a long JSON text early: only the images count as bytes of a request
+  if (binary.size() < text.size()) {  // frees a long JSON text early, because admission counts only the images' bytes
     owner = std::make_shared<const ReceivedBytes>(ReceivedBytes{std::string(binary), {}});
     binary = owner->bytes;
   }

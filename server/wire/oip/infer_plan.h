@@ -49,8 +49,8 @@ struct InferPlan {
   std::vector<RequestedOutput> outputs = {};  // requested outputs, at least one
 };
 
-// Returns the routing fields of a request: model, version or label, id, priority; no image. INVALID_ARGUMENT: an
-// invalid version, or an unknown or invalid parameter.
+// Returns a request that has only the model, the version or label, the id and the priority of `request`.
+// INVALID_ARGUMENT: an invalid version, or an unknown or invalid parameter.
 absl::StatusOr<v1::ClassifyRequest> EnvelopeOf(const inference::ModelInferRequest& request);
 
 // Returns true if each answer on a stream must be marked as the last answer to its request. Clients that accept several

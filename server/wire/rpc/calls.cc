@@ -59,8 +59,8 @@ namespace {
 constexpr int64_t kDefaultMessageBytes = int64_t{4} << 20;
 
 // Returns the size of the largest message that the client accepts. The client may send this size as metadata; if it is
-// absent or not a number, the gRPC default applies. A negative value means no limit. The clients of this project have
-// no limit here either, because they derive their own limit from the request.
+// absent or not a number, the gRPC default applies. A negative value means no limit. The clients of this project also
+// count as clients without a limit, because they derive their own limit from the request.
 int64_t MostMessageBytes(const HttpRequest& request) {
   const std::string agent = request.Header("user-agent").value_or("");
   if (absl::StartsWith(agent, "vitrine-")) return INT64_MAX;

@@ -20,7 +20,7 @@ struct ClassifyKind {
   static constexpr Method kMethod = Method::kClassify;
   using Received = ReceivedClassify;
   using Response = v1::ClassifyResponse;
-  static bool IsSlow(std::string_view) { return false; }  // its limit on bytes besides the image is 64 KiB
+  static bool IsSlow(std::string_view) { return false; }  // a message has at most 64 KiB besides the image
   static absl::StatusOr<Received> Read(MessageBytes bytes, const HttpRequest& call) {
     ASSIGN_OR_RETURN(Received read, ReadClassify(std::move(bytes)));
     if (read.message.request_id().empty()) read.message.set_request_id(RequestIdOf(call.head).value_or(""));

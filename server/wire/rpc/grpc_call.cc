@@ -247,8 +247,8 @@ void GrpcCall::FinishWith(std::string frame, std::shared_ptr<void> held) {
 
 void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held) {
   // If the part is not sent, it is destroyed without the lock, because destroying `held` may send another frame. This
-  // function keeps no other reference to `held`: when the client has the part, it may send its next request before this
-  // thread continues, and by then the resources in `held` must be released.
+  // function keeps no other reference to `held`, which must be released as soon as the client has the part: the client
+  // may then send its next request before this thread continues.
   HttpStream::Part part = {.bytes = std::move(frame), .is_last = end != nullptr, .held = std::move(held)};
   if (end != nullptr) {
     part.trailers = GrpcTrailers(*end);

@@ -95,7 +95,8 @@ absl::Status GrpcServer::StartDeadlines() {
                                : absl::UnavailableError("the system allows the process no more threads");
 }
 
-// A deadline later than kDeadlinePeriod needs no call of TickIn: the ticker calls EndExpiredCalls before it passes.
+// Calls TickIn only for a deadline within kDeadlinePeriod. Before a later deadline passes, the ticker calls
+// EndExpiredCalls anyway.
 GrpcServer::Expiring::iterator GrpcServer::AddExpiring(GrpcCall& call) {
   const absl::Duration left = call.deadline() - clock_.Now();
   MutexLock lock(mutex_);

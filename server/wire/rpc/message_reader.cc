@@ -45,8 +45,8 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
   const size_t room = whole.size() + taken;
   // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
-  // are not written use no memory. A write may make a whole huge page resident, so once more than kFirstRoom bytes have
-  // arrived, the message counts at least the size of a huge page, or its full length if the message is smaller.
+  // are not written use no memory, but a write may make a whole huge page resident. So once more than kFirstRoom bytes
+  // have arrived, a message counts at least as a huge page, or with its full length if that is less.
   const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
   if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
   if (whole.capacity() < room) whole.reserve(length_);
