@@ -90,8 +90,8 @@ class HttpConnection final : public Watched {
   // Asks the client to close the connection. If the connection has no request, closes it at once, except if `reason` is
   // kShutdown.
   void StartLeaving(CloseReason reason);
-  // Called when the server shuts down. A connection without TLS and PROXY header that has not sent a byte may still
-  // send a request within 0.1 s.
+  // Called when the server shuts down. Closes a connection whose PROXY header or TLS handshake is incomplete. A client
+  // that has sent nothing after these may still send a request within 0.1 s.
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to

@@ -8,7 +8,7 @@ namespace vitrine {
 
 double SignTest(int64_t above, int64_t below) {
   const int64_t fewer = std::min(above, below), all = above + below;
-  // A double would underflow with 1,075 or more values, a long double with 16,000 or more.
+  // A double would underflow to 0 with 1,075 or more values, a long double of x86 only with 16,446 or more.
   long double term = std::pow(0.5L, static_cast<long double>(all)), tail = 0;
   for (int64_t i = 0; i <= fewer; ++i) {
     tail += term;

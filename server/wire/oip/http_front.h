@@ -24,6 +24,7 @@ namespace vitrine {
 //   GET  /v2/health/live, /v2/health/ready     ServerLive: 200; ServerReady: 200, or 400 if not ready
 //   GET  /v2/models/NAME[/versions/V]          ModelMetadata; with /ready ModelReady, /config ModelConfig, /stats
 //                                              ModelStatistics
+//   GET  /v2/models/stats                      ModelStatistics of all models
 //   POST /v2/models/NAME[/versions/V]/infer    ModelInfer
 //   POST /v2/repository/index                  RepositoryIndex
 class OipHttpFront {
