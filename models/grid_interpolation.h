@@ -19,7 +19,7 @@ struct Taps {
 enum class GridResize {
   kAntialiased,    // the weights of CubicTaps
   kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing; border rows repeat
-  kBicubicOffset,  // kBicubic with the scale (to + 0.1) / from, as in DINOv2's own code
+  kBicubicOffset,  // kBicubic with the scale factor (to + 0.1) / from, as in DINOv2's own code
 };
 
 // Returns the weights of cubic interpolation (a = -1/2) from `from` to `to` positions, with antialiasing when

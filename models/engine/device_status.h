@@ -27,8 +27,8 @@ struct DeviceStatus {
 struct DeviceBatch {
   int images = 256;
   int tokens = 32768;
-  // Longest time in which the device finishes no batch while batches wait for their results. After this time, or after
-  // six times as long for one batch, the device counts as lost. The default leaves a client, whose deadline is 30 s by
+  // Longest time in which the device finishes no batch while batches wait for their results. The device counts as lost
+  // after this time, or if one batch takes six times as long. The default leaves a client, whose deadline is 30 s by
   // default, time to get its answer from another server. A full batch of a large model on a small device can take
   // longer: 21 T multiply-adds of ViT-H/14 take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
   absl::Duration timeout = absl::Seconds(10);

@@ -17,8 +17,8 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // Returns the elements of a weight; the array is valid until LetGo. May be called repeatedly.
   virtual const float* Floats(size_t weight) = 0;
-  // Allows the owner to free a weight that is no longer needed. It is called at most once per weight, and possibly
-  // never.
+  // Allows the owner to free a weight that is no longer needed. The compilation calls LetGo at most once per weight,
+  // and possibly never.
   virtual void LetGo(size_t /*weight*/) {}
 };
 

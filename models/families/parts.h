@@ -9,16 +9,16 @@ namespace vitrine {
 // Parts that several families share. A "branch" is the value that a residual connection adds to its input. Each comment
 // says if the input u of the branch is already normalised.
 
-// Projects patches of patch x patch pixels by one dense layer (ViT). Scope "patches".
+// Projects patches of patch x patch pixels by one dense layer (ViT), in the scope "patches".
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);
 
-// Adds XCiT's patch projection: 3x3 convolutions of stride 2 without bias, each with BatchNorm, and GELU between them.
-// The widths double from one convolution to the next, up to `width`. Patches of 16 pixels use four convolutions,
-// patches of 8 pixels three. Scope "stem".
+// Adds XCiT's patch projection in the scope "stem": 3x3 convolutions of stride 2 without bias, each with BatchNorm, and
+// GELU between them. The widths double from one convolution to the next, up to `width`. Patches of 16 pixels use four
+// convolutions, patches of 8 pixels three.
 program::Value ConvolutionStem(program::Builder& b, int patch, int64_t width);
 
-// Returns a branch: softmax attention among all tokens, with biases in its linear layers; u is already normalised.
-// Scope "attention".
+// Returns a branch in the scope "attention": softmax attention among all tokens, with biases in its linear layers; u is
+// already normalised.
 program::Value SelfAttention(program::Builder& b, program::Value u, int heads);
 
 // Returns 1 / sqrt(columns / heads).

@@ -51,7 +51,7 @@ Value MixForClass(Builder& b, const v1::XVitConfig& xvit, Value u) {
   return b.AttendLinearly("mix", {part(b.TakeClass(u), 0, 1), part(u, 1, 2)}, Linear(xvit, /*class_query=*/true));
 }
 
-// Returns the branch of the local layer, with its norm. Scope "local".
+// Returns the branch of the local layer with its norm, in the scope "local".
 Value Local(Builder& b, const v1::XVitConfig& xvit, Value x) {
   if (xvit.local() != v1::XVitConfig::DEPTHWISE) return LocalPatchInteraction(b, x, kXVitNormEpsilon);
   return b.Within("local", [&] {

@@ -18,12 +18,12 @@ enum class FlopConvention {
 struct Published {
   std::string_view name;        // name of the zoo row
   std::string_view parameters;  // in millions
-  std::string_view flops;       // 10^9, in `convention`
+  std::string_view flops;       // in units of 10^9, counted by `convention`
   FlopConvention convention = FlopConvention::kNone;
   int side = 0;               // side of the square input that `flops` is for, in pixels; 0 for the default
   std::string_view accuracy;  // top-1 in percent
   std::string_view data;      // data set of the accuracy
-  std::string_view remark;    // difference between a printed and a computed figure
+  std::string_view remark;    // source of the figures, or how other figures differ
 };
 
 // Returns the printed figures of a variant; nullopt if there are none.

@@ -29,8 +29,8 @@ class SharedMatrices {
 
  private:
   std::map<const program::Operator*, std::shared_ptr<const LinearMatrix>> matrices_;
-  // Number of matrices that are not packed yet, for each weight that only linear layers read. When the number becomes
-  // 0, the weight is released.
+  // Number of matrices that are not packed yet, for each weight that only linear layers without a code (Linear::code)
+  // read. When the number becomes 0, the weight is released.
   std::map<int, int> unpacked_;
   WeightSource& weights_;
 };

@@ -82,8 +82,8 @@ class Frame {
   }
 
   AttentionTap* attention = nullptr;  // null: not requested
-  // Tokens of a stage, concatenated over the frames of a batch. `has_prefix` is true if the rows include the plan's
-  // prefix tokens.
+  // Tokens of a stage, concatenated over the groups of images of a batch. `has_prefix` is true if the rows include the
+  // plan's prefix tokens.
   struct HandedOut {
     FloatArray rows;
     bool has_prefix = false;

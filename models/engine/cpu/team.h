@@ -31,8 +31,8 @@ class Team {
   // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,
   // including the leader. Only the leader may call it.
   int Gather(int others, absl::Duration patience);
-  // Runs the plan with one frame per member. The first frame belongs to the leader. Frames differ only in member and
-  // scratch. The plan must have at least one step, and no step may throw.
+  // Runs the plan with one frame per member. The first frame belongs to the leader. The frames differ only in member
+  // index and scratch. The plan must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
   // Makes Join return in every member. Must be the last call.
   void Dismiss();

@@ -148,7 +148,7 @@ absl::Status Engine::RunWithTaps(const LaunchPlan& plan, const BatchRows& batch,
   return absl::OkStatus();
 }
 
-// Downloads contiguous rows in one copy.
+// Downloads all rows in one copy if they are contiguous, otherwise row by row.
 absl::Status Engine::DownloadLogits(const LaunchPlan& plan, int count, float* logits) {
   const int rows = plan.logits.stride == plan.classes ? count : 1;
   for (int64_t i = 0; i < count; i += rows) {

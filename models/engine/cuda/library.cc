@@ -16,8 +16,8 @@ namespace {
 
 using driver::Card;
 
-// Pinned memory of a slot for copies of position rows and of a batch's sizes (BatchRows). Pixels have their own memory.
-// Larger copies are split.
+// Pinned memory of a slot for all copies except those of pixels, for example of position rows and logits. Larger copies
+// are split.
 constexpr size_t kStagingBytes = size_t{4} << 20;
 
 // The open devices. They are never closed; the end of the process releases them.

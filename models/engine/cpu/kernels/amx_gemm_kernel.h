@@ -17,7 +17,7 @@ namespace vitrine::engine {
 
 inline constexpr int64_t kAmxRows = 16;   // rows per tile; also the maximum number of groups per tile row
 inline constexpr int64_t kAmxBytes = 64;  // bytes per tile row
-// Number of row tiles per step. Two weight tiles and four sum tiles fill the other registers.
+// Maximum number of row tiles in MultiplyTiles. Two weight tiles and four sum tiles fill the other registers.
 inline constexpr int64_t kRowTiles = 2;
 
 // Operand of the instruction LDTILECFG, which configures the tile registers.

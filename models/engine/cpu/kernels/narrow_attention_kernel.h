@@ -47,8 +47,8 @@ void PackInputs(View<const float> x, std::byte* panels) {
   });
 }
 
-// Packs the rows of `x`, which are outputs: lane r of each vector has row r, so there are at most as many rows as
-// lanes. Writes one vector per group of inputs; consecutive vectors are `stride` bytes apart.
+// Packs the rows of `x`, one output of the product per row. Row r goes to lane r of each vector, so `x` has at most as
+// many rows as a vector has lanes. Writes one vector per group of inputs; consecutive vectors are `stride` bytes apart.
 template <class N>
 void PackOutputsOfVector(View<const float> x, std::byte* to, int64_t stride) {
   using V = typename N::V;

@@ -13,7 +13,7 @@ namespace vitrine::engine {
 
 using cpu::View;
 
-// Calls compute(load, column) for every vector of `columns`; load(p) reads one vector of floats at p.
+// Writes compute(load, column) to y for every vector of `columns`; load(p) reads one vector of floats at p.
 template <class V, class Compute>
 [[gnu::always_inline]] inline void ForVectors(int64_t columns, float* y, Compute compute) {
   int64_t j = 0;
@@ -42,7 +42,7 @@ template <class Block>
   for (; i < rows; ++i) block(Rows<1>(), i);
 }
 
-// Calls finish(load, normalized, column) for every vector of the rows; `normalized` has mean 0 and variance 1 per row.
+// Writes finish(load, normalized, column) to y for every vector of a row. `normalized` has mean 0 and variance 1.
 template <class V, class Finish>
 [[gnu::always_inline]] inline void NormalizeRows(View<const float> x, float epsilon, View<float> y, Finish finish) {
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {
@@ -162,7 +162,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // number of additions at once: two units, four cycles per addition
+  constexpr int kAtOnce = 8;  // number of independent sums: two multiply-add units with a latency of four cycles
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

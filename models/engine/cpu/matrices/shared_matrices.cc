@@ -8,7 +8,7 @@ namespace vitrine::engine {
 SharedMatrices::SharedMatrices(const program::Program& program, WeightSource& weights) : weights_(weights) {
   const auto packs_first = [](const program::Operator& op) {
     const auto* linear = op.As<program::Linear>();
-    return linear != nullptr && linear->code < 0;  // each call of Lower reads weights of a layer with a code
+    return linear != nullptr && linear->code < 0;  // every call of Lower reads the weights of layers with a code
   };
   for (const program::Operator& op : program.operators()) {
     if (packs_first(op)) ++unpacked_[op.weights[0]];

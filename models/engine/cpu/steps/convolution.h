@@ -28,8 +28,8 @@ struct Convolution {
     return kWide ? kernels.panel_columns : matrix.narrow()->kernels().panel_columns;
   }
 
-  // Computes `outputs` columns of one row of the result, from column `first_output` on; at most the columns of one
-  // panel. `map` points to the top left of the first neighbourhood. An fp32 map gives an fp32 result.
+  // Computes `outputs` columns of one row of the result, from column `first_output` on. `outputs` is at most the width
+  // of a panel. `map` points to the top left of the first neighbourhood. An fp32 map gives an fp32 result.
   template <class Result>
   void RunPanel(const Kernels& kernels, const Number* map, int64_t places, int64_t first_output, int64_t outputs,
                 Result* y, int64_t y_stride) const {

@@ -33,8 +33,8 @@ struct Result {
   int64_t stride = 0;  // in numbers, not bytes
 };
 
-// A layer that computes activation(n(x) W^T + b) for at most kChunkRows rows at a time. With an epsilon, n normalizes
-// rows to mean 0 and variance 1.
+// A layer that computes activation(n(x) W^T + b). With an epsilon, n normalizes rows to mean 0 and variance 1. If the
+// layer needs scratch, Take accepts at most kChunkRows rows.
 class Layer {
  public:
   Layer(std::shared_ptr<const LinearMatrix> matrix, std::optional<float> norm_epsilon, Activation activation)

@@ -48,7 +48,8 @@ class Card {
   // (IsSticky), marks the device as lost; then this call and every later Enter return UNAVAILABLE.
   absl::Status Check(Result result, std::string_view call) const;
 
-  // Returns a kernel for launches with these threads and bytes; the first call loads its code.
+  // Returns a kernel for launches with `threads` threads per block and `shared_bytes` of dynamic shared memory. The
+  // first call with this name loads the kernel's code.
   absl::StatusOr<Kernel> Find(std::string_view name, int threads, size_t shared_bytes);
 
   // Memory of the device. Memory that other processes use does not count as free.

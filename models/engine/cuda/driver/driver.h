@@ -29,7 +29,7 @@ class Driver {
   // Returns an error that names the call and has the driver's text; OK for kSuccess. RESOURCE_EXHAUSTED if too little
   // memory is free, INTERNAL otherwise.
   absl::Status Check(Result result, std::string_view call) const;
-  // Returns the driver's name and text of an error: "CUDA_ERROR_NO_DEVICE: no CUDA-capable device is detected".
+  // Returns the driver's name, number and text of an error: "CUDA_ERROR_NO_DEVICE 100: no CUDA-capable device ...".
   std::string Describe(Result result) const;
 
  private:

@@ -209,7 +209,7 @@ absl::Status Slot::Wait() {
                               ": a kernel does not end, the device hangs, or a batch is too large for it (see "
                               "--device-batch-timeout); the device serves a new process alone"));
     }
-    if (card_.lost()) return card_.Enter();  // also if another slot's wait has found this out
+    if (card_.lost()) return card_.Enter();  // another slot may have marked the card as lost
     std::this_thread::sleep_for(kBetweenPolls);
   }
   card_.NoteEnd();

@@ -48,9 +48,9 @@ class FiberStack : public boost::context::protected_fixedsize_stack {
   }
 };
 
-// Tell AddressSanitizer that the CPU thread is about to use another stack, and that it now uses another stack.
-// LeaveStack returns a value for the EnterStack of the same fiber. EnterStack returns the stack that was left.
-// With `ends`, the fiber does not run again, and AddressSanitizer frees what it holds for the fiber's stack.
+// Tell AddressSanitizer that the CPU thread changes stacks: LeaveStack before the change, EnterStack after it. When a
+// fiber runs again, it passes the result of LeaveStack to EnterStack. EnterStack returns the stack that was left. With
+// `ends`, the fiber does not run again, and AddressSanitizer frees what it holds for the fiber's stack.
 void* LeaveStack([[maybe_unused]] const StackRange& to, [[maybe_unused]] bool ends = false) {
   void* state = nullptr;
 #ifdef VITRINE_WITH_ASAN

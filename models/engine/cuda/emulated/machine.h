@@ -114,7 +114,8 @@ class Machine {
   void Resume(ThreadState& thread);
   void ReturnToScheduler();
   void Yield(State state, Source at);
-  // Resumes the lanes of a warp, or the threads of a block, if all of them wait at the same barrier.
+  // Marks the lanes of a warp, or the threads of a block, as ready if all of them wait at the same barrier. Otherwise
+  // reports a fault and returns false.
   bool Release(std::span<ThreadState> threads, State state);
   [[noreturn]] void Throw(FaultKind kind, const void* address, std::string detail, Source at);
   void Report(FaultKind kind, const ThreadState& thread, const void* address, std::string detail, Source at);

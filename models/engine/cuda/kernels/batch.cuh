@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access to the rows of a batch in kernels, and loops over outputs.
 //
-// Plain kernels compute one output, or one row of a head, per thread. They work for any shape and add in the order of
-// the CPU's AVX-512 path; tests compare the results of fast kernels with those of plain kernels. The number of blocks
-// of a launch does not depend on the batch; the threads loop over the rows of the batch.
+// Plain kernels compute one output, or one row of a head, per thread. They work for any shape. In fp32, they add in the
+// order of the CPU's AVX-512 path. Tests compare the results of fast kernels with those of plain kernels. The number of
+// blocks of a launch does not depend on the batch; the threads loop over the rows of the batch.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_BATCH_CUH_
 

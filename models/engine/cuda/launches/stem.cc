@@ -47,7 +47,7 @@ class StemMaker {
     return static_cast<int>(layer.matrix.inputs) / (layer.convolve.kernel * layer.convolve.kernel);
   }
 
-  // Allocates two maps: each layer reads one map and writes the other map.
+  // Allocates two maps, used in turns: a layer reads the map that the previous layer has written.
   void PlanMaps() {
     std::vector<program::Convolve> convolutions;
     for (const engine::StemConvolution& layer : step_.layers) convolutions.push_back(layer.convolve);

@@ -14,7 +14,7 @@ namespace vitrine::cuda {
 using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 TakeTap TapOfTokens(const Matrix& x, int stage);
-// Returns the number of scores (and of weights) that TapOfMaps computes per launch for an image of at most `keys` keys.
+// Returns the maximum number of scores (and of weights) per launch of TapOfMaps for an image of at most `keys` keys.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
 // Returns a TakeTap for the scores and weights of softmax attention. It launches vitrine_attend_map, which computes
 // scores and weights in fp32 for some queries at a time. `arguments.scores` is memory for 2 * scores_at_once floats.

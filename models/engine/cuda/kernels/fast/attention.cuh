@@ -103,7 +103,7 @@ class TokenHead {
       from = from + kStep * x.stride;
     }
   }
-  // Loads a stage (keys, values and offsets). Padding keys get the offset kNone, so that they have no weight.
+  // Loads a stage (keys, values and offsets). Padding keys get the offset kNone, which makes their weights negligible.
   VITRINE_DEVICE void StageKeys(int first) const {
     Stage<Tiles::kKeys>(arguments_.k, first, keys_, Tiles::kOfKeys + OfStage(first));
     Stage<Tiles::kKeys>(arguments_.v, first, keys_, Tiles::kOfValues + OfStage(first));

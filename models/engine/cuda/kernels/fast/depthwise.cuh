@@ -101,8 +101,8 @@ struct DepthwiseFours {
   }
 };
 
-// Convolves kRows rows of a column, and sums in the order of the plain kernel; calls finish(row, sum). `from`: the cell
-// above and to the left of the first cell, in a tile with side kSide.
+// Convolves kRows rows of a column, and sums in the order of the plain kernel; calls finish(row, sum) for each row.
+// `from` points to the cell above and to the left of the first cell, in a tile with side kSide.
 template <int kRows, int kSide, class Finish>
 VITRINE_DEVICE void ConvolveColumn(Shared<const Float4> from, const DepthwiseFours& by, Finish finish) {
   Float4 above = {}, here = {};

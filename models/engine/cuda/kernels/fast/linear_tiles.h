@@ -5,7 +5,7 @@
 
 namespace vitrine::cuda {
 
-inline constexpr int kWeightRows = 64;  // outputs of weights and biases are padded to a multiple of it
+inline constexpr int kWeightRows = 64;  // weights and biases are padded to a multiple of this many outputs
 inline constexpr int kGeluBytes = 384;  // size of GeluTable, at the start of shared memory
 inline constexpr int kRowPadding = 16;  // padding after a row in shared memory, so that rows start in different banks
 

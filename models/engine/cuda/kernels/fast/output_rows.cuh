@@ -34,10 +34,10 @@ struct Outputs {
   }
 };
 
-// Positions in y of the outputs of a lane: kRows rows (first, first + 8, ..., without those from `end` on), in each row
-// four columns at a time, at `column` plus an offset. Number is float, or uint16_t if the numbers of y are bf16; then
-// there is no residual. To hide the latency of memory, each call of AddResidual loads the residual that the next call
-// will add; the constructor loads the first one.
+// Positions in y of the outputs of a lane. The lane has kRows rows (first, first + 8, ...) and skips rows from `end`
+// on. In each row, it has four columns at a time, at `column` plus an offset. Number is float, or uint16_t if y is
+// bf16. If y is bf16, there is no residual. To hide the latency of memory, each call of AddResidual loads the residual
+// that the next call will add; the constructor loads the first one.
 template <int kRows, class Number>
 class OutputRows {
  public:
