@@ -8,8 +8,9 @@
 
 namespace vitrine {
 
-// Returns the mean attention distance of a head in input pixels: the distance between the centres of query and key
-// patches, weighted by attention, averaged over the patch queries (Dosovitskiy et al. 2021, Figure 7; EIT, Figure 5).
+// Returns the mean attention distance of a head in input pixels (Dosovitskiy et al. 2021, Figure 7; EIT, Figure 5).
+// This is the distance between the centres of query and key patches, weighted by attention and averaged over the patch
+// queries.
 //
 // `weights` is the head's [n, n] matrix for n tokens, row-major; its absolute values are used. The first
 // `prefix_tokens` rows and columns precede the grid, whose cells have sides of `cell` input pixels. The prefix tokens

@@ -126,8 +126,8 @@ std::vector<double> Through(const FloatArray& weights, const std::vector<double>
   return next;
 }
 
-// Returns the rollout of Abnar and Zuidema (2020): the product of the matrices (A + I) / 2 of all layers, with later
-// layers on the left, where A is the mean of a layer's weights over the heads. Only the class token's row is needed, so
+// Returns the rollout of Abnar and Zuidema (2020). It is the product of the matrices (A + I) / 2 of all layers, with
+// later layers on the left. A is the mean of a layer's weights over the heads. Only the class token's row is needed, so
 // that row is multiplied by each layer, starting with the last.
 AttentionMap Rollout(const AttentionTap& tap, int image, int layers, int prefix_tokens, Grid grid) {
   std::vector<double> row(static_cast<size_t>(prefix_tokens + grid.cells()));

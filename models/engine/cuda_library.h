@@ -27,8 +27,8 @@ struct CudaLibrary {
   // Opens a device. Call it once per device, before the other functions. FAILED_PRECONDITION names what is missing.
   absl::Status (*open_device)(int device);
   // Returns true if the device is lost or not open. A device is lost after some errors, such as an illegal address or a
-  // kernel that does not end: every later call of this process fails, and only a new process can use the device. Does
-  // not call the device.
+  // kernel that does not end. Every later call of this process then fails, and only a new process can use the device.
+  // Does not call the device.
   bool (*is_lost)(int device);
   // Returns the memory of the device and counts of its work, or an error of the device, for example if it is lost.
   absl::StatusOr<DeviceStatus> (*status)(int device);

@@ -22,7 +22,7 @@ enum class Demand {
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
 // Returns the values that the reference always computes: the logits, and the tokens after each block. Excludes the
-// tokens after class blocks (blocks that end with a JoinClass): if they were results, the patch tokens after the last
+// tokens after class blocks (blocks that end with a JoinClass). If they were results, the patch tokens after the last
 // class block would be computed, although no operator reads them.
 std::vector<Value> ResultsOfRun(const Program& program);
 

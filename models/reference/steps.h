@@ -8,9 +8,9 @@
 
 namespace vitrine {
 
-// An operator and the operators that run in the same step, because no other operator reads the values between them:
-// BatchNorm and GELU after a stem's convolution; GELU after a linear layer; GELU and BatchNorm after the first
-// convolution of XCiT's local layer.
+// An operator and the operators that run in the same step, because no other operator reads the values between them.
+// These are BatchNorm and GELU after a stem's convolution, GELU after a linear layer, or GELU and BatchNorm after the
+// first convolution of XCiT's local layer.
 struct OperatorStep {
   const program::Operator* op = nullptr;
   const program::Operator* norm = nullptr;

@@ -48,7 +48,7 @@ absl::Status CheckGolden(const StoredVersion& version, const ModelDescription& m
                          const ImageToInput& to_input, std::string_view device, std::string_view precision,
                          const GoldenRun& run = {});
 
-// Runs all goldens in one batch, and returns the error relative to the logits that CheckGolden would use: the largest
+// Runs all goldens in one batch. Returns the error relative to the logits that CheckGolden would use: the largest
 // |logit - golden| / max(0.001, largest |golden| of all goldens); NaN if a logit is NaN. `version` may lack weights,
 // because only its goldens are used. Needs no tolerance in the manifest; otherwise returns the same errors as
 // CheckGolden.

@@ -12,7 +12,7 @@
 namespace vitrine::engine {
 
 // Zero-initialized floats, aligned to a cache line. Movable. Arrays of 4 MiB or more (weights of wide layers, memory of
-// a large group of images) use huge pages if the Linux kernel has them: with 4 KiB pages, a read of such an array often
+// a large group of images) use huge pages if the Linux kernel has them. With 4 KiB pages, a read of such an array often
 // waits for a lookup in page tables.
 class AlignedFloats {
  public:

@@ -18,7 +18,7 @@ namespace vitrine::engine {
 // A program compiled for this CPU, without a tensor library. Immutable; Run may be called concurrently, each caller
 // with its own workspace.
 //
-// The logits of an image have the same bits in any batch: every sum is added in one fixed order, which depends neither
+// The logits of an image have the same bits in any batch. Every sum is added in one fixed order, which depends neither
 // on the number of rows nor on the other images. Run does not depend on the rounding and denormal modes of the calling
 // thread: it sets its own modes (common/simd/float_mode.h), which treat denormals as zero.
 class Engine {

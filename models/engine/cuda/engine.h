@@ -29,7 +29,7 @@ struct EngineOptions {
 // A program on a device: weights and memory for batches within the limits, allocated once. Only one thread at a time
 // may use the engine and its device. Run allocates no device memory, even with taps.
 //
-// The logits of an image have the same bits in any batch: the choice of kernels does not depend on the number of rows,
+// The logits of an image have the same bits in any batch. The choice of kernels does not depend on the number of rows,
 // and every sum is added in one fixed order.
 class Engine {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers and memory of a lowered program, the same for all devices.
+// Types for the buffers and the memory of a lowered program; all back ends use them.
 #ifndef VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
 #define VITRINE_MODELS_ENGINE_PLAN_PLAN_H_
 

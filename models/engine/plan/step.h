@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a lowered program as plain structs, the same for all devices. `y` is the matrix that a step writes.
+// The steps of a lowered program, as plain structs that all back ends use. `y` is the matrix that a step writes.
 #ifndef VITRINE_MODELS_ENGINE_PLAN_STEP_H_
 #define VITRINE_MODELS_ENGINE_PLAN_STEP_H_
 

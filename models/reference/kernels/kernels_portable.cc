@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for any CPU; see kernels_avx512.cc.
+// The kernels for any CPU.
 #include "common/simd/depthwise_kernel.h"
 #include "common/simd/portable.h"
 #include "common/simd/product_kernel.h"

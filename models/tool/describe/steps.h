@@ -21,8 +21,8 @@ struct StepGroup {
 // Groups equal steps, in order of first appearance. With `every`, each step is its own group.
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every);
 
-// Returns a table with a row per group: its cost, its time, the roofline's bound divided by the time, and the time of
-// all its steps as a fraction of the time of all steps of the pass.
+// Returns a table with a row per group: the cost and time of a step, the roofline's bound divided by the time, and the
+// time of all steps of the group as a fraction of the time of all steps of the pass.
 DataTable StepTable(const std::vector<StepGroup>& steps, const Measurement& measured);
 
 // Returns a roofline point for every step with multiplications.

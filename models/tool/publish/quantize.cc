@@ -218,8 +218,8 @@ absl::StatusOr<Found> FindPlan(const WeightedModel& model, Precision precision, 
   }
 }
 
-// Returns the serving path, or, if this CPU lacks the instructions, the portable path, which gives the same results
-// more slowly.
+// Returns the serving path, or the portable path if this CPU lacks the instructions. The portable path is slower, and
+// its results differ only by rounding.
 absl::StatusOr<cpu::CpuPath> MeasuringPath(Precision precision) {
   ASSIGN_OR_RETURN(const cpu::CpuPath path, cpu::ChosenPath());
   const absl::Status can = engine::CanCompute(precision, path);

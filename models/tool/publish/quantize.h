@@ -25,9 +25,9 @@ struct QuantizeOptions {
 
 // Publishes a copy of a version that can also run in the given precision. Keeps the operators with the largest measured
 // errors out of that precision until the loss of accuracy is within the budget. Records the goldens with the portable
-// path. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION if there are fewer than 100 images, the
-// version has no classes, the data set has labels that the model lacks, or the loss exceeds the budget even if only one
-// operator uses the precision; then nothing is published.
+// path. Prints the result to stdout and progress to stderr. FAILED_PRECONDITION if there are fewer than 100 images, if
+// the version has no classes, if the data set has labels that the model lacks, or if the loss exceeds the budget even
+// if only one operator uses the precision. Nothing is published then.
 absl::Status QuantizeCommand(const QuantizeOptions& options);
 
 }  // namespace vitrine

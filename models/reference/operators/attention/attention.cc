@@ -92,7 +92,7 @@ class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
   }
 };
 
-// Maximum tokens per image for our own loop. With more tokens, a row of weights does not fit in the cache, and the
+// Maximum tokens per image for our own loop. With more tokens, the weights of a head do not fit in the cache, and the
 // library, which computes in blocks, is faster.
 constexpr int64_t kMostOwnTokens = 400;
 

@@ -19,8 +19,8 @@ namespace vitrine {
 // Runs timm in the user's Python, for one image at a time. Calls block; not thread-safe. timm's warnings go to stderr.
 class TimmProcess {
  public:
-  // Starts `python`, a path or a name in the PATH, and loads `weights`, a safetensors file with timm's names, into
-  // timm's model `arch` with `classes` classes. timm prepares images by `preprocessing`; if it is null, by its default
+  // Starts `python`, a path or a name in the PATH. Loads `weights`, a safetensors file with timm's names, into timm's
+  // model `arch` with `classes` classes. timm prepares images by `preprocessing`, or, if it is null, by its default
   // preprocessing for `arch`. FAILED_PRECONDITION if the interpreter cannot run or lacks timm, or if timm rejects the
   // model or the weights; the message says which.
   static absl::StatusOr<std::unique_ptr<TimmProcess>> Start(const std::string& python, const std::string& arch,

@@ -34,9 +34,9 @@ struct LinearHead {
 absl::StatusOr<LinearHead> FitPrototypes(LabelledFeatures features);
 
 // Returns the ridge regression of one-hot targets with intercept: it minimises the squared error plus alpha |weight|^2.
-// Without `alpha`, tries seven powers of ten, from about 1e-5 to 10 times the mean sum of squares of a centred feature,
-// and uses the power with the smallest leave-one-out squared error. FAILED_PRECONDITION: all features are equal, or
-// alpha is too small for the precision of a double.
+// Without `alpha`, tries seven powers of ten, from about 1e-5 to 10 times the mean sum of squares of a centred feature.
+// Uses the power with the smallest leave-one-out squared error. FAILED_PRECONDITION: all features are equal, or alpha
+// is too small for the precision of a double.
 absl::StatusOr<LinearHead> FitProbe(LabelledFeatures features, std::optional<double> alpha);
 
 }  // namespace vitrine

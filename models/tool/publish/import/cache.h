@@ -22,10 +22,10 @@ std::string FaultOfCachedModel(const std::string& text);
 // set's models.
 //
 // A model is imported again if its files or the importer changed, the hub has another commit, or the last import is
-// damaged. In three cases, the last import is used, if there is one, and a line on stderr says why: the hub fails in
-// any way, it has a commit that cannot be imported, or $HF_HUB_OFFLINE is on. Returns all other errors of an import;
-// the message begins with the model's folder or name on the hub. After an error, no path is printed. A killed run
-// leaves no incomplete version; the next run continues.
+// damaged. The last import is used, if there is one, in three cases: the hub fails in any way, the hub has a commit
+// that cannot be imported, or $HF_HUB_OFFLINE is on. A line on stderr then says why. Returns all other errors of an
+// import; the message begins with the model's folder or name on the hub. After an error, no path is printed. A killed
+// run leaves no incomplete version; the next run continues.
 absl::Status CacheCommand(const CacheOptions& options);
 
 }  // namespace vitrine

@@ -15,10 +15,10 @@ struct PushOptions {
   std::string endpoint;    // see OpenRemote
 };
 
-// Verifies the digests of a version and stores it in the remote repository under the same number: its files first, its
-// manifest last, so that the version exists only once it is complete. Does nothing if the remote repository has the
-// same version. ALREADY_EXISTS: it has another version with this number, or a file with other content; no file is
-// replaced. After an interruption the same command continues.
+// Verifies the digests of a version and stores it in the remote repository under the same number. Stores the files
+// first and the manifest last, so that the version exists only once it is complete. Does nothing if the remote
+// repository has the same version. ALREADY_EXISTS: it has another version with this number, or a file with other
+// content; no file is replaced. After an interruption the same command continues.
 absl::Status PushCommand(const PushOptions& options);
 
 }  // namespace vitrine

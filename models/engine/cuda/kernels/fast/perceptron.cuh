@@ -4,7 +4,7 @@
 //
 // A block computes 16 rows per warp. It loads and normalizes the rows once, as in a linear layer. Then it processes the
 // hidden units in strips of kStrip. The weights of one product are copied while the other product is computed. The sums
-// of a strip are activated and rounded; they are then operands of the second product in the same warp, because lanes
+// of a strip are activated and rounded. They are then operands of the second product in the same warp, because lanes
 // hold a product's sums in the layout of a left operand. Hidden rows are therefore never in memory, and the sums of the
 // outputs stay in registers.
 //
