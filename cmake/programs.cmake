@@ -3,8 +3,8 @@
 include(GNUInstallDirs)
 
 # vitrine_command(NAME SOURCES a.cc ... ROOMS ... [LIBRARIES ...]): adds a vitrine_program that parses flags. It is
-# compiled with -O1, because flags are parsed only once per start, and more optimisation would take a third of the
-# compile time.
+# compiled with -O1, because flags are parsed only once per start, and a third of the compile time would be spent on more
+# optimisation.
 function(vitrine_command name)
   vitrine_program(${name} ${ARGN})
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -31,9 +31,9 @@ room(client client inprocess proto imaging data drawing charts statistics)
 room(inprocess client/engine server models engine imaging repository drawing proto)
 
 # A release compiles ROOMS_OF_LOOPS with -O3, because this makes their loops faster. ROOMS_OF_COMMANDS are compiled with
-# -O1, which takes a third less time; more would not help, because commands mostly wait for servers or for the engine,
-# and the load generator spends its time in gRPC. All other rooms are compiled with -O2, which takes a tenth less time
-# than -O3.
+# -O1, which takes a third less compile time. More optimisation would not make them faster, because commands mostly wait
+# for servers or for the engine, and the load generator spends its time in gRPC. All other rooms are compiled with -O2,
+# which takes a tenth less compile time than -O3.
 set(ROOMS_OF_LOOPS imaging data drawing charts repository engine reference checkpoint torch_backend trainer)
 set(ROOMS_OF_COMMANDS client describe publish)
 set(VITRINE_PLAIN_OPTIONS $<$<CONFIG:Release>:-O2>)

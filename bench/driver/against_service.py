@@ -33,8 +33,8 @@ def processor_seconds(process):
 
 
 def rate(setup, server, folder):
-    """Returns the answered requests per second of the server's processor time. Both count from the first request to the last answer: a
-    large batch that is half in and half out of a measured interval would falsify the ratio."""
+    """Returns the answered requests per second of the server's processor time. Requests and processor time count from the first request
+    to the last answer, because a large batch that is only partly inside of a measured interval would falsify the ratio."""
     before = processor_seconds(server.process)
     point = service.bench(setup, server, setup.core_list(), folder, "--model", servers.NAME, "--concurrency", servers.CALLERS,
                           "--warmup", "0s", "--duration", f"{setup.seconds(SECONDS)}s")

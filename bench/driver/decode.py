@@ -23,8 +23,8 @@ GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
 LARGE = ("smooth", "grain")  # defined in photographs.py
 # Allowed absolute difference, in grey levels, between the inputs of a side and our inputs decoded at full size: {side: (mean
-# over all images, mean of the worst image)}. The results differ because OpenCV averages areas of whole pixels, while our code
-# and Pillow use a triangle filter of twice the width, and because Pillow rounds to 8 bits after each pass of its resize.
+# over all images, mean of the worst image)}. OpenCV differs because it averages areas of whole pixels, while our code and Pillow
+# use a triangle filter of twice the width. Pillow differs because it rounds to 8 bits after each pass of its resize.
 TOLERANCES = {OURS: (0.5, 1), TURBOJPEG: (3, 10), PILLOW: (0.5, 1), STEPS: (0.5, 1)}
 GREY_LEVEL = 1 / (255 * 0.226)  # one grey level in normalised units; 0.226 is the mean of the channels' standard deviations
 

@@ -54,8 +54,8 @@ NARROW_GOALS = {"bf16": GOALS_OF_BF16, "int8": GOALS_OF_INT8}
 NARROW_CASES = [Case(name, 224 if name in GOALS else OTHERS[name], goal, cores=2, precision=precision)
                 for precision, goals in NARROW_GOALS.items() for name, goal in goals.items()]
 AVX2_INT8_CASES = [Case(name, 224, 1.0, isa="avx2", precision="int8", cores=cores) for cores in (1, 2) for name in GOALS]
-# Imported models: timm's name and the flags of the import. DINOv2's position table is for 518 pixels. --native permits other
-# sizes, because users mostly send 224 pixels.
+# Imported models: timm's name and the flags of the import. DINOv2's position table is for a side of 518 pixels. The cases have a
+# side of 224 pixels, like most images of users, and therefore need --native.
 IMPORTED = {
     "dinov2-s14": ("vit_small_patch14_dinov2", ["--native", "1-1369"]),
     "deit-ti16-distilled": ("deit_tiny_distilled_patch16_224", []),

@@ -127,8 +127,8 @@ class Generator:
 
 
 def search(generator, bound, start):
-    """Returns (point of the highest rate within the bound, last point that missed the bound); each may be None. A point misses
-    the bound if its p99 is above the bound or if the generator was late. A rate that misses the bound is tried a second time."""
+    """Returns (result of the highest rate within the bound, result of the last rate that missed the bound); each may be None. A
+    rate misses the bound if its p99 is above the bound or if the generator was late. It is then measured a second time."""
     best = missed = None
     rate = start
     for _ in range(TRIES):

@@ -80,7 +80,7 @@ LargestImage LargestOf(const ModelDescription& description, std::span<const Floa
 
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images) {
   const int count = static_cast<int>(images.size()) + 1;
-  // The emulated driver of tests is slow.
+  // The timeout is long, because the emulated driver of tests is slow.
   return {.images = count,
           .tokens = static_cast<int>(count * LargestOf(description, images).cells),
           .timeout = absl::Minutes(1)};

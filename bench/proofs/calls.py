@@ -2,13 +2,13 @@
 """Measures the cost of a call in our transport and in gRPC 1.51: a call without a message, and a call with a message of 110 KB.
 
 h2load on one core calls a server on the other. Each transport has a server that answers at once with an empty message and does
-not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport. Both have one thread for
-connections and the same settings of malloc, and their rounds alternate. A second of calls that does not count comes before the
-rounds of Check and the rounds with 110 KB.
+not parse the request: bench_null_server for gRPC 1.51, and tests/interop/interop_server for our transport. Both servers have one
+thread for connections and the same settings of malloc, and their rounds alternate. Before the rounds of the method Check and the
+rounds with 110 KB, h2load makes calls for a second that are not measured.
 
-Two rows compare the processor time of a call with 110 KB: at the same number of calls a second, and at the most calls that h2load makes.
-In the second one the servers have different loads: h2load's core is the bound, and a server that is not busy all the time reads less at
-once and sleeps more often, which costs both sides processor time.
+Two rows compare the processor time of a call with 110 KB: with the same number of calls a second for both servers, and with as many
+calls as h2load can make. In the latter row, h2load's core limits the rate, so the servers have different loads. A server that is not
+busy all the time reads less at once and sleeps more often, which increases the processor time of a call.
 """
 import os
 import re
@@ -26,11 +26,11 @@ NULL_GOAL = 150_000  # calls a second
 LARGE_GOAL = 1.1  # maximum processor time of a call, divided by the processor time with gRPC
 LARGE_BYTES = 110_000
 SECONDS, ROUNDS = 4, 5
-CHECK_ROUNDS, LARGE_ROUNDS = 15, 11  # more than ROUNDS, because the rates of rounds differ by up to 1.7 times on shared machines
+CHECK_ROUNDS, LARGE_ROUNDS = 15, 11  # more than ROUNDS, because on shared machines the rates of rounds differ by a factor of up to 1.7
 CONNECTIONS, STREAMS = 8, 64
 LARGE_CONNECTIONS, LARGE_STREAMS = 8, 16
-# Calls with 110 KB that each connection makes in a second where both servers get the same load: less than half of what one core of
-# h2load can make.
+# Calls with 110 KB a second on each connection, in the rounds in which both servers get the same load. All connections together then
+# make less than half of the calls that h2load can make on one core.
 SAME_RATE = 1000
 # The malloc settings of vitrine-server (server/main.cc), for both servers of the comparison.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": str(4 << 20), "MALLOC_TRIM_THRESHOLD_": str(64 << 20), "MALLOC_TOP_PAD_": str(4 << 20)}
@@ -119,8 +119,8 @@ class Calls:
         self.url = f"{scheme}://{server.address}{method}"
 
     def load(self, seconds, connections=CONNECTIONS, streams=STREAMS, rate=None):
-        """Returns (calls a second, microseconds of the server's processor time for a call). `rate`: calls a second and connection;
-        by default as many as the server answers.
+        """Returns (calls a second, microseconds of the server's processor time for a call). `rate`: calls a second on each
+        connection; by default as many as the server answers.
         """
         spent = sum(processor_seconds(self.process).values())
         text = self.run("-D", f"{seconds:g}", "-c", str(connections), "-m", str(streams), *(["--rps", str(rate)] if rate else []))
@@ -157,7 +157,7 @@ def check_calls(setup, server, what, scheme="http", goal=None):
 
 
 def beside_grpc(setup):
-    """Yields rows that compare our transport with gRPC's. The rounds of the two alternate."""
+    """Yields rows that compare our transport with gRPC's. The rounds of the two servers alternate."""
     with NullServer(setup) as theirs, InteropServer(setup) as ours:
         sides = {"theirs": (theirs, CLASSIFY), "ours": (ours, EMPTY)}
         large = {name: Calls(setup, *side, LARGE_BYTES, name) for name, side in sides.items()}

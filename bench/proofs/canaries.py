@@ -72,7 +72,7 @@ def observe(setup, server, admin, canaries, seconds):
 
 
 def answered(canary):
-    """Returns the number of the canary's answers in the guard's window. It was last read while the canary was in service."""
+    """Returns the number of the canary's answers in the guard's window, as last read while the canary was in service."""
     return canary.status.requests if canary.status else 0
 
 

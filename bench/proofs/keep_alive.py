@@ -49,7 +49,7 @@ class Http2:
         self.socket.sendall(PREFACE + frame(SETTINGS, 0, 0) + frame(WINDOW_UPDATE, 0, 0, (WINDOW - 65535).to_bytes(4, "big")))
 
     def ask(self, path, picture):
-        """`picture` has at most 16,384 bytes, the size of one frame."""
+        """Returns the body of the answer. `picture` has at most 16,384 bytes, the size of one frame."""
         stream, self.stream, text = self.stream, self.stream + 2, b""
         self.socket.sendall(frame(HEADERS, END_HEADERS, stream, header_block(path, "image/jpeg"))
                             + frame(DATA, END_STREAM, stream, picture))
@@ -105,7 +105,7 @@ class KeepAliveCallers(CallerThreads):
                 except ConnectionRefusedError:
                     ledger.unreached += 1
                     return
-                except OSError as error:  # Http2 sends bytes at once
+                except OSError as error:  # Http2 already sends bytes when it connects
                     self._lose(ledger, repr(error))
                     continue
             if not self._ask(ledger, connection) or connection.is_ending:

@@ -19,7 +19,7 @@ PEAK_RANGE = (100, 800)  # requests/s; the comparison is meaningful only for a p
 
 
 def generator(points):
-    """Describes how busy and how late the load generator was. If points are not valid, adds their number and a reason."""
+    """Describes how busy and how late the load generator was. If some measurements are not valid, adds their number and a reason."""
     busy = workers.spread([100 * point["generator"]["core_share"] for point in points])[0]
     slip = workers.spread([point["generator"]["slip_ms"]["p99"] for point in points])[0]
     void = [point["generator"]["void"] for point in points if not point["generator"]["valid"]]

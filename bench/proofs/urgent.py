@@ -116,8 +116,8 @@ def fewest(values):
 
 
 def was_possible(outcome, ends, need):
-    """Returns True if a LOW batch ended early enough to compute the request, which takes `need` seconds, within the request's
-    time limit."""
+    """Returns True if a LOW batch ended so early that its executor could have answered the request, which takes `need` seconds,
+    within the request's time limit."""
     return any(outcome.sent <= end <= outcome.sent + LIMIT - need for end in ends)
 
 

@@ -23,10 +23,9 @@ struct FoundImages {
   std::string passed_over = {};
 };
 
-// Returns the paths of the images: first the paths on the command line, then the paths in the list. On the command
-// line, a folder stands for its visible images (common/data/folder.h), sorted. If a name has *, ? or [ and is not a
-// file, it is a pattern (glob(7)) and stands for the matching files, sorted. "-" stands for the image on standard
-// input.
+// Returns the paths of the images: first the paths on the command line, then the paths in the list. A folder stands for
+// its visible images (common/data/folder.h), sorted. On the command line, a name that has *, ? or [ and is not a file
+// is a pattern (glob(7)), which stands for the matching files, sorted; "-" stands for the image on standard input.
 //
 // In the list, names are not patterns, and "-" is a file; ListedFile (common/data/file_names.h) resolves the paths. A
 // path without an image (an empty folder, a pattern without a match, a missing file) stays in the result; ReadImage

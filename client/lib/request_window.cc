@@ -11,8 +11,8 @@
 namespace vitrine {
 namespace {
 
-// Limits at which no more requests are taken: the number of requests in the window, divided by max_in_flight; and the
-// bytes of the unfinished requests. A finished request stays in the window until all earlier requests are delivered.
+// Limits of the window: its number of requests, as a multiple of max_in_flight, and the bytes of its unfinished
+// requests. A full window takes no requests. A finished request stays until all earlier requests are delivered.
 constexpr size_t kWindowPerSlot = 4;
 constexpr size_t kMaxWindowBytes = size_t{256} << 20;
 // A server counts as lost after this many consecutive streams without an answer in time. A single such stream may be

@@ -258,8 +258,8 @@ void Lane::CancelAll() {
   }
 }
 
-// Starts the wait for the last answers. If max_requests were sent, also ends the measured interval. Rates are then
-// measured until now and not until the last answer, which may come much later.
+// Starts the wait for the last answers. If max_requests were sent, also ends the measured interval soon after the last
+// request, because the last answer may come much later.
 void Lane::OnSent(int64_t now) {
   all_sent_ = true;
   patient_until_ = now + absl::ToInt64Nanoseconds(std::min(plan_.settings.patience, absl::Hours(1)));

@@ -68,7 +68,7 @@ class Lane {
     int64_t due = 0;
     uint64_t number = 0;
     uint32_t request = 0;
-    // Set when the call begins. From then on, only the receiver uses the slot.
+    // True while the slot's unary call is in flight, so that CancelAll can cancel the call.
     std::atomic<bool> under_way = false;
   };
 
@@ -98,7 +98,7 @@ class Lane {
   std::deque<LoadStream> streams_;  // one per connection in LoadMode::kStream; else empty
   const size_t most_slots_;
 
-  // Used by the sender thread only.
+  // Used by the thread that sends requests and, after all requests are sent, by the receiver thread.
   std::deque<Slot> slots_;  // a deque keeps the slots' addresses stable
   std::vector<Slot*> free_;
   uint64_t sent_ = 0;

@@ -15,7 +15,7 @@ constexpr int kRowsPerHalving = 5;
 
 // Returns the rank of a quantile among `count` ascending values, counted from 1.
 uint64_t RankOf(double quantile, uint64_t count) {
-  // The product of a quantile such as 0.999 and a count may be slightly above the exact integer.
+  // Subtracts 1e-6, because rounding may make the product of quantile and count slightly larger than an exact integer.
   const double rank = std::ceil(std::clamp(quantile, 0.0, 1.0) * static_cast<double>(count) - 1e-6);
   return std::clamp<uint64_t>(static_cast<uint64_t>(std::max(0.0, rank)), 1, count);
 }

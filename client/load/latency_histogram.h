@@ -25,8 +25,8 @@ inline double Milliseconds(double nanoseconds) {
 class LatencyHistogram {
  public:
   enum class Precision {
-    kTwoDigits = 8,     // within 0.8 %; about 10 KB for values up to a second
-    kThreeDigits = 11,  // within 0.1 %; about 160 KB for values up to a second
+    kTwoDigits = 8,     // within 0.8 %; about 25 KB for values up to a second
+    kThreeDigits = 11,  // within 0.1 %; about 170 KB for values up to a second
   };
 
   explicit LatencyHistogram(Precision precision = Precision::kThreeDigits) : bits_(static_cast<int>(precision)) {}

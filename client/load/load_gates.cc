@@ -55,8 +55,8 @@ std::vector<GateResult> JudgeLoad(std::span<const Gate> gates, const LoadReport&
       result.remark = point == nullptr ? "no rate met the goal of the search" : "no request was due";
       continue;
     }
-    // For a search, `rate` is the offered rate. The rate of answers differs from it by chance, because one measurement
-    // lasts only one or two seconds.
+    // For a search, `rate` is the offered rate. In a measurement of a few seconds, the rate of answers differs from the
+    // offered rate by chance.
     const bool is_answer = gate.measure == "rate" && report.best.has_value();
     result.measured = is_answer ? report.best : Measured(gate.measure, point->result.record);
     if (!result.measured.has_value()) result.remark = "too many requests have no answer";

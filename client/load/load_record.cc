@@ -9,8 +9,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of classes whose histograms have full precision, about 140 KB each. With more classes, each histogram
-// has 10 KB.
+// Maximum number of classes whose histograms have full precision, about 170 KB each for latencies up to a second. With
+// more classes, each histogram has about 25 KB.
 constexpr size_t kPreciseClasses = 32;
 
 int64_t Nanoseconds(float seconds) {

@@ -23,8 +23,8 @@ struct WatchCommand {
 // Writes a line for each chosen version that the server has, then a line for each change, until `more` returns false.
 //
 // If the chosen model does not exist yet, `errors` gets a line. If the connection is lost, `errors` gets a line, the
-// command reconnects, and then writes each version whose state has changed meanwhile. Returns an error if the first
-// connection fails or the server rejects the call.
+// command reconnects, and then writes each version that has changed meanwhile. Returns an error if the first connection
+// fails or the server rejects the call.
 absl::Status WatchModels(const WatchCommand& command, std::ostream& out, std::ostream& errors);
 
 }  // namespace vitrine

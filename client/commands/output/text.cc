@@ -79,7 +79,7 @@ std::string Printable(absl::string_view text) {
       result += kReplacement;
     } else if (point < 0x20 || (point >= 0x7F && point < 0xA0) || (point >= 0x202A && point <= 0x202E) ||
                (point >= 0x2066 && point <= 0x2069)) {
-      result += '?';  // characters of the last two ranges change the text direction
+      result += '?';  // a control character, or (last two ranges) a character that changes the text direction
     } else {
       absl::StrAppend(&result, character.bytes);
     }

@@ -68,8 +68,9 @@ struct MeanCost {
   double macs = 0;
   double tokens = 0;
 };
-// Returns the cost of an image of `data`, as reported by the server. If images keep their sizes, the cost is the mean
-// over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does not report costs.
+// Returns the cost of an image of `data`, as reported by the server. If the input size depends on the image, the cost
+// is the mean over up to 64 images. INVALID_ARGUMENT: the model rejects the size. UNIMPLEMENTED: the server does not
+// report costs.
 absl::StatusOr<MeanCost> CostOf(Client& client, const v1::ModelVersion& model,
                                 const std::optional<v1::ResolutionWish>& resolution, const Dataset& data);
 

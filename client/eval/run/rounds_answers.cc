@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostDoubtful = 3;  // maximum attempts of an image if the server answers INTERNAL or similar
 constexpr int kMostStrikes = 3;   // losses of the server, with only one image in flight, until this image is refused
-constexpr int kMostReads = 3;     // attempts to read a missing image
+constexpr int kMostReads = 3;     // attempts to read an image whose file is missing or unavailable
 constexpr int kManyUnread = 16;   // consecutive unreadable images that indicate missing data
 
 absl::Status CheckPredictions(const v1::ClassifyResponse& answer, int classes) {

@@ -40,7 +40,7 @@ labels:
 {{ .root.Files.Get (printf "files/%s" .name) | required (printf "the chart lacks files/%s, a link in the checkout; use the archive of script/release or helm package" .name) }}
 {{- end }}
 
-{{/* The access policy: identity.policy. If it is empty, the default policy if there are tokens; otherwise empty. */}}
+{{/* The access policy: identity.policy if it is not empty, else the default policy if there are tokens, else empty. */}}
 {{- define "vitrine.policy" -}}
 {{- with .Values.identity }}
 {{- if .policy }}
