@@ -28,7 +28,7 @@ using RawClassifier = v1::Classifier::WithRawMethod_Classify<v1::Classifier::Ser
 // Number of calls that are requested in advance on each queue.
 constexpr int kPosted = 256;
 
-// A call. After its end, the same object requests the next call from the queue.
+// A call. After the call has ended, the object requests the next call from the queue.
 class NullCall {
  public:
   NullCall(RawClassifier& service, grpc::ServerCompletionQueue& queue) : service_(service), queue_(queue) { Post(); }

@@ -14,7 +14,7 @@ READY_SECONDS = 30
 class Server:
     """Context manager: vitrine-server on some cores. Entering the context waits until the server is ready.
 
-    `flags`: additional flags, but no addresses; `listen`: a fixed address; `program`: another binary of the server;
+    `flags`: additional flags, but not --listen or --metrics; `listen`: a fixed address; `program`: another binary of the server;
     `environment`: replaces this process's environment.
     """
 

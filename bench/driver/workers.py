@@ -3,7 +3,8 @@
 import statistics
 import subprocess
 
-# Allowed difference of logits, relative to the largest logit. Logits differ because the programs sum in fp32 in different orders.
+# Allowed difference of logits, relative to the image's largest logit, or to 1 if that is larger. Logits differ because the programs
+# sum in fp32 in different orders.
 TOLERANCE = 1e-4
 
 

@@ -22,7 +22,7 @@ ROUNDS = 5
 
 class Trainer:
     """vitrine-train on one core. It does one training run after another and publishes a version after each run. It is paused
-    except during measurements."""
+    except during the measurements beside the trainer."""
 
     def __init__(self, setup, repository):
         self.log = open(setup.scratch / "trainer.log", "w")

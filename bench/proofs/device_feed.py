@@ -13,7 +13,7 @@ MODEL = "kv-pos-mnist"  # the emulated GPU takes a second for its batches, and m
 FEED_GOAL = 0.95  # minimum rate, as a share of the rate at which the core decodes
 BUSY_GOAL = 0.95  # minimum share of the time in which the device is busy
 ALONE_GOAL = 1  # maximum ms of a request in addition to decoding and the device's time
-PROVEN = 8  # number of first batches that the device computes, so that goldens match; later batches only wait
+PROVEN = 8  # number of batches that the emulated device computes, so that golden outputs match; for later batches, it only waits
 SLOW_KERNEL = 500  # microseconds per kernel: about 40 ms per batch, which is longer than decoding its images
 # The emulated GPU can take longer for its first batches than the default time limit.
 BATCH = ["--device", "cuda:0", "--device-batch-images", 64, "--device-batch-tokens", 4096, "--device-batch-timeout", "60s",

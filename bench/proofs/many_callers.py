@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a thousand callers with one caller, to measure the cost of having another caller on every connection.
 
-With three calls in flight on each connection, the result includes a cost of the transport, which does less work if the calls of
-a connection are answered together. With one call on each connection, the result is only the cost of scheduling.
+With three calls in flight on each connection, the transport also contributes to the result, because it does less work if the
+calls of a connection are answered together. With one call on each connection, the result is only the cost of scheduling.
 """
 import subprocess
 import sys

@@ -170,7 +170,7 @@ class Crowd:
 
 
 class Publisher:
-    """Publishes a version of SWAPPED at least every PUBLISH_SECONDS, and removes old versions."""
+    """Publishes a version of SWAPPED if the last one is at least PUBLISH_SECONDS old, and removes old versions."""
 
     def __init__(self, setup, repository):
         self.setup, self.repository, self.source = setup, repository, setup.models()[SWAPPED]

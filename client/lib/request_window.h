@@ -23,7 +23,7 @@ absl::Status CheckRequestSize(const v1::ClassifyRequest& request, const ClientOp
 
 // Rules by which a run of Client::ClassifyTraced sends, retries and gives up requests. Has no I/O and no clock; used by
 // one thread. The Python client follows the same rules (vitrine/_pipeline.py), and tests/client/lib/stream_events.json
-// tests both.
+// tests both clients.
 //
 // The window holds, in order, the requests that were taken and not yet delivered. A request is waiting (for its first
 // or a further attempt), sent, or finished.

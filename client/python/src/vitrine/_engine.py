@@ -92,7 +92,7 @@ class Engine:
         wanted, answers = request.SerializeToString(), c_void_p()
         arguments = images, len(pictures), wanted, len(wanted), byref(answers)
         code = self._library.vitrine_engine_run(self._model, *arguments)
-        del kept  # no longer needed: the arrays and bytes to which the images point
+        del kept  # the arrays and bytes to which the images point; the call needed them
         if code != 0:
             raise _error(self._library, code)
         try:

@@ -191,7 +191,7 @@ class Result:
     _picture: Picture = field(repr=False)
 
     @property
-    def ok(self) -> Literal[True]:  # not bool: with Literal a type checker distinguishes the two classes
+    def ok(self) -> Literal[True]:  # Literal, so that a type checker distinguishes Result and Refused
         """True for a Result; False for a Refused."""
         return True
 

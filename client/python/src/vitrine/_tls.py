@@ -124,8 +124,8 @@ def _check_pair(cert: bytes, key: bytes, cert_name: str, key_name: str) -> None:
         if b"PRIVATE KEY-----" not in key or b"ENCRYPTED" in key or error.reason is None:
             form = "%s holds no private key in PEM form without a passphrase"
             raise ValueError(form % key_name) from error
-        # Ignores other errors, which come from OpenSSL's own rules, such as a minimum size of keys; gRPC uses
-        # BoringSSL.
+        # Ignores other errors: they come from OpenSSL's own rules, such as a minimum size of keys, and gRPC uses
+        # BoringSSL instead of OpenSSL.
     except OSError:
         pass  # no such files on this system; a wrong pair then fails at the handshake
 

@@ -162,7 +162,7 @@ class _Stream:
             hidden = isinstance(error, errors.Internal) and str(error).startswith("Internal error from Core")
             end = None if hidden else error
         finally:
-            self._events.put_nowait((self, end))  # needed also if close cancels the call: the run waits for it
+            self._events.put_nowait((self, end))  # also if close cancels the call, because the run waits for this event
             self._requests.put_nowait(None)  # ends _unsent, which would wait forever
 
 
