@@ -10,8 +10,8 @@
 // Comparisons as text, tables, JSON and CSV.
 namespace vitrine {
 
-// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." If there are several comparisons, p is
-// corrected for their number.
+// Returns "The second is right more often: ..., p = 3.2e-05 (McNemar, ...)." If there are several comparisons, the
+// p-value that is corrected for their number follows.
 std::string VerdictInWords(const Comparison& comparison);
 // Returns "9,998 images were answered by both; ...". Images are matched by name and label only, so the text warns if
 // the names of the evaluations' data sets differ.
