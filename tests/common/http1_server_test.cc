@@ -38,8 +38,8 @@ std::string Get(const std::string& headers, const std::string& version = "1.1") 
   return absl::StrCat("GET / HTTP/", version, "\r\nHost: x\r\n", headers, "\r\n");
 }
 
-// While the thread of the connections is blocked, a large body and then a small request arrive. After one read of the
-// body, it is the turn of the small request.
+// While the thread of the connections is blocked, a large body and then a small request arrive. The thread must read
+// the body only once before it reads the small request.
 TEST(Http1Server, AnUploadIsReadOncePerTurn) {
   const auto received = std::make_shared<ByteBudget>(64 << 20);
   std::promise<void> blocked, released;

@@ -33,7 +33,7 @@ HttpHandler StaySilent(bool drops_headers) {
   };
 }
 
-// Returns true if the budget is not used within five seconds.
+// Waits up to five seconds until no byte of the budget is in use. Returns true if this succeeds.
 bool BecomesUnused(const ByteBudget& budget) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (budget.used() > 0 && std::chrono::steady_clock::now() < end) std::this_thread::yield();

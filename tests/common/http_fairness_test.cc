@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that a connection does not delay the others on its thread, and that the connections of an address share points.
+// Tests that a connection does not delay the others on its thread, and that the connections of an address share points
+// (see HttpAbuseLimits).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +24,8 @@ std::unique_ptr<HttpServer> StartFair(HttpServerOptions options, const HttpHandl
   return *std::move(server);
 }
 
-// The same as Http1Server.AnUploadIsReadOncePerTurn. The body is smaller than the buffers of the sockets.
+// Tests HTTP/2 as Http1Server.AnUploadIsReadOncePerTurn tests HTTP/1. The body fits in the sockets' buffers, so the
+// client can send it while the server's thread is blocked.
 TEST(Http2Server, AnUploadIsReadOncePerTurn) {
   const auto received = std::make_shared<ByteBudget>(64 << 20);
   std::promise<void> blocked, released;
@@ -39,7 +41,7 @@ TEST(Http2Server, AnUploadIsReadOncePerTurn) {
         [](const auto&, const std::shared_ptr<HttpReply>& reply) { reply->Send([] { return HttpResponse(); }); });
   });
   Http2Client upload(server->address()), small(server->address()), blocks(server->address());
-  // The second small request shrinks the next read of `upload` to 8 KiB, also if the first one came with the preface.
+  // The requests of `upload` limit its next read to 8 KiB, because each has less than 1 KiB.
   for (Http2Client* const client : {&upload, &upload, &small, &blocks}) EXPECT_EQ(client->Get("/").body, "here");
   blocks.Begin("/block");
   blocked.get_future().wait();

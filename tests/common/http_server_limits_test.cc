@@ -120,7 +120,7 @@ TEST(HttpServer, ASlowBodyIsGivenUp) {
 
 TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
   // Every sent byte extends the timeout, and bytes in the buffers of the sockets count as sent. With this minimum rate,
-  // they extend the timeout by less than a second.
+  // the bytes in the buffers extend the timeout by less than a second.
   constexpr int64_t kRate = int64_t{1} << 30;
   const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate},
                             [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });

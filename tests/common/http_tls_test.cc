@@ -211,7 +211,7 @@ TEST_F(HttpTls, AFailedHandshakeReportsItsReason) {
   EXPECT_EQ(FailureOf(other_ciphers), "tls: no shared cipher");
 }
 
-// Probes of load balancers connect and disconnect, so this is no failure of TLS.
+// Load balancers probe a port by connecting and disconnecting, so this must not count as a TLS failure.
 TEST_F(HttpTls, AClientThatSendsNothingOnlyDisconnects) {
   Start(false);
   Http1Client(address()).HangUp();
@@ -232,7 +232,7 @@ TEST_F(HttpTls, PlainHttpGetsASentence) {
   }
 }
 
-// gRPC clients take this for missing TLS.
+// gRPC clients interpret a connection that is closed without a reset as missing TLS.
 TEST_F(HttpTls, PlainHttp2IsClosedWithoutAReset) {
   Start(false);
   Http1Client client(address());
@@ -278,10 +278,10 @@ TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
   const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(client.get()), &SSL_free);
   SSL_set_fd(tls.get(), encrypted.get());
-  EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the first message
+  EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the ClientHello
   for (const FileDescriptor* const end : {&encrypted, &plain}) fcntl(end->get(), F_SETFL, 0);
   char bytes[4096];
-  for (int i = 0; i < 2; ++i) {  // the loop sees the first message at the latest with the first request
+  for (int i = 0; i < 2; ++i) {  // the loop reads the ClientHello no later than the first request
     EXPECT_GT(send(plain.get(), kGetHere, sizeof(kGetHere) - 1, MSG_NOSIGNAL), 0);
     EXPECT_GT(recv(plain.get(), bytes, sizeof(bytes), 0), 0);
   }

@@ -55,7 +55,7 @@ TEST_P(ManyAnswers, OfOneConnectionDoNotExceedTheLimit) {
     if (status == response.headers.end()) continue;
     made += status->second == "200" ? 1 : 0;
   }
-  // four answers exceed the limit; other threads may each make one more
+  // Four answers exceed the limit, but each of the other threads may make one more at the same time.
   EXPECT_THAT(made, Le(12));
 }
 
@@ -94,8 +94,8 @@ TEST(UnsentLimit, Http1AnswersAreRefusedAndHeadIsNot) {
   EXPECT_THAT(other.ReadAll(), StartsWith("HTTP/1.1 503"));
 }
 
-// A connection that holds few bytes is not closed for the bytes of a connection on another loop, although it waits
-// longer and most connections hold nothing.
+// Tests that `patient` is not closed, because its loop holds few unsent bytes. It waits longer than `many`, and it
+// holds more than the average of all connections, but neither is a reason to close it.
 TEST(UnsentLimit, ALoopWithFewBytesClosesNoConnection) {
   Closings closings;
   const auto server = StartServer(closings, 1'000'000, 2);

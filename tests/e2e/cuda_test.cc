@@ -282,8 +282,8 @@ TEST_F(CudaServer, AKernelThatNeverEndsLosesTheDevice) {
   EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
 }
 
-// The drain is over before the batch counts as lost. The caller still gets its answer, and the exit code is that of a
-// lost device.
+// The drain deadline passes before the batch counts as lost. The caller must still get the error of a lost device, and
+// the exit code must be that of a lost device.
 TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice) {
   const auto server = Start("cuda:0", "hang=2000", {"--device-batch-timeout", "3s", "--drain-deadline", "500ms"});
   const auto stub = Connect(server->AwaitReady(absl::Minutes(1)));
@@ -298,8 +298,8 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
 }
 
-// Calls the server until it answers from this version or a later one. Returns false if the server has ended. Appends
-// the errors of the calls to `errors`.
+// Calls the server until `version` or a later version answers. Returns false if the server has ended. Appends the
+// errors of the calls to `errors`.
 bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t version, std::string& errors) {
   static const std::regex kAddress("listening on (\\S+) \\(gRPC");
   bool answered = false;
@@ -323,10 +323,11 @@ bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t ve
   return answered;
 }
 
-// Each server starts, loads models, answers and loads the next version. Its n-th driver call fails: one in the first
-// load, one in a batch of a request, and one in the load of the next version. Without a failure, these have about the
-// calls 1 to 785, 840 to 1155, and 1156 to 1610. Periodic probes would add calls, so there are none. The third call can
-// also be one of a request, because requests arrive during the load, so any log line is accepted for it.
+// Starts three servers, each of which loads models, answers, and loads the next version. One driver call of each server
+// fails. The first load has about the calls 1 to 785, the requests have the calls 840 to 1155, and the next load has
+// the calls 1156 to 1610. Each of these ranges has one failing call. Periodic probes would add calls, so they are
+// switched off. Requests also arrive during the next load, so the third failing call may belong to a load or to a
+// request.
 TEST_F(CudaServer, AfterAFailedDriverCallItAnswersAgainOrEnds) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
   for (const auto& [nth, log] : {std::pair(400, "load failed"), {1000, "batch failed"}, {1250, "failed"}}) {

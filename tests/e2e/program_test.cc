@@ -56,7 +56,7 @@ void SendUntilRefused(const std::string& address, const std::string& image, Tall
       ++tally.draining;
       return;
     } else if (status.error_code() == grpc::StatusCode::UNAVAILABLE && tally.ending) {
-      ++tally.gone;  // no listener any more, because this thread did not run during the server's whole drain
+      ++tally.gone;  // the port is closed already, because this thread did not run during the drain
       return;
     } else {
       ++tally.lost;

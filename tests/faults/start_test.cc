@@ -198,7 +198,7 @@ TEST_F(ServerStart, RespectsTheQuotaOfARealControlGroup) {
   EXPECT_THAT(shell.Output(), ContainsRegex("machine cores=.* cpus=(1(\\.5)?|0\\.[0-9]+) .*executors=1 "));
 }
 
-// The limits are such that different threads cannot be started.
+// Each small limit prevents the start of a different thread. The large limits suffice for all threads.
 TEST_F(ServerStart, ServesOrSaysThatAThreadCannotBeStarted) {
   if (!CanLimitThreads()) GTEST_SKIP() << "this process may not limit the threads of another user";
   std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);  // for the port file

@@ -75,8 +75,9 @@ static void FillCalls(Connection* connection) {
     Begin(connection, kMostStreams, Now());
 }
 
-// Starts calls at a fixed rate, and resets each one when its deadline has passed. The server is not told the deadline
-// (grpc-timeout), because it would reject a call that cannot meet it, and the deadline would not pass.
+// Starts calls at a fixed rate, and resets each one when its deadline has passed. Does not send the deadline
+// (grpc-timeout) to the server, because the server would reject a call that cannot meet the deadline, and the client
+// would have no call to reset.
 static void FillProxy(Connection* connection) {
   const double now = Now();
   for (int i = 0; i < options.in_flight; ++i) {

@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. The version answers the easiest images correctly; `skill` is their share of all
-// images. The answers for the other images are drawn at random from `seed`.
+// Simulated answers of a version. The version answers an image correctly if its hardness is at most `skill`. Its
+// answers for harder images are drawn at random from `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed

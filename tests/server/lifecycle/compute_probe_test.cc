@@ -208,7 +208,7 @@ TEST_F(ComputeProbeTest, ADeviceLostDuringTheFirstLoadEndsTheProcess) {
   EXPECT_EQ(ended_, 2);
 }
 
-// Simulates a computation on a device whose kernel never ends.
+// Simulates Parts::fatal, the check for a lost device, on a device that never answers.
 struct Hangs {
   ~Hangs() {
     released.Notify();

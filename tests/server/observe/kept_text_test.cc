@@ -42,7 +42,7 @@ TEST_F(KeptTextTest, IsMadeOncePerPeriodForConstantReaders) {
   EXPECT_LE(made_, 40 + 8);
 }
 
-// After an hour without reads, the text is made at most eight times in a row, as often as after a shorter pause.
+// Even after an hour without reads, the text is made at most eight times in a row.
 TEST_F(KeptTextTest, AQuietPeriodDoesNotIncreaseTheBurst) {
   Get();
   clock_.Advance(absl::Hours(1));

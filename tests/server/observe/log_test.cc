@@ -177,7 +177,7 @@ TEST(LogHistory, RecordsEventsOfEveryThreadWithTheirFields) {
   EXPECT_EQ(History().Lines()[1].text, "from another thread thread=2");
 }
 
-// A pipe accepts 4096 bytes until it is read. Writing more must not block, because requests wait for the log.
+// This pipe holds 4096 unread bytes. A write to the full pipe must not block, because requests wait for the log.
 TEST(StderrSink, CountsLostLinesAndNeverJoinsTwo) {
   int ends[2];
   ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);

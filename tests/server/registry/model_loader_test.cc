@@ -134,7 +134,7 @@ TEST_F(ModelLoaderTest, AVersionIsComputedInTheRequestedPrecision) {
   EXPECT_THAT(loader.Load(id).status().ToString(), HasSubstr("'blocks.9.qkv'"));
 }
 
-// The size for the memory limit shows the precision without a device.
+// This test needs no device: the version's size in memory, which BytesOf returns, shows the precision.
 TEST_F(ModelLoaderTest, ADeviceComputesInBf16WhatTheManifestAllows) {
   const VersionId id = PublishVersion(folder_.path(), "small", SmallNativeConfig());
   const Device cuda = {Device::Kind::kCuda, 0};

@@ -50,7 +50,7 @@ TEST_F(RemoteRepositoryTest, AnEndedChildIsLoggedAndRestarted) {
   EXPECT_THAT(log, HasSubstr(kEnded));
 }
 
-// A service manager, or Ctrl-C, may signal all processes of the server at once.
+// A service manager, or Ctrl-C, may signal all processes at once, so the child may end shortly before the server.
 TEST_F(RemoteRepositoryTest, AChildEndJustBeforeTheServersEndIsNoError) {
   const std::string log = Logged("info", "text", [&] {
     ASSERT_TRUE(Eventually([&] { return Pids().size() == 1; }));

@@ -94,7 +94,7 @@ TEST_F(ServingSettingsTest, ABrokenFileKeepsThePreviousSettingsAndGivesTheFault)
   EXPECT_TRUE(settings->fault().ok());
 }
 
-// A link that is removed and made again does not change the stamp of the file that it leads to.
+// Removes a link and makes it again. The linked file must be read again, although its stamp has not changed.
 TEST_F(ServingSettingsTest, TheFaultOfAMissingFileEndsWhenTheSameFileIsBack) {
   files_.Write("linked", "models { model: 'm' version_policy { latest: 2 } }");
   const std::filesystem::path link = files_.folder() / "serving";

@@ -226,7 +226,7 @@ TEST(VersionPolicy, KeepsItsGuaranteesInEveryState) {
         if (served) {
           EXPECT_FALSE(Settle(versions, plan, {1, 2, 3}).empty()) << serving << " " << change << " " << code;
         }
-        // If a version that is not a canary can serve, the canary is not the only version that is READY.
+        // If some version that is not a canary can serve, some version that is not a canary must be READY.
         const auto is_other = [&](const VersionFacts& version) {
           return version.state != State::kFailed && !IsPutAway(plan.changed, version.version) &&
                  !IsCanary(plan.serving, version.version);

@@ -60,7 +60,7 @@ AttentionMap Map() {
 
 TEST(EncodeAttention, BytesAreWithinHalfAStep) {
   AttentionMap map = Map();
-  for (const bool turned : {false, true}) {  // the smallest value, which becomes byte 0, is last, and then first
+  for (const bool turned : {false, true}) {  // the smallest value, encoded as 0, is last in round 1, first in round 2
     if (turned) std::reverse(map.values.begin(), map.values.end());
     v1::AttentionMap message;
     EncodeAttention(map, v1::UINT8, message);

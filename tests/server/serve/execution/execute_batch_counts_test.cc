@@ -88,9 +88,9 @@ TEST_F(ExecuteBatchTest, AProbeIsNotInTheHistogramsOfAnswers) {
   EXPECT_THAT(text, HasSubstr("vitrine_batch_images_sum{model=\"small\"} 2\n")) << "the probe is part of the batch";
 }
 
-// Tests that a batch counts for the compute time of a version only if the server chose the version of all its images. A
-// canary is compared with the stable version, so both times must be measured on images that traffic shares divide
-// between the two versions.
+// Tests that a version's compute time includes only batches in which the server chose the version for every image. The
+// canary guard compares the compute times of two versions. Only images that the server divides between the versions
+// make the times comparable.
 TEST_F(ExecuteBatchTest, OnlyRoutedImagesCountForTheComputeTimeOfAVersion) {
   const auto compute = [this](std::vector<bool> routed) {
     std::vector<Answer> answers(routed.size());

@@ -195,7 +195,7 @@ TEST(ImageInput, KeepsTheOriginalOnlyForAnOverlay) {
   EXPECT_NE(input->image, nullptr);
 }
 
-// Tests that a request for an overlay does not change the model's input.
+// Tests that the overlay gets the full image, while the model's input is still made from the reduced image.
 TEST(ImageInput, OverlaysUseTheFullImageIfTheModelDecodesReduced) {
   v1::Preprocessing preprocessing = SmallNativeConfig().preprocessing();
   preprocessing.clear_native();

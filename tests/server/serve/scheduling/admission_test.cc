@@ -146,7 +146,8 @@ TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   }
 }
 
-// A burst of urgent requests is admitted: the error of a LOW request names them, but predicts no very long time.
+// Rejects a LOW request after a burst of urgent requests. The error must name the urgent requests, but must not state
+// their predicted time, which is very long.
 TEST_F(AdmissionTest, TheErrorNamesTheCallersUrgentRequests) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);

@@ -192,7 +192,7 @@ bool Dead(const WaitingRequest& request) {
   return request.cancelled || request.deadline <= kNow;
 }
 
-// Returns a sort key for the documented order.
+// Returns a sort key for the order that batching_policy.h documents.
 auto Key(const WaitingRequest& request, const BatchOptions& options) {
   const absl::Time out_of_patience = request.arrival + options.patience[request.priority];
   const int rank = out_of_patience <= kNow ? -1 : static_cast<int>(request.priority);

@@ -194,7 +194,7 @@ TEST(CallerTurns, RemovesIdleCallers) {
 }
 
 // Simulates one executor and one model. A token costs a millisecond, and so does a pixel of an overlay. Callers send at
-// their own rates. Goodput is the number of answers within the deadline.
+// their own rates.
 class Contention : public ::testing::Test {
  protected:
   struct Sender {

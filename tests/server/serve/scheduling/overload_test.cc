@@ -197,7 +197,7 @@ class Load {
   Seen seen_;
 };
 
-// Returns the capacity, in seconds of work per second: the work that is done for callers who wait for each answer.
+// Returns the capacity in seconds of work per second. Measures it with callers who wait for each answer.
 double Capacity(const Mix& mix) {
   double most = 0;
   for (const int callers : {16, 32, 64}) most = std::max(most, Load(mix, 1).ClosedLoop(mix.executors * callers).Rate());

@@ -109,7 +109,7 @@ TEST_F(SchedulerTest, ExpiredRequestsAreAnsweredWithoutAnExecutor) {
   EXPECT_EQ(scheduler.depth().requests, 1);
 }
 
-// Submits eight images, which could form one batch, while four executors are idle.
+// Submits seven images, which could form one batch, while four executors are idle.
 TEST_F(SchedulerTest, IdleExecutorsShareTheRequestsOfOneBatch) {
   constexpr int kExecutors = 4, kImages = 8;
   Scheduler scheduler({.max_batch_images = kImages, .max_wait = absl::Seconds(1)}, clock_, /*sweep=*/false);

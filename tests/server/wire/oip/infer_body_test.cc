@@ -119,8 +119,8 @@ TEST(HttpBody, NestedDataMustMatchTheShape) {
 
 TEST(HttpBody, HostileJsonIsRefused) {
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes + 1, ' ')), HasSubstr("at most"));
-  // Expects that the depth is checked before parsing, because the parser would take 300 MiB. A parser would instead
-  // report that the text is not JSON.
+  // Expects that the depth is checked before parsing, because the parser would take 300 MiB for this text. After
+  // parsing, the error would be that the text is not JSON.
   EXPECT_THAT(Refusal(std::string(kMaxJsonBytes, '[')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(R"({"id":"\\")" + std::string(17, '{')), HasSubstr("nested deeper than 16"));
   EXPECT_THAT(Refusal(std::string(16, '[')), HasSubstr("not JSON"));

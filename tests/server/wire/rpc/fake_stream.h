@@ -61,7 +61,8 @@ class FakeStream final : public HttpStream {
     is_closed_ = true;
     dropped.swap(waiting_);
   }
-  // AwaitEnd waits until the server has ended the response. AwaitMessages waits until it has sent `count` messages.
+  // AwaitEnd waits until the server has ended the response. AwaitMessages waits until the server has sent `count`
+  // messages or has ended the response.
   void AwaitEnd() {
     MutexLock lock(mutex_);
     while (!has_ended_) changed_.Wait(mutex_);
