@@ -354,4 +354,4 @@ def _(c):
     c.send_frame(HEADERS, 0, 1, c.block())
     for _ in range(200):
         c.send_frame(CONTINUATION, 0, 1, literal("x", "y"))
-    return Closed()  # the attack of CVE-2024-28182; its header list alone would not be too large
+    return Closed()  # the attack of CVE-2024-28182; the header list is not too large

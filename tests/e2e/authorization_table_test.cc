@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls every RPC of every listener with every kind of credential over TLS. Each result must be the one that the policy
-// states.
+// Calls every RPC of every listener with every kind of credential over TLS. Each result must agree with the policy.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/descriptor.pb.h>
@@ -167,8 +166,8 @@ class AuthorizationTable : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Returns the methods of Admin and of all services that reflection lists. Starts a server without credentials to ask
-// it, because a server that accepts credentials offers no reflection.
+// Returns the methods of Admin and of all services that reflection lists. Asks a server that accepts no credentials,
+// because a server that accepts credentials offers no reflection.
 std::vector<std::string> RegisteredMethods() {
   const ScratchFolder folder;
   RunningServer running(folder.path());

@@ -134,7 +134,7 @@ TEST_F(ScoreProgram, ALocalModelResumesAndWritesTheSameFilesAsAServer) {
                                               "--embeddings", "class",
                                               "--chunk",      "16",
                                               "--out",        folder_.Path("local")};
-  {  // A server begins the run; one image at a time, so that there is time to kill the program.
+  {  // Kills a run with a server. The run sends one image at a time, so that there is time to kill the program.
     ChildProgram child("vitrine", Arguments("local", {"--embeddings", "class", "--max-in-flight", "1"}),
                        folder_.path() / "local.output");
     ASSERT_TRUE(Eventually([&] { return child.Ended() || !ChunkTimes("local").empty(); })) << child.Output();

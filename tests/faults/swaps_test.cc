@@ -24,7 +24,7 @@
 namespace vitrine::testing {
 namespace {
 
-// A thousand versions take half a minute: every version is published with fsync, found by a poll of the registry (at
+// A thousand versions take half a minute. Every version is published with fsync, found by a poll of the registry (at
 // most a hundred polls per second), verified, built and run on its golden images. `script/prove swaps` sets larger
 // numbers with the environment variables that are named below.
 constexpr int kSwaps = 60;  // VITRINE_SWAPS

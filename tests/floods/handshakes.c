@@ -48,7 +48,8 @@ static void PutPending(Connection* connection) {
 }
 
 // Returns true for every third handshake. The client abandons the other handshakes after the server has signed. The
-// client makes the ClientHello of the abandoned handshakes only once, so these cost the client almost nothing.
+// client makes the ClientHello of the abandoned handshakes only once, so these handshakes take the client almost no
+// time.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }

@@ -149,7 +149,7 @@ TEST(ServerOptions, EveryFlagTakesEffect) {
 
 TEST(ServerOptions, EveryRangeHasItsDocumentedLimits) {
   const struct {
-    std::string flag, fault, first, last, before, behind;  // empty value: the range has no such end
+    std::string flag, fault, first, last, before, behind;  // `first` to `last` is valid; an empty value is not tested
   } kRanges[] = {
       {"--max-message-bytes", "--max-message-bytes is", "1024", "1073741824", "1023", "1073741825"},
       {"--max-transport-bytes", "--max-transport-bytes is", "33554432", "1099511627776", "33554431", "1099511627777"},

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the length of the bar in row `y` of the tile. The pixels of a bar are more blue than the background.
+// Returns the length of the bar in row `y` of the tile, which is the number of pixels in the colour of bars.
 int BarPixels(const Image& tile, int y) {
   int count = 0;
   for (int x = 0; x < tile.width; ++x) {
@@ -20,8 +20,8 @@ int BarPixels(const Image& tile, int y) {
   return count;
 }
 
-// Returns the length of the bar in these rows: the maximum over the rows, because text hides a part of the bar in some
-// rows.
+// Returns the length of the bar in these rows. This is the maximum over the rows, because text hides a part of the bar
+// in some rows.
 int LongestBar(const Image& tile, int top, int bottom) {
   int longest = 0;
   for (int y = top; y < bottom; ++y) longest = std::max(longest, BarPixels(tile, y));

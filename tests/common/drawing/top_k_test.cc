@@ -21,8 +21,8 @@ std::vector<int> Indices(const std::vector<ScoredClass>& best) {
   return indices;
 }
 
-// Returns the best classes by their definition, computed with higher precision: the rank of class i is the number of
-// classes before it.
+// Returns the `k` best classes, computed with higher precision. A class's position is the number of classes with a
+// larger logit, or with an equal logit and a smaller index.
 std::vector<ScoredClass> Oracle(const std::vector<float>& logits, int k) {
   long double sum = 0;
   const long double largest = *std::max_element(logits.begin(), logits.end());

@@ -43,8 +43,8 @@ v1::Preprocessing Fixed(v1::Preprocessing model, int height, int width, v1::Fixe
   return model;
 }
 
-// Returns models of several kinds: the input is smaller or larger than the images of the tests, or cropped along one of
-// the axes, or stretched, or its size depends on the image.
+// Returns models of several kinds. Their input is smaller or larger than the images of the tests, cropped along one of
+// the axes, stretched, or of a size that depends on the image.
 std::vector<v1::Preprocessing> Models() {
   std::vector<v1::Preprocessing> models;
   for (const auto interpolation : {v1::BILINEAR, v1::BICUBIC}) {

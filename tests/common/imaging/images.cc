@@ -27,8 +27,8 @@ std::string BigEndian(uint32_t value, int bytes) {
 }
 
 // Returns a valid list of `scans` scans for a progressive JPEG. The first scan has the DC coefficients. Each later scan
-// has one AC coefficient of one component: its upper bits if no scan had this coefficient before, otherwise one more
-// bit.
+// has one AC coefficient of one component. The first scan of a coefficient has its upper bits, and each further scan
+// has one more bit.
 std::vector<jpeg_scan_info> Script(int components, int scans) {
   std::vector<jpeg_scan_info> script;
   jpeg_scan_info mean = {};

@@ -110,7 +110,7 @@ TEST_F(AdminServiceTest, ARollbackDoesNotServeACanaryInstead) {
   EXPECT_EQ(registry_->Traffic("m").PercentOf(2), 5);
 }
 
-// The registry loads one version after the other, but a rollback to a version in memory needs no load.
+// The registry loads one version at a time, but a rollback to a version in memory needs no load.
 TEST_F(AdminServiceTest, ARollbackToALoadedVersionDoesNotWaitForLoads) {
   ASSERT_TRUE(Load("model: 'm' version: 2").ok());
   files_.slow = {"z", 1};

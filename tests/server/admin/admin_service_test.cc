@@ -269,7 +269,7 @@ TEST_F(AdminServiceTest, GetServingReportsSettingsAndTheirOrigin) {
             absl::StatusCode::kNotFound);
 }
 
-// Several threads make all kinds of changes while requests are routed: some version must always serve.
+// Several threads make all kinds of changes while requests are routed. Some version must always serve.
 TEST_F(AdminServiceTest, SomeVersionAlwaysServesDuringConcurrentChanges) {
   std::atomic<bool> stop = false;
   std::atomic<int> missing = 0, found = 0;

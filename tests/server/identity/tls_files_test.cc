@@ -134,7 +134,7 @@ TEST_F(Tls, ACertificateForClientsIsRefused) {
   ExpectRefused("--tls-cert", "client.pem", "not a server certificate");
 }
 
-// CA files are maintained by appending: the old authority expires and stays in the file.
+// Operators append new authorities to a CA file, so an expired authority may remain in the file.
 TEST_F(Tls, AnExpiredAuthorityDoesNotBlockTheOthers) {
   spdlog::set_level(spdlog::level::off);
   authority_.IssueAuthority("old", -1);

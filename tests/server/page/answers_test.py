@@ -251,7 +251,7 @@ class Live(PageCase):
         status, facts = self.status(), page.locator("#facts").text_content()
         self.assertIn(f"device {status['device']}, {status['compute']['precision']}", facts)
         self.assertRegex(facts, r"^Up \d+ (second|minute)s?, ")
-        # Waits until the two verdicts are equal: they contain a rate that changes, and the page reads the status only
+        # Waits until the two verdicts are equal, because they contain a rate that changes, and the page reads the status only
         # every few seconds.
         self.until(lambda: page.locator("#live-verdict").text_content() == self.status()["verdict"], "the status's verdict")
         self.assertEqual([name for name in page.locator("#figures dt").all_text_contents()],

@@ -90,8 +90,8 @@ TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
     EXPECT_TRUE(held.emplace_back(admit("caller " + std::to_string(i), 1, absl::Hours(1))).ok());
   }
   EXPECT_FALSE(admit("late", 2, absl::Milliseconds(480)).ok()) << "500 ms of other callers' work come first";
-  // The deadline leaves time for two requests of each of the 500 callers, because a second request of each caller may
-  // also run before the request of 2 ms.
+  // A second request of each of the 500 callers may also run before the request of 2 ms, so the deadline leaves time
+  // for two requests of each caller.
   EXPECT_TRUE(admit("late", 2, absl::Milliseconds(1003)).ok());
   held.clear();
   clock.Advance(absl::Minutes(1));

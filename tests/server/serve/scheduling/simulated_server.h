@@ -90,7 +90,7 @@ class SimulatedServer {
   };
   struct Executor {
     std::optional<Running> running;
-    absl::Duration owed;  // while running: core time for receiving requests since the end was planned
+    absl::Duration owed;  // while running: core time for received requests that the planned end does not include
     absl::Time free;      // while idle: time at which all arrived requests have been received
   };
 
