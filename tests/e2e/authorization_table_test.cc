@@ -267,7 +267,7 @@ TEST_F(AuthorizationTable, EveryMethodFollowsThePolicyForEveryCredential) {
       for (const TestCaller& caller : callers) {
         auto& channel = channels[{AddressOf(method), caller.certificate}];
         if (channel == nullptr) channel = Channel(AddressOf(method), caller.certificate);
-        // Nonexistent models are used for the operator's allowed calls, so nothing changes.
+        // The operator's allowed calls name nonexistent models, so these calls change nothing.
         const CallEnd end = CallGeneric(channel, method, *RequestOf(method, model), caller.token);
         EXPECT_EQ(Short(end), Expected(caller, method, model))
             << method << " of " << model << " by " << caller.title << ": " << end.status.error_message();

@@ -95,7 +95,7 @@ TEST_F(HttpClassify, AgreesWithGrpc) {
   EXPECT_EQ(running_->Metric(R"(vitrine_requests_total{model="mixed",method="HttpClassify",code="OK"})"), 3);
 }
 
-// Sends many more requests than the only executor can compute before the clients disconnect.
+// Sends far more requests than the only executor can compute until the clients disconnect.
 TEST(HttpHangUp, CancelsTheRequest) {
   const ScratchFolder folder;
   PublishModel(folder.path() / "repository", "slow", VerySlowConfig());

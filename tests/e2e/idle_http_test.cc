@@ -88,8 +88,7 @@ TEST_F(IdleHttp, SilentConnectionsAndPartialHeadersDelayNoProbe) {
   }
 }
 
-// Each request with an incomplete body occupies a worker thread, but some threads are reserved for requests without a
-// body.
+// Requests whose body is incomplete must not occupy the worker threads.
 TEST_F(IdleHttp, MissingBodiesDelayNoProbe) {
   const Crowd posts(metrics(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nbody");
   EXPECT_THAT(running_->Get("/readyz"), StartsWith("HTTP/1.1 200 "));

@@ -142,7 +142,7 @@ TEST_P(TwoGpusUnderLoad, LosingOneLosesNoAnswer) {
   EXPECT_EQ(good->Wait(), 0) << good->Output();
 }
 
-// The driver loses the GPU at the 25th launch, or a kernel of one of the next launches never ends.
+// The driver loses the GPU at the 25th launch, or the 700th kernel never ends.
 INSTANTIATE_TEST_SUITE_P(Losses, TwoGpusUnderLoad, ::testing::Values(",lost=25", ",hang=700"),
                          [](const auto& test) { return test.index == 0 ? "Sticky" : "Hang"; });
 

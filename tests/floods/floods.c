@@ -140,7 +140,7 @@ static void FillPriority(Connection* connection) {
   for (uint32_t i = 0; RoomFor(connection, 32); ++i) {
     const uint32_t stream = is_idle ? 1001 + i % 50000 * 2 : 3 + i % 90 * 2,
                    parent = is_idle ? 0 : 3 + (i + 1) % 90 * 2;
-    // An exclusive dependency, for which a server must move the whole tree.
+    // An exclusive dependency. A server that keeps a priority tree must move the whole tree.
     const uint8_t body[] = {0x80, 0, (uint8_t)(parent >> 8), (uint8_t)parent, 15};
     PutFrame(connection, kPriority, 0, stream, body, sizeof body);
   }

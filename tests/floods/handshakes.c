@@ -47,9 +47,9 @@ static void PutPending(Connection* connection) {
   if (size > 0) Put(connection, bytes, (size_t)size);
 }
 
-// Returns true for every third handshake. The client abandons the other handshakes after the server has signed. The
-// client makes the ClientHello of the abandoned handshakes only once, so these handshakes take the client almost no
-// time.
+// Returns true for every third handshake, which the client completes. It abandons the other handshakes after the server
+// has signed. The client makes the ClientHello of the abandoned handshakes only once, so these handshakes take the
+// client almost no time.
 static bool IsWhole(const Connection* connection) {
   return connection->variant % 3 == 0;
 }
