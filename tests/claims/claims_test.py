@@ -180,14 +180,14 @@ class Paired(unittest.TestCase):
         self.assertEqual(intervals.estimate(PAIRED[3][0]).deviation, 0, "equal except for rounding")
 
     def test_a_table_is_corrected_as_one_family(self):
-        """As TestPaired.CorrectsForTheComparisonsOfTheTable."""
+        """Uses the values of the C++ test TestPaired.CorrectsForTheComparisonsOfTheTable."""
         tables = [[0.02, -0.003, 0.03, 0.005, 0.004, 0.013, 0.021], [0.1, -0.1, 0.1], [-0.1, 0.1, 0.2]]
         outcomes = [judge.of_values(values, 0, None) for values in tables]
         self.assertLess(outcomes[0].p_holds, 0.05)
         self.assertAlmostEqual(judge.corrected(outcomes)[0][0], 3 * outcomes[0].p_holds, places=12)
 
     def test_the_number_of_pairs_is_that_of_the_t_test(self):
-        """As PairsNeeded.IsAtMostOneAboveTheExactNumber."""
+        """Uses the values of the C++ test PairsNeeded.IsAtMostOneAboveTheExactNumber."""
         for ratio, tail, exact in ((0.5, 0.025, 5), (1, 0.025, 10), (2, 0.025, 34), (5, 0.025, 199), (1, 0.05, 8),
                                    (1.5, 0.025 / 6, 31), (0.1, 0.025, 3), (20, 0.05 / 3, 3530)):
             self.assertIn(intervals.pairs_needed(ratio, 1, tail), (exact, exact + 1), (ratio, tail))
@@ -313,7 +313,7 @@ class Rules(unittest.TestCase):
         self.assertRegex(self.judge(self.rule(), {"a": [0.6, 0.6001], "b": [0.5, 0.5]}).word, "^undecided here, n needed 3$")
 
     def test_values_on_both_sides_need_six_pairs(self):
-        """The p of these five pairs is 0.017, so only their signs leave the rule undecided."""
+        """The t-test of these five pairs gives p = 0.017, so only the signs of the pairs leave the rule undecided."""
         self.assertEqual(self.judge(self.rule(), {"a": [-0.001, 0.1, 0.1, 0.1, 0.1], "b": [0.0] * 5}).word, "undecided here, n needed 6")
 
     def test_the_two_words_of_a_rule_share_the_level(self):

@@ -23,7 +23,7 @@ def provenance(model):
 
 
 def write_evaluation(folder, model, diversity, images=2000, means=None, **told):
-    """Writes the files of an --out folder of `vitrine eval --attention-distance`. `told` are fields of summary.json: split, digest,
+    """Writes the files of an --out folder of `vitrine eval --attention-distance`. `told` replaces fields of summary.json: split, digest,
     weights, provenance."""
     (folder / model).mkdir(parents=True, exist_ok=True)
     (folder / model / "attention_distance.json").write_text(json.dumps(

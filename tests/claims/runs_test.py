@@ -208,7 +208,7 @@ class Shards(unittest.TestCase):
 
 
 class Hours(Sweeps):
-    """Tests that the pages give hours by the plan, or by the runs that were taken."""
+    """Tests that the pages state the planned hours or, after runs were taken, hours estimated from these runs."""
 
     def cost(self, paper, claim):
         return next(shown.cost for shown in library.read(self.folder).claims[paper] if shown.claim.id == claim)

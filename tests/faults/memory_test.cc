@@ -81,8 +81,8 @@ TEST(Memory, IncompleteMessagesUseLimitedMemory) {
   ASSERT_TRUE(ClassifyOn(address).ok());
   const int64_t before = PeakMemory(server);
   constexpr int64_t kCalls = 190;
-  // `most` exceeds the limit, because the allocator keeps the memory of rejected calls for later use. It does not keep
-  // the memory of large messages.
+  // `most` exceeds the limit, because the allocator keeps the memory of rejected calls for later use. The excess is
+  // smaller for large messages, because the allocator returns their memory at once.
   struct Round {
     int64_t message, most;
   };

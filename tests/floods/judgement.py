@@ -109,8 +109,8 @@ def judge_get_model(rounds, seconds):
 def judge_unread(row, size):
     """Adds the verdict to the row of the scenario unread. `size`: bytes of an answer. `row["samples"]`: (waiting answers, gauge).
 
-    A sample is exact only if the same number of answers wait three samples before and one after it. Otherwise an answer may have been
-    added or sent between the two measurements. The worst exact sample is judged."""
+    A sample counts only if the number of waiting answers is the same three samples earlier and one sample later. Otherwise an answer may
+    have been added or sent between the measurements of the two numbers. The worst sample that counts is judged."""
     samples, sent = row["samples"], row["sent"]
     off = [gauge / (waiting * (size + 5)) - 1 for (waiting, gauge), past, then in zip(samples[3:], samples, samples[4:])
            if waiting and past[0] == waiting == then[0]]

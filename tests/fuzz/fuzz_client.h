@@ -38,8 +38,8 @@ struct FuzzRequests {
   std::vector<std::string> names;  // names of further headers, whose values are in the input
 };
 
-// A simulated client. Over HTTP/2, it sends well-formed frames whose contents come from the input. Over HTTP/1, it
-// sends requests.
+// A simulated client. Over HTTP/2, it sends frames whose contents come from the input, and raw bytes of the input. Over
+// HTTP/1, it sends requests.
 class FuzzClient {
  public:
   // Number of kinds of steps.

@@ -31,7 +31,7 @@ enum Setting : uint8_t {
 constexpr CloseReason kLeavingReasons[] = {CloseReason::kShutdown, CloseReason::kAge, CloseReason::kIdle,
                                            CloseReason::kCertificate};
 constexpr std::chrono::milliseconds kStuckRound{100};
-// A longer round would count as a pause.
+// The longest round that the event loop does not count as a pause of the process.
 constexpr std::chrono::milliseconds kLongRound = EventLoop::kLongestRound;
 constexpr int kMostStuck = 1000;   // rounds in which the server does not read
 constexpr int kMostRounds = 4000;  // rounds until a connection without new bytes is idle or closed
@@ -151,7 +151,7 @@ class Connection {
       if (Has(kCloses) || (rounds_.was_idle() && !has_read)) Leave();
       return true;
     }
-    // If the client only stopped sending, the connection stays open for the responses that the server still keeps.
+    // If the client only stopped sending, the connection stays open until the server drops the responses that it keeps.
     if (connection_ == nullptr || !Has(kCloses)) server_.act(kDropAll);
     return !IsReleased();
   }

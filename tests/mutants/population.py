@@ -57,8 +57,8 @@ def equivalents():
 
 
 def without(mutants, known):
-    """Returns the mutants that are not known to be equivalent. Raises ValueError if an entry of `known` is
-    obsolete: its file does not exist, or is one of the mutants' files but has no mutant that the entry names."""
+    """Returns the mutants that are not known to be equivalent. Raises ValueError if an entry of `known` is obsolete:
+    its file does not exist, or has mutants but none that the entry names."""
     files_here = {mutant.file for mutant in mutants}
     stale = [entry for entry in known if not any(entry.names(mutant) for mutant in mutants)
              and (entry.file in files_here or not (ROOT / entry.file).exists())]

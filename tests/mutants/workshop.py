@@ -140,7 +140,7 @@ class Workshop:
 
     @staticmethod
     def test_seconds(output, otherwise):
-        """Returns the time that ctest prints. This time excludes the waits of the command `through`, which starts every test."""
+        """Returns the run time that ctest prints, or `otherwise` if it prints none. It excludes the waits of the --through command."""
         said = re.search(r"Passed\s+([\d.]+) sec", output)
         return float(said.group(1)) if said else otherwise
 

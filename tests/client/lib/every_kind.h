@@ -15,8 +15,9 @@ namespace vitrine {
 v1::ModelVersion ModelWithEveryKind();
 
 // Answers a request for the model of ModelWithEveryKind. The requested attention maps have the order that the API's
-// contract states, and the features encode the image's width. The values of a map rise from cell to cell. They start at
-// 1, for DISTANCE at 0.5, and for WEIGHTS below 0. Returns INVALID_ARGUMENT if the bytes are not an image.
+// contract states, and the features encode the image's width. The values of a map rise from cell to cell. The first
+// value is 1; of DISTANCE it is 0.5, and of WEIGHTS it is negative. Returns INVALID_ARGUMENT if the bytes are not an
+// image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // Returns a server with the model of ModelWithEveryKind, for unary and streaming calls.

@@ -148,7 +148,7 @@ TEST(LoadReport, IncreasingLatencyIsAnOverload) {
   EXPECT_EQ(Overload({.classes = {"m"}, .closed = true}, point), "");
 }
 
-// Two hundred requests are due in one second. Request i is sent i ms late and answered 2 i ms after it was due.
+// Two hundred requests are due at the same time. Request i is sent i ms late and answered 2 i ms after it was due.
 TEST(LoadReport, EachSecondHasItsOwnQuantiles) {
   LoadReport report = MadeReport();
   LoadRecord record(kInterval, 1);

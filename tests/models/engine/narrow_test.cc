@@ -103,7 +103,7 @@ TEST(PathOf, ReturnsThePathOfThePrecisionsKernels) {
 }
 
 // If PrecisionChoice::kept names all operators, bf16 operators are computed in fp32. int8 operators are computed in
-// bf16 if the instruction set has bf16 kernels. Operators that are never int8 are computed in fp32.
+// bf16, or in fp32 if the instruction set has no bf16 kernels. Operators that are never int8 are computed in fp32.
 TEST_P(Narrow, KeptOperatorsUseAWiderPrecision) {
   PrecisionChoice choice = {.precision = narrow().precision, .kept = {}};
   const Compiled fp32(form().config, narrow().path);
@@ -118,7 +118,7 @@ TEST_P(Narrow, KeptOperatorsUseAWiderPrecision) {
   EXPECT_EQ(kept.ByEngine(images), wider.ByEngine(images));
 }
 
-// Tests for bf16 only. In int8 engines, the convolutions of images are bf16 anyway.
+// Tests for bf16 only, because int8 engines also compute the stem's convolutions in bf16.
 class NarrowBf16 : public Narrow {};
 
 std::vector<NarrowPath> Bf16NarrowPaths() {

@@ -244,7 +244,8 @@ TEST(CudaSlot, ALostDeviceEndsTheWaitOfOtherSlots) {
   EXPECT_LT(absl::Now() - begin, long_limit / 2);
 }
 
-// While the device finishes work of other slots, the work of a slot only waits for its turn.
+// A slot's time limit starts again whenever the device finishes work of another slot, which shows that it does not
+// hang.
 TEST(CudaSlot, WorkOfOtherSlotsThatEndsExtendsTheWait) {
   const std::unique_ptr<Card> card = NewCard();
   const absl::Duration limit = absl::Seconds(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes driver calls fail, from the start of the driver to a replaced model, one call in each run. Callers must get
-// right bits or an error, and nothing may leak.
+// Makes one driver call fail in each run, which starts the driver, uses a model and replaces it. Callers must get right
+// bits or an error, and nothing may leak.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -118,9 +118,9 @@ TEST_F(FailingDriverCall, LosesTheDeviceAfterAStickyError) {
   EXPECT_GT(FailEach(cuda::driver::kIllegalAddress, /*sticky=*/true), 100);
 }
 
-// A ViT: it has positions, which a caller uploads for new image sizes, and attention and tokens, whose callers run the
-// kernels one by one. From the first launch of a graph on, the device computes nothing and returns zeros, because it
-// would take long. So these tests check errors, leaks and the state of the device, but no bits.
+// A ViT needs further driver calls: it uploads positions for new image sizes, and runs the kernels one by one to
+// collect attention and tokens. To save time, the device computes nothing and returns zeros from the first launch of a
+// graph on. So these tests check errors, leaks and the state of the device, but no bits.
 class FailingDriverCallOfAVit : public FailingDriverCall {
  protected:
   FailingDriverCallOfAVit() { settings_.free_after = 0; }

@@ -22,9 +22,9 @@ TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
   EXPECT_LE(Apart(device.Logits(Views(images)), compiled_.ByReference(images)), kParityTolerance);
 }
 
-// The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc). The two rounding models are those
-// of compute capabilities 9.0 and 8.0, the latter only for one form per family. cuda_fast_forms_test.cc and the tests
-// of single kernels use all models.
+// The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc). Uses the rounding model of
+// compute capability 9.0 for every form, and that of 8.0 for one form per family. cuda_fast_forms_test.cc uses all
+// rounding models.
 TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
   using cuda::emulated::RoundingModel;
   const std::vector<at::Tensor> images = Images(3);

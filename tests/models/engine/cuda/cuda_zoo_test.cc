@@ -36,7 +36,7 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Returns the models of the zoo with their depth reduced to two blocks. If several models are then equal, returns the
+// Returns the models of the zoo, with only two blocks except in EIT. If several models are then equal, returns the
 // first. Of the ViTs with more than 100 M parameters, returns only one per width, because smaller ViTs cover the patch
 // sizes.
 std::vector<ZooRow> Rows() {
@@ -71,9 +71,9 @@ std::vector<EngineForm> Narrowest() {
   return forms;
 }
 
-// Returns the narrowest model, or with VITRINE_WHOLE_ZOO all models. ViT, XCiT and X-ViT models with a fixed image size
-// get images of 2 x 3 patches, because the widths select the kernels and the number of tokens does not. The other
-// models keep their sizes.
+// Returns the model with the fewest parameters, or with VITRINE_WHOLE_ZOO all models. ViT, XCiT and X-ViT models with a
+// fixed image size get images of 2 x 3 patches, because the widths select the kernels and the number of tokens does
+// not. The other models keep their sizes.
 std::vector<EngineForm> FewTokens() {
   std::vector<ZooRow> rows = Rows();
   std::erase_if(rows, [](const ZooRow& row) { return row.config.has_null(); });
