@@ -217,7 +217,7 @@ class Nginx(ProxyCase, unittest.TestCase):
         cls.run_proxy(NGINX, "-c", file, "-p", cls.folder, "-g", "daemon off;")
 
     def retries(self):
-        """Returns the number of attempts that nginx logged as failed. It does not log attempts that it repeats after a 503."""
+        """Returns the number of attempts that nginx logged as failed. nginx does not log attempts that it repeats after a 503."""
         return len(re.findall(r"\[error\].* upstream", self.proxy_log.read_text()))
 
 

@@ -184,7 +184,7 @@ class Runs(unittest.TestCase):
             with self.assertRaises(grpc.RpcError) as refused:
                 call(b"", timeout=20)
             self.assertEqual(refused.exception.code(), grpc.StatusCode.UNIMPLEMENTED)
-        # The listener for callers accepts no plaintext, and no caller without a token.
+        # The listener for callers accepts no plaintext.
         self.assertNotIn(health(cluster.ports[8500]), HEALTH.values())
 
         begin = time.monotonic()

@@ -272,7 +272,7 @@ class FromHub(Test):
         self.hub.pause = lambda: time.sleep(0.001)
         draw = random.Random(7)
         for kill in range(KILLS):
-            if kill % 3 == 2:  # ends the command near the publication, which changes this folder
+            if kill % 3 == 2:  # every third kill comes near the publication, when source-*/model appears
                 shutil.rmtree(self.folder / "cache", ignore_errors=True)
             process = subprocess.Popen([BIN / "vitrine-repo", "cache", self.folder / "cache", self.MODEL], env=self.environment,
                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -244,8 +244,7 @@ TEST(CudaSlot, ALostDeviceEndsTheWaitOfOtherSlots) {
   EXPECT_LT(absl::Now() - begin, long_limit / 2);
 }
 
-// A slot's time limit starts again whenever the device finishes work of another slot, which shows that it does not
-// hang.
+// A slot's time limit restarts when the device finishes work of another slot, because the device then does not hang.
 TEST(CudaSlot, WorkOfOtherSlotsThatEndsExtendsTheWait) {
   const std::unique_ptr<Card> card = NewCard();
   const absl::Duration limit = absl::Seconds(1);

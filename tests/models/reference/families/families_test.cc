@@ -148,8 +148,8 @@ TEST_P(EveryFamily, AttentionDoesNotDependOnTheBatch) {
   }
 }
 
-// Checks that a step against the gradient lowers the loss, and that every parameter has a gradient. In training, the
-// gradient includes the path through the batch's statistics.
+// Checks that a small step against the gradient lowers the loss as predicted, and that every parameter has a gradient.
+// In training, the gradient includes the path through the batch's statistics.
 TEST_P(EveryFamily, EveryParameterHasACorrectGradient) {
   if (model_->Parameters().empty()) return;
   // These blocks convolve only patch tokens, which no later operator reads.
