@@ -13,9 +13,9 @@ from parts import FeedForward, LinearPatches, Positions, SelfAttention, on_grid,
 
 
 def attention_channels(width, heads, depth, schedule="decreasing"):
-    """Returns, for every block i, the number a_i of channels that take part in attention. The other width - a_i channels are
-    convolved. `schedule` says how a_i changes from block to block. With "half" or "all", half of the channels or all channels take
-    part in attention in every block."""
+    """Returns, for every block i, the number a_i of channels that take part in attention. The other width - a_i channels are convolved.
+    `schedule` says how the number of convolved channels changes from block to block. With "half" or "all", half of the channels or all
+    channels take part in attention in every block."""
     growing = [(width // heads) * i // depth * heads for i in range(1, depth)]
     half = width // heads // 2 * heads
     return {
