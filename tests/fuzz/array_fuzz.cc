@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses arbitrary bytes as an array of NumPy. They must be rejected with a status, or give as many numbers as the
-// array's shape says, and no more numbers than the input has bytes for.
+// array's shape states. The input must have enough bytes for these numbers.
 #include <cstdint>
 #include <string_view>
 

@@ -102,8 +102,8 @@ vitrine::v1::Preprocessing RoundedLikePillow(vitrine::v1::Preprocessing model) {
   return model;
 }
 
-// Requires that DecodeInput (row by row) gives the same bits or the same error as DecodePlanned with Preprocess (the
-// whole image).
+// Requires that DecodeInput, which works row by row, gives the bits or the error of DecodePlanned and Preprocess, which
+// work on the whole image.
 void CompareInputs(std::string_view bytes, vitrine::Size size) {
   using vitrine::v1::Preprocessing;
   static const auto& models =

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that all files pin the same version of a Python package, and that the list
-of advisories covers every library that processes data from the network, and is
-compared with the distribution's tracker."""
+"""Tests that all files pin the same version of a Python package, that the list
+of advisories covers every library that processes network data, and that the
+list is compared with the distribution's tracker."""
 import datetime
 import json
 import pathlib

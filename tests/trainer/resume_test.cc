@@ -149,7 +149,7 @@ TEST(Resume, AnUnreadableStateIsRefusedAndKept) {
 }
 
 // Resumes from the previous state, because the newest state is damaged. When the run saves its first new state, it must
-// not keep the damaged state as the previous state, because then a crash while saving would leave no valid state.
+// not keep the damaged state as the previous state. Otherwise a crash while saving would leave no valid state.
 TEST(Resume, ThePreviousStateIsKeptUntilANewOneIsWritten) {
   ScratchFolder folder;
   StopAfter stop(13);

@@ -179,8 +179,8 @@ TEST_F(LocalScorerTest, AChangedSourceEndsTheRun) {
 }
 
 // After a stop, the scorer still finishes the running batches. This test and the next test check that a batch has only
-// a few images if they are large. So that the tests are quick, the large image of this test is cut off and cannot be
-// decoded, and the large file of the next test is a small image followed by zeros.
+// a few images if they are large. To save time, the large image of this test is cut off, so it cannot be decoded. The
+// large file of the next test is a small image followed by zeros.
 TEST_F(LocalScorerTest, AStopFinishesFewImagesOfManyPixels) {
   results_.stops = true;
   const std::string whole = Png(2100);  // 4.4 million pixels, more than a batch takes

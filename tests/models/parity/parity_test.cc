@@ -38,7 +38,7 @@ at::Tensor Centred(const at::Tensor& logits) {
 class Parity : public ::testing::TestWithParam<std::string> {
  protected:
   Parity() : golden_(GetParam()) {
-    // Most of these models are too small to gain from a second thread, and on a busy machine threads would spin while
+    // Most of these models are too small to gain from a second thread. On a busy machine, threads would also spin while
     // they wait for each other.
     at::set_num_threads(1);
     for (const auto& [name, tensor] : golden_.recorded()) {

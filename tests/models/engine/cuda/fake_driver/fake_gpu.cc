@@ -19,8 +19,8 @@ namespace {
 // Small allocations are parts of larger blocks and may be adjacent, as in the real driver.
 constexpr size_t kGranularity = 512, kBlockBytes = size_t{64} << 10;
 
-// Functions whose calls the setting fail=N does not count: the number of polls depends on the time that a batch takes,
-// and the engine ignores the errors of the calls that release objects.
+// Functions whose calls the setting fail=N does not count. The number of calls of cuEventQuery depends on the time that
+// a batch takes. The other functions release objects, and the engine ignores their errors.
 constexpr const char* kUnchecked[] = {
     "cuEventQuery",       "cuMemFree_v2",       "cuMemFreeHost",  "cuEventDestroy_v2",
     "cuStreamDestroy_v2", "cuGraphExecDestroy", "cuModuleUnload", "cuDevicePrimaryCtxRelease_v2"};
