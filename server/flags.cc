@@ -14,8 +14,8 @@
 namespace vitrine {
 namespace {
 
-// Sets the limits of --reset-limit: `points` of load per second and connection (see HttpAbuseLimits). Scales the bursts
-// and the rate per address in proportion.
+// Sets the rate limit of a connection to `points` per second, for --reset-limit. HttpAbuseLimits defines the points.
+// Scales the connection's burst and the limits of an address in proportion.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;

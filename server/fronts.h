@@ -100,7 +100,7 @@ class Fronts {
   ConnectionObserver http_observer_;
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
-  std::shared_ptr<HttpPort> plain_;  // HTTP for clients, on any listener; null if there is none
+  std::shared_ptr<HttpPort> plain_;  // answers the HTTP requests of clients; null if HTTP is not served
   std::unique_ptr<RpcFront> rpc_;
   std::unique_ptr<RpcFront> health_front_;
   std::unique_ptr<AdminFront> admin_front_;

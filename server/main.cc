@@ -139,8 +139,8 @@ int ComputingThreads(const ServerOptions& options) {
   return (absl::StartsWith(options.device, "cuda") ? 1 : 2) * options.executor.threads;
 }
 
-// Checks that the limits of the process allow the server's stacks and threads. Call it before models are imported or
-// copied. RESOURCE_EXHAUSTED: the limits are too low.
+// Checks that the limits of the process allow the server's stacks and threads. Must be called before models are
+// imported or copied. RESOURCE_EXHAUSTED: the limits are too low.
 absl::Status CheckLimits(const ServerOptions& options) {
   const int computing = ComputingThreads(options);
   RETURN_IF_ERROR(CheckAddressSpace(computing));
@@ -188,9 +188,9 @@ void Reread(Server& server) {
   }
 }
 
-// Sends the server's state to its service manager. WATCHDOG=1 shows that this thread runs and can lock the mutex of
-// Health. Watch (server.cc) detects hung batches. Returns true if the server is or was ready. READY=1 is repeated,
-// because a notification may be lost.
+// Sends the server's state to its service manager. WATCHDOG=1 shows only that this thread runs and can lock the mutex
+// of Health; hung batches are detected by Watch in server.cc. Returns true if the server is or was ready. READY=1 is
+// repeated, because a notification may be lost.
 bool ReportState(const ServiceManager& manager, Server& server, bool was_ready) {
   const bool ready = was_ready || server.WaitUntilReady(absl::ZeroDuration());
   const std::string why = server.WhyNotReady();
@@ -328,7 +328,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
-  ShareArenas(options.executor.ThreadCount());  // before any thread starts that would get its own arena
+  ShareArenas(options.executor.ThreadCount());  // called before a thread starts that would get its own arena
   if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {

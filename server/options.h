@@ -40,7 +40,7 @@ struct ServerOptions {
   std::string model_cache = {};
   // Settings of the local copy of a remote repository: see remote_repository.h.
   RemoteRepositoryOptions remote = {};
-  // True: the server is ready without any version, to wait for its first model. False: a server without versions is not
+  // True: a server without versions reports ready and waits for its first model. False: such a server reports not
   // ready, because the folder may be wrong.
   bool allow_empty = false;
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free port; empty: no listener.
@@ -55,7 +55,7 @@ struct ServerOptions {
   bool listen_grpc_only = false;
   // Origins of pages whose scripts may read the answers in a browser: see wire/http/cors.h.
   std::vector<std::string> http_cors_origins = {};
-  // True: the web page is served. page_samples: folder with the page's sample images, GROUP/NAME; empty: no samples.
+  // True: the web page is served. page_samples: folder of the page's sample images (GROUP/NAME); empty: no samples.
   bool page = false;
   std::string page_samples = {};
   // True: visitors of the page may send many requests at once, as a demonstration.

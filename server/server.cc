@@ -271,7 +271,7 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // The server is ready once at least one model has computed; failing models are tried again later.
+    // Waits until at least one model has computed, or until there is no model. Failing models are tried again later.
     while (!probe_.TryAll().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;

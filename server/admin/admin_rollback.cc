@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rollback, by an operator or by the canary guard: the requests of a bad version go to another version.
+// Rollbacks by operators and by the canary guard. A rollback sends the requests of a bad version to another version.
 #include <functional>
 #include <memory>
 #include <mutex>

@@ -34,7 +34,7 @@ void CanaryWatch::Start(RollBack roll_back) {
   MutexLock lock(ticker_mutex_);
   if (ticker_ != nullptr) return;
   ticker_ = std::make_unique<Ticker>(kPeriod, [this, roll_back = std::move(roll_back), first = true]() mutable {
-    // On Linux this sets only the calling thread's niceness.
+    // On Linux, setpriority sets only the calling thread's niceness.
     if (first) setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kNiceness);
     first = false;
     Look(roll_back);

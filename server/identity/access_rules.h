@@ -19,7 +19,7 @@ namespace vitrine {
 struct AuthenticatedIdentity {
   enum class Kind { kAnonymous, kToken, kCertificate, kUid };
   Kind kind = Kind::kAnonymous;
-  // kToken and kUid: the only name; kCertificate: every name in the certificate; kAnonymous: empty.
+  // Contains one name for kToken and kUid, every name in the certificate for kCertificate, and none for kAnonymous.
   std::vector<std::string> names = {};
 };
 

@@ -115,8 +115,8 @@ std::string AuditLog::Line(const AuditRecord& record, absl::Time now) {
 void AuditLog::RemoveEnd(ssize_t bytes) {
   struct stat now = {};
   if (bytes == 0 || fstat(file_, &now) != 0) return;
-  const off_t end = lseek(file_, 0, SEEK_CUR);    // after the bytes of the part
-  if (now.st_size != end || end < bytes) return;  // another process has already written after the part
+  const off_t end = lseek(file_, 0, SEEK_CUR);    // position after the partial line
+  if (now.st_size != end || end < bytes) return;  // another process has already written after this line
   (void)!ftruncate(file_, end - bytes);           // fails for an append-only file
 }
 

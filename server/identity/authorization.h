@@ -22,7 +22,8 @@ struct MethodPolicy {
   Access access;
 };
 
-// The methods of all listeners, except reflection, which is served only while no credentials are accepted.
+// The methods of all listeners, except the reflection service, which is served only if neither tokens nor a client CA
+// is configured.
 inline constexpr MethodPolicy kMethodPolicies[] = {
     {"/grpc.health.v1.Health/Check", Access::kOpen},
     {"/grpc.health.v1.Health/Watch", Access::kOpen},

@@ -14,7 +14,7 @@ namespace vitrine {
 // Limits on one caller's requests; see Quota in proto/vitrine/v1/access.proto.
 struct CallerQuota {
   double requests_per_second = std::numeric_limits<double>::infinity();
-  int64_t burst = std::numeric_limits<int64_t>::max();  // maximum burst after a pause, at least 1
+  int64_t burst = std::numeric_limits<int64_t>::max();  // maximum requests at once after a pause, at least 1
   int64_t max_in_flight = std::numeric_limits<int64_t>::max();
 };
 

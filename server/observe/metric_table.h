@@ -12,7 +12,7 @@ namespace vitrine {
 struct MetricRow {
   std::string_view name;
   prometheus::MetricType type;
-  std::string_view unit;    // in words: "s", "0 to 1"
+  std::string_view unit;    // text for people: "s", "0 to 1"
   std::string_view labels;  // with their values if there are few: "`model`, `outcome` = `ok`, `error`"
   std::string_view help;    // one sentence, with names of code and flags in backticks
 };

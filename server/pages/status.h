@@ -86,8 +86,8 @@ Problem Verdict(const ServerStatus& status);
 // except for a caller that may use all models.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
-// Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus, one value per
-// line: for programs, the web page, and people with curl.
+// Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus. Writes one
+// value per line, so that people can read the output of curl.
 std::string StatusJson(const ServerStatus& status);
 
 }  // namespace vitrine

@@ -7,8 +7,8 @@
 namespace vitrine {
 
 // Checks that the limit on virtual memory (ulimit -v) is enough for the stacks of `executors` computing threads and of
-// the other threads. RESOURCE_EXHAUSTED names the limit and the required amount. Call it before these threads are
-// started. The check does not include the memory of models.
+// the other threads. RESOURCE_EXHAUSTED names the limit and the required amount. Must be called before these threads
+// are started. The check does not include the memory of models.
 absl::Status CheckAddressSpace(int executors);
 
 }  // namespace vitrine

@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Calls a function periodically on a separate thread: at once, then each time `period` (steady clock) after the
-// previous call returned, or earlier if TickIn was called. With an infinite period, calls it only once. The destructor
-// waits for a running call and joins the thread.
+// Calls a function periodically on a separate thread. The first call comes at once. Each later call comes `period` (on
+// the steady clock) after the previous call has returned, or earlier because of TickIn. An infinite period means that
+// only TickIn causes later calls. The destructor waits for a running call and joins the thread.
 class Ticker {
  public:
   Ticker(absl::Duration period, std::function<void()> tick);
@@ -22,7 +22,7 @@ class Ticker {
   Ticker(const Ticker&) = delete;
   Ticker& operator=(const Ticker&) = delete;
 
-  // Makes the next call come after `delay` at the latest. Thread-safe; the function itself may call it, too.
+  // Makes the next call come after `delay` at the latest. Thread-safe; the called function may use TickIn, too.
   void TickIn(absl::Duration delay);
 
  private:

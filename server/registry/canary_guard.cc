@@ -33,7 +33,7 @@ constexpr double kCertain = 4;
 struct Bounds {
   double error_rate;
   double compute_ratio;  // 0: not checked
-  double confidence;     // 1: not checked; the same holds for the fields below
+  double confidence;     // 1: not checked, as in the fields below
   double classes;
   double unsure;
   double disagreement;

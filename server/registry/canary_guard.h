@@ -63,7 +63,7 @@ class CounterWindow {
   std::deque<Sample> samples_;
 };
 
-// Answers and errors of a version.
+// Number of a version's answers including errors, and number of these errors. Only faults of the server are errors.
 struct OutcomeCounts {
   int64_t answers = 0;
   int64_t errors = 0;

@@ -38,7 +38,7 @@ absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const 
 Precision DefaultPrecision(const Device& device);
 
 // Prepares the device. For the CPU, reads VITRINE_ISA (common/simd/chosen_path.h). For a CUDA device, loads
-// libvitrine_cuda.so and the driver, and copies the kernels to the device. Call it once, before all other uses of the
+// libvitrine_cuda.so and the driver, and copies the kernels to the device. Must be called once, before any use of the
 // device. `chosen` is the precision of models; null: DefaultPrecision. FAILED_PRECONDITION names what is missing: the
 // driver, a library, the device, or CPU instructions for the precision. For other errors, see cpu::ChosenPath.
 absl::Status OpenDevice(const Device& device, std::optional<Precision> chosen = std::nullopt);

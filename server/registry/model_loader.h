@@ -33,7 +33,7 @@ class ModelLoader {
     // Returns the number of cores that one load may use now, at least 1; called on loading threads. Null: one core.
     std::function<int()> cores = nullptr;
     // Returns the precision to compute a version in; called on loading threads. Null or nullopt: DefaultPrecision of
-    // the device if the manifest has a plan and a golden tolerance for it, otherwise fp32.
+    // the device if the manifest has a plan and a golden tolerance for this precision, otherwise fp32.
     std::function<std::optional<Precision>(const VersionId& id)> precision_of = nullptr;
     std::vector<std::string> refused_licences = {};  // patterns (see CheckLicence)
   };

@@ -63,7 +63,7 @@ void Registry::Start() {
 void Registry::Follow() {
   const CrashHandlerStack crash_stack;
   pthread_setname_np(pthread_self(), "registry");
-  // On Linux this sets only the calling thread's niceness.
+  // On Linux, setpriority sets only the calling thread's niceness.
   setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + kLoaderNiceness);
   while (!stopping()) {
     uint64_t asked = 0;
@@ -302,7 +302,7 @@ void Registry::Retire(const VersionId& id, const ModelPlan& plan) {
   }
   Log(LogLevel::kInfo, "version retires", {{"model", id.model}, {"version", id.version}, {"reason", reason}});
   if (IsPutAway(plan.changed, id.version)) reason = ReasonForCallers(reason);
-  // `held` is declared before the change, so that the model is freed after the lock is released.
+  // `held` is declared before the call of Change, so that the model is freed after Change has released its lock.
   const absl::StatusOr<ModelHandle> held = Find(id.model, id.version);
   table_.Change(id, [&](KnownVersion& known) {
     known.status.state = v1::RETIRING;

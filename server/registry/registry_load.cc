@@ -139,7 +139,7 @@ void Registry::Replace(const KnownVersion& known) {
          {"asked", wanted},
          {"reason", std::string(loaded.status().message())}});
   }
-  // `before` is declared before the change, so that the model is freed after the lock is released.
+  // `before` is declared before the call of Change, so that the model is freed after Change has released its lock.
   const ModelHandle before = known.status.model;
   claims_.Release(id, [&] {
     table_.Change(id, [&](KnownVersion& version) {
@@ -171,7 +171,7 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   return loaded;
 }
 
-// Logs that a version is ready. Call it after the version is in the table, because readers of the log line may request
+// Logs that a version is ready. Called after the version is in the table, because readers of the log line may request
 // the version.
 void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {
   Log(LogLevel::kInfo, "version ready",

@@ -188,7 +188,7 @@ std::map<int64_t, std::string> VersionTable::Waiting(std::string_view model) con
   return entry == nullptr ? std::map<int64_t, std::string>() : entry->waiting;
 }
 
-// Compares READY versions with the serving version. If no version serves, the newest version serves without a
+// Compares newer READY versions with the serving version. If no version serves, the newest version serves without a
 // comparison.
 std::map<int64_t, std::string> VersionTable::FindWaiting(const Entry& entry, const std::set<int64_t>& ready) {
   std::map<int64_t, std::string> waiting;

@@ -19,8 +19,8 @@
 namespace vitrine {
 
 // A blocking client connection over TCP or TLS with a deadline. Open, Write and Read return UNAVAILABLE if there is no
-// connection or the connection breaks, DEADLINE_EXCEEDED if SetEnd's time passes, and CANCELLED if Cancel ends their
-// wait. For use by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
+// connection or the connection breaks, DEADLINE_EXCEEDED after the time given to SetEnd, and CANCELLED if Cancel ends
+// their wait. For use by one thread; only Cancel is thread-safe. SIGPIPE must be ignored.
 class ClientConnection {
  public:
   // The constructor does not connect; Open does. TLS trusts $SSL_CERT_FILE and $SSL_CERT_DIR or, if neither is set, the

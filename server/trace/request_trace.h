@@ -42,7 +42,7 @@ struct RequestTrace {
 
   std::string model{};       // name sent by the client
   std::string request_id{};  // set by the client
-  std::string precision{};   // precision of the version; it and the next two are unset if no version was reached
+  std::string precision{};   // precision, version and tokens are unset if no version was reached
   int64_t version = 0;
   int64_t tokens = 0;
   absl::StatusCode code = absl::StatusCode::kOk;

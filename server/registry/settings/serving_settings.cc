@@ -99,7 +99,7 @@ absl::Status ServingSettings::LockState() {
   absl::StatusOr<FileDescriptor> lock = LockForProcess(LockOf(state));
   if (lock.ok()) {
     lock_ = *std::move(lock);
-    MutexLock change(mutex_);  // reads again what another server has written before it released the lock
+    MutexLock change(mutex_);  // the previous owner of the lock file may have changed the state file
     ASSIGN_OR_RETURN(state_, Named("--admin-state", ReadState(state)));
     return absl::OkStatus();
   }

@@ -40,8 +40,8 @@ struct TrafficTable {
 TrafficTable MakeTrafficTable(const ModelPlan& plan, const std::set<int64_t>& ready,
                               const std::set<int64_t>& waiting = {}, const TrafficTable* held = nullptr);
 
-// Returns the point of a request with an id. The point is FNV-1a of model, a zero byte and id, then the finalizer of
-// SplitMix64. It is the same in every process and release, so that replicas agree and the requests of an id get the
+// Returns the point of a request with an id: the FNV-1a hash of model, a zero byte and id, mixed by the finalizer of
+// SplitMix64. Every process and release computes this point alike, so replicas agree, and the requests of an id get the
 // same version after a restart.
 uint64_t PointOfId(std::string_view model, std::string_view request_id);
 // Returns the point of the n-th request without an id: n * 2^64 / (golden ratio), modulo 2^64. With these points,

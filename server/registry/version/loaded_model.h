@@ -36,7 +36,7 @@ struct LoadedModel {
   size_t longest_label = 0;  // length of the longest class label, in bytes
   std::string device;        // "cpu" or "cuda:N"
   std::string precision;     // "fp32", "bf16" or "int8"
-  int64_t device_bytes = 0;  // weights in the form used for computing
+  int64_t device_bytes = 0;  // bytes of the weights in the form used for computing
   // Memory of the version on a device that has its own memory: weights and batches. Zeros on a CPU.
   DeviceMemory device_memory = {};
 

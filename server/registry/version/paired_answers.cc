@@ -14,7 +14,7 @@ std::shared_ptr<const LoadedModel> PairedAnswers::Due(absl::Time now) {
   MutexLock lock(mutex_);
   if (now < next_) return nullptr;
   std::shared_ptr<const LoadedModel> other = other_.lock();
-  if (other != nullptr) next_ = now + kLeastPause;  // other executors get null until Add
+  if (other != nullptr) next_ = now + kLeastPause;  // so that other executors get null meanwhile
   return other;
 }
 

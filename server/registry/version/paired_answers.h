@@ -30,17 +30,18 @@ class PairedAnswers {
   // Minimum confidence of the other version for an image to count; below this confidence, even two good versions often
   // give different classes.
   static constexpr double kSure = 0.7;
-  // Minimum pause between two images, and ratio of the pause to the last image's compute time. The ratio limits the
-  // cost to a twentieth of an executor.
+  // Minimum pause between two images, and minimum ratio of the pause to the compute time of the last image. The ratio
+  // limits the comparisons to a twentieth of one executor's time.
   static constexpr absl::Duration kLeastPause = absl::Milliseconds(200);
   static constexpr int kPausePerTime = 20;
 
-  // Sets the other version, which computes images of the canary from now on (an expired pointer: no version). Its
-  // classes and preprocessing must equal the canary's.
+  // Sets the version with which the canary is compared from now on; an expired pointer ends the comparisons. Classes
+  // and preprocessing of `other` must equal the canary's.
   void CompareWith(const std::weak_ptr<const LoadedModel>& other);
   // Returns the other version if it should compute an image now; null otherwise.
   std::shared_ptr<const LoadedModel> Due(absl::Time now);
-  // Records an image that both versions have computed; the other version took `spent` until `now`.
+  // Records an image that both versions have computed. `is_sure`: the other version's confidence is at least kSure.
+  // `is_same`: the first classes are equal. The other version computed for `spent` and finished at `now`.
   void Add(bool is_sure, bool is_same, absl::Duration spent, absl::Time now);
   PairCounts Read() const;
 

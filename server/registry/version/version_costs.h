@@ -40,11 +40,11 @@ class VersionCosts {
 };
 
 // Returns the tokens and multiply-adds of an image of this size. INVALID_ARGUMENT: the model does not accept the size.
-// The first call for a size may compute for milliseconds, so call it on worker threads.
+// Should be called on worker threads, because the first call for a size may compute for milliseconds.
 absl::StatusOr<v1::PictureCost> CostOf(const LoadedModel& model, const v1::InputSize& size);
 
 // Adds the cost of each size in `request` to `answer`. INVALID_ARGUMENT: too many sizes, or a size that the model does
-// not accept. NOT_FOUND: the version is not in memory. Call it on worker threads.
+// not accept. NOT_FOUND: the version is not in memory. Should be called on worker threads.
 absl::Status AddCosts(const v1::GetModelRequest& request, const VersionStatus& status, v1::ModelVersion& answer);
 
 }  // namespace vitrine

@@ -231,7 +231,8 @@ std::optional<Helpers> BatchRun::SendToTeam(int64_t tokens) const {
   bool is_urgent = false;
   for (const Item& item : items_) {
     const InferenceRequest& request = *item.request;
-    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;  // one thread must record them
+    // Attention and features must be recorded by a single thread.
+    if (!request.attention.empty() || !request.features.empty()) return std::nullopt;
     largest = std::max(largest, request.tokens);
     is_urgent |= request.request.priority() != v1::LOW;
   }

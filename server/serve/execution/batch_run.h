@@ -36,7 +36,7 @@ class BatchRun {
   // executor counts as busy until `batch` is destroyed. `context` must outlive this object, too.
   BatchRun(Batch& batch, const BatchContext& context);
 
-  // Answers every request: see ExecuteBatch. Call it once.
+  // Answers every request: see ExecuteBatch. May be called only once.
   void Run();
 
  private:
@@ -60,7 +60,7 @@ class BatchRun {
   bool EndIfUnwanted(Item& item) const;
   // Records a stage if the request is traced.
   static void Note(const Item& item, Stage stage, absl::Time begin, absl::Time end);
-  // Records the compute stage of every item. Call it once the model has run or failed, before any item is answered.
+  // Records the compute stage of every item. Called after the model has run or failed, before any item is answered.
   void NoteCompute(absl::Time begin, absl::Time end) const;
   // Sorts items with features to the end, since the model computes additional tokens for them. Items of equal grids
   // become neighbours, because they share grid-dependent work.

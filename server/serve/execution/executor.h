@@ -84,7 +84,7 @@ class ExecutorPool {
   // A thread and the state of its batch. The mutex of the thread's Place guards the state.
   struct Worker {
     std::thread thread;
-    std::optional<absl::Time> busy_since = {};  // start of the running batch; unset while the thread waits
+    std::optional<absl::Time> busy_since = {};  // start of the current work (a batch, or help with one); unset if idle
     absl::Duration paused = {};                 // time since `busy_since` in which the process was stopped
   };
   // One executor, and its thread for slow images if it has one.
@@ -93,7 +93,7 @@ class ExecutorPool {
     mutable Mutex mutex;
     int at_work ABSL_GUARDED_BY(mutex) = 0;        // number of workers that compute a batch or help with one
     absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work has been above 0
-    absl::Duration busy ABSL_GUARDED_BY(mutex);    // earlier times with at_work above 0, in total
+    absl::Duration busy ABSL_GUARDED_BY(mutex);    // time with at_work above 0 before `busy_since`
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;

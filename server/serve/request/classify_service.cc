@@ -174,7 +174,7 @@ void ClassifyService::EndSpans(Pending& pending, const absl::Status& status, abs
   if (pending.version != nullptr) {
     spans.version = pending.version->id.version;
     spans.precision = pending.version->precision;
-    // The request ended while it waited, so its queue stage ends now.
+    // A request without a queue stage ended while it waited, so this stage ends now.
     if (!spans.stages[static_cast<int>(Stage::kQueue)].has_value()) spans.Note(Stage::kQueue, spans.whole.begin, end);
   }
   tracer_->End(std::move(pending.spans), status, end);

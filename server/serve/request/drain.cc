@@ -46,8 +46,8 @@ void Drain::WaitFor(absl::Duration longest, absl::Duration hurried, const std::f
 // Waits for the answers. Gives up on clients that do not read: see kUnreadGrace.
 bool Drain::AwaitAnswers(const std::function<Unanswered()>& unanswered) {
   bool all = false;
-  // `least_unsent`: number of unsent bytes when clients last made progress. The previous number is not used, because
-  // rejections of new requests briefly increase it.
+  // `least_unsent`: number of unsent bytes when clients last made progress. The number of the previous check is not
+  // used, because rejections of new requests briefly increase this number.
   int64_t unread = 0, least_unsent = 0;
   absl::Time moved = clock_.Now();
   WaitFor(options_.deadline, kHurriedDeadline, [&] {

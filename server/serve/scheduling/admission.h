@@ -59,8 +59,8 @@ struct Admitted {
   // Removes the request from the predicted work, because it was computed or will never be computed. If `used` is false,
   // gives its quota back as if it had never been taken.
   void Answered(bool used);
-  // Gives everything back as if it had never been taken. Call it for a request that is rejected because the server is
-  // busy.
+  // Gives all resources back as if they had never been taken. Called for a request that is rejected because the
+  // server is busy.
   void Cancel();
 
   HeldRoom room = {};    // room for the answer
@@ -99,8 +99,8 @@ class Admission {
   // counts as busy until the returned object is destroyed.
   HeldBatch Begin(std::span<const std::unique_ptr<InferenceRequest>> batch);
 
-  // Checks the request limit of the server and the caller's share of it, so that a request can be rejected before it is
-  // parsed. Returns the error of Admit, or OK. Reserves nothing.
+  // Checks the request limit of the server and the caller's share of this limit, so that a request can be rejected
+  // before its image's header is read. Returns the error of Admit, or OK. Reserves nothing.
   absl::Status CheckRequestLimit(const std::string& caller) const;
 
   const AdmissionOptions& options() const { return options_; }

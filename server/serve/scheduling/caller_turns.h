@@ -36,7 +36,7 @@ class CallerTurns {
 
   // Counts one more waiting request of this caller.
   Id Enter(const std::string& caller);
-  // End the wait of one request. Run: the request runs and takes `cost` of executor time. Drop: it was dropped.
+  // End the wait of one request. Run: the request runs and takes `cost` of executor time. Drop: the request is dropped.
   void Run(Id id, absl::Duration cost);
   void Drop(Id id);
 

@@ -29,7 +29,7 @@ absl::Duration WorkAhead(absl::Duration mine, absl::Duration cost, std::vector<O
   const auto capped_at = [=](const OtherCaller& other) { return CappedAt(other, turn, urgent); };
   std::sort(others.begin(), others.end(),
             [&](const OtherCaller& a, const OtherCaller& b) { return capped_at(a) < capped_at(b); });
-  // Solves
+  // Solves these equations for `ahead`; `overtaking` is the work of the requests that overtake this request.
   //   overtaking = urgent * (ahead / executors + cost)
   //   ahead = mine + overtaking + sum over capped callers of callers * (turn + overtaking)
   //           + sum over other callers of (work + rate * (ahead / executors + cost)).

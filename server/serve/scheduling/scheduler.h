@@ -86,7 +86,7 @@ class Scheduler {
     std::unique_ptr<InferenceRequest> request;
   };
 
-  bool Enqueue(Entry& entry);                                          // takes the entry; returns false after Stop
+  bool Enqueue(Entry& entry);                                          // queues the entry; returns false after Stop
   int64_t Free() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);          // returns idle(); the lock must be held
   int64_t ForExecutors() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // counts the waiting requests for executors
   // Decides on the next batch. Removes its requests, and the requests that end without compute, from the queues.
