@@ -77,8 +77,8 @@ void RaiseFileLimit() {
 }
 
 // Makes glibc keep freed memory. By default, glibc returns freed blocks of 128 KiB or more to the system, and must get
-// zeroed pages from the system for the next inference. With a small model, this lowers the throughput by a fifth.
-// Blocks above 4 MiB are still returned at once.
+// zeroed pages from the system for the next inference. With a small model, this default lowers the throughput by a
+// fifth. Blocks above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);

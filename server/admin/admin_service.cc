@@ -24,7 +24,7 @@ namespace {
 // An operator may be restricted to one model, so errors name no other model.
 const ModelPatterns kNoOthers({});
 
-// Returns the command that loads a version, followed by the name of its RPC.
+// Returns the command that loads a version, followed by the name of the RPC that the command calls.
 std::string LoadOf(const VersionId& id) {
   return absl::StrCat("vitrine admin load ", id.model, "@", id.version, " (LoadModel)");
 }

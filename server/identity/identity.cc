@@ -67,7 +67,7 @@ bool IsLoopback(const sockaddr& address) {
          IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
 }
 
-// Reads and parses a file into `parsed` and `text`. On an error both are unchanged; the error names the file.
+// Reads and parses a file into `parsed` and `text`, which stay unchanged on an error. The error names the file.
 template <typename T, typename Parse>
 absl::Status ReadParsed(const char* flag, const std::string& path, Emptiness emptiness, Parse parse,
                         std::optional<T>& parsed, std::string& text) {

@@ -58,8 +58,8 @@ size_t ShownCharacter(std::string_view text) {
   return !IsUtf8(character) || control || separator ? 0 : length;
 }
 
-// Appends text. Replaces control characters, line separators and bytes of invalid UTF-8 by \n, \r, \t or \xNN, because
-// they could end the line or control a terminal.
+// Appends text. Writes control characters, line separators and bytes of invalid UTF-8 as \n, \r, \t or \xNN. Otherwise
+// a text could end the line or control a terminal.
 void AppendEscaped(std::string_view text, bool quoted, std::string& line) {
   size_t length = 0;
   for (size_t i = 0; i < text.size(); i += std::max<size_t>(length, 1)) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Beast 1.81 asserts that a body's last chunk has five bytes, but "0\r\n" may arrive alone and is parsed correctly.
+// Disables an assertion of Beast 1.81 that the last chunk of a body has five bytes. The three bytes "0\r\n" may arrive
+// alone, and Beast then parses them correctly.
 #define BOOST_DISABLE_ASSERTS
 #include "server/trace/http_client.h"
 

@@ -124,7 +124,7 @@ absl::Status SecondsInRange(const std::string& field, bool set, double value) {
 }
 
 absl::Status ZeroToOne(const char* field, bool set, double value) {
-  if (!set || (value >= 0 && value <= 1)) return absl::OkStatus();  // false for NaN, which is rejected below
+  if (!set || (value >= 0 && value <= 1)) return absl::OkStatus();  // the test is false for NaN, so NaN is rejected
   return RefuseRule(absl::StrCat("canary_guard.", field, " is ", value, "; it must be 0 to 1"));
 }
 

@@ -44,7 +44,7 @@ absl::StatusOr<Image> BytesToImage(const v1::RawTensor& raw, std::string_view da
   return Image{raw.width(), raw.height(), raw.channels(), InterleavedBytes(data, raw.channels(), OrderOf(raw))};
 }
 
-// Values are 0 to 1 in the message and 0 to 255 in the image.
+// Converts values from 0 to 1 in the message to values from 0 to 255 in the image.
 absl::StatusOr<FloatImage> FloatsToImage(const v1::RawTensor& raw, std::string_view data) {
   RETURN_IF_ERROR(CheckSize(raw, data));
   std::optional<std::vector<float>> values = PlanarFloats(data, raw.channels(), OrderOf(raw), {0, 1}, 255);

@@ -196,8 +196,8 @@ absl::Status CompressOverlays(std::vector<Overlay>& overlays, int64_t room, int6
   return absl::OkStatus();
 }
 
-// Fills the attention maps and features of the answer. Checks only the size of overlays, because PlanRequest has already
-// checked the size of features and of maps without an overlay.
+// Fills the attention maps and features of the answer. Checks only the size of overlays, because PlanRequest has
+// already checked the size of features and of maps without an overlay.
 absl::Status FillAttentionAndFeatures(const InferenceRequest& request, const InferenceOutput& output,
                                       v1::ClassifyResponse& response) {
   const int64_t allowed = AttentionBytesAllowed(request.request);

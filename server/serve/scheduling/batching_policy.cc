@@ -31,7 +31,7 @@ struct Forming {
   std::vector<size_t> batch;
   int64_t tokens = 0;
   int64_t pixels = 0;
-  bool full = false;  // no further request is taken
+  bool full = false;  // true: takes no further requests
   absl::Time close_at = absl::InfiniteFuture();
 
   void Offer(size_t index, const WaitingRequest& request) {
