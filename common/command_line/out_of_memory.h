@@ -11,7 +11,7 @@ inline constexpr int kExitOutOfMemory = 5;
 
 // Sets a std::new_handler that writes "<program>: out of memory; ..." to stderr and at once ends the process with
 // kExitOutOfMemory. After a failed `new`, no destructors and no exit handlers run. Failed allocations of C libraries
-// and LibTorch do not call the handler. Call it before other threads start.
+// and LibTorch do not call the handler. Call EndWhenOutOfMemory before other threads start.
 void EndWhenOutOfMemory(const std::string& program);
 
 }  // namespace vitrine

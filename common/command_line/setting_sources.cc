@@ -124,8 +124,8 @@ void AddSettingSources(CLI::App& app, const std::string& prefix) {
   for (CLI::Option* option : app.get_options()) {
     if (option != app.get_help_ptr()) option->envname(Variable(prefix, option->get_lnames().front()));
   }
-  // An empty value is rejected: it may come from an unset variable in a script, and without the file a server may be
-  // open to all callers.
+  // Rejects an empty value, which may come from an unset variable in a script. A server that starts without its file
+  // may be open to all callers.
   app.set_config("--config", "", "settings in TOML, a line for each flag: KEY = VALUE")
       ->check([](const std::string& file) {
         return file.empty() ? std::string("the value is empty; name a file, or leave the flag out") : std::string();

@@ -26,7 +26,7 @@ class ColourScale {
 
  private:
   const std::array<Colour, 256>& colours_;
-  float last_, factor_, zero_;  // the index for a value is value * factor_ + zero_, rounded, and 0 to last_
+  float last_, factor_, zero_;  // index of a value: value * factor_ + zero_, rounded and clamped to [0, last_]
 };
 
 // Draws the range as a strip, from low to high: left to right or, if `upright`, bottom to top.

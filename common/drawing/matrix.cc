@@ -142,7 +142,7 @@ Image WithNames(const Image& squares, std::span<const std::string> rows, std::sp
   Image result = EmptyImage(area.right(), area.bottom() + room(columns));
   const Canvas canvas(result);
   canvas.Put(squares, {area.x, area.y});
-  // Calls `write` with each name that is drawn and the middle of its square.
+  // Calls `write` for each name to draw, with the name and the position of the middle of its square.
   const auto each = [](std::span<const std::string> names, int length, const auto& write) {
     const int count = static_cast<int>(names.size());
     const int step = TickStep(std::max(1, length / count), kLeastBetweenNames);

@@ -108,7 +108,7 @@ void HttpConnection::NameClient() {
 
 void HttpConnection::OnReady(bool readable, bool writable, bool failed) {
   switch (phase_) {
-    case Phase::kProxy:  // closes a failed connection, which would stay ready while its incomplete header is unread
+    case Phase::kProxy:  // closes a failed connection, which epoll would otherwise report again in every round
       return failed ? Close(CloseReason::kClient) : ReadProxy();
     case Phase::kHandshake:
       return ContinueHandshake();
@@ -283,7 +283,7 @@ void HttpConnection::End() {
   if (phase_ == Phase::kLingering) return Close(leaving_reason_);
   if (phase_ == Phase::kServing) return protocol_->End();
   if (phase_ != Phase::kDetect) return Close(CloseReason::kShutdown);
-  // The client was not told that the server ends, and may be sending its first request, which a close would reset.
+  // Does not close yet: the client may be sending its first request, and closing now would reset the connection.
   is_ending_ = true;
   given_up_ = std::min(given_up_, loop().now() + kFirstRequestTime);
 }

@@ -67,7 +67,7 @@ class HttpProtocol {
   virtual bool HasRequests() const = 0;
   // Returns true if the connection only waits for the client.
   virtual bool AwaitsClient() const { return !HasRequests(); }
-  // Returns when the output that the client has not read yet began to wait; nullopt if no output is waiting.
+  // Returns the time since which output has waited for the client to read it; nullopt if no output is waiting.
   virtual std::optional<EventLoop::Time> UnsentSince() const = 0;
   virtual HttpConnectionStatus Describe() const = 0;
 };
@@ -90,8 +90,8 @@ class HttpConnection final : public Watched {
   // Asks the client to close the connection. If the connection has no request, closes it at once, except if `reason` is
   // kShutdown.
   void StartLeaving(CloseReason reason);
-  // Called when the server shuts down. Closes a connection whose PROXY header or TLS handshake is incomplete. A client
-  // that has sent nothing after these may still send a request within 0.1 s.
+  // Called when the server shuts down. Closes a connection whose PROXY header or TLS handshake is incomplete. If these
+  // are complete and the client has sent nothing else, waits up to 0.1 s for its first request.
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to

@@ -102,7 +102,7 @@ absl::StatusOr<std::shared_ptr<HttpCommon>> MakeCommon(const HttpServerOptions& 
 struct HttpServer::Parts {
   class Acceptor;
   HttpLoop& LeastLoaded();
-  // Returns the number of connections of all loops and of Replace.
+  // Returns the number of connections of all loops, plus the connections that Replace holds.
   int64_t Load() const;
   void Refuse(CloseReason reason, const HttpLoop::Accepted& accepted) const;
   // Makes the loop with the index `first` close its longest idle connection and take over `accepted` instead. A loop

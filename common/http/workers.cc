@@ -57,7 +57,7 @@ void Workers::Run() {
     if (work == nullptr) return;
     try {
       work();
-    } catch (const std::exception&) {  // an exception of a library; the destroyed reply sends 503
+    } catch (const std::exception&) {  // thrown by a library; the reply sends 503 when `work` is destroyed
     }
     work = nullptr;  // destroyed before the thread counts as free
     if (!on_a_body) continue;

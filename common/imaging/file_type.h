@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Returns the type of a file that is no JPEG, PNG or WebP, from its first bytes: "a GIF", "a PDF"; "" if unknown. Error
-// messages use it to name the type that the user must convert.
+// messages use the result to name the type that the user must convert.
 absl::string_view FileTypeOf(std::string_view bytes);
 
 }  // namespace vitrine

@@ -9,16 +9,16 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// A zero-padded 3x3 depthwise convolution over the token grid of one image, in fp32. Without a scale: y = residual +
-// bias + sum over the neighbors. With a scale: y = residual + scale * GELU(bias + sum) + shift. x, y and residual are
-// [rows * columns, channels]; x and y must not overlap.
+// A zero-padded 3x3 depthwise convolution over the token grid of one image, in fp32. `sum` is the sum of weight * x
+// over a token and its eight neighbors. Without a scale, y = residual + bias + sum. With a scale, y = residual + scale
+// * GELU(bias + sum) + shift. x, y and residual are [rows * columns, channels]; x and y must not overlap.
 struct DepthwiseCall {
   const float* x;
   int64_t x_stride;
   int64_t rows;
   int64_t columns;
   int64_t channels;
-  const float* weights;  // [9, channels]: the neighbors row by row
+  const float* weights;  // [9, channels]: weights of the 3x3 tokens, row by row
   const float* bias;     // [channels]
   const float* zeros;    // [channels] zeros
   const float* scale;    // [channels]; null: no GELU

@@ -12,7 +12,7 @@ namespace vitrine::cpu {
 
 // Returns h(x) = erf(x / sqrt 2) / 2 = x * P(x^2) / Q(x^2) for |x| <= 5.4, and +-1/2 beyond.
 //
-// P and Q are a minimax fit: x^2 |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so there is no
+// P and Q are a minimax fit: x^2 * |P/Q - h/x| <= 1.8e-8 before rounding. All coefficients are positive, so there is no
 // cancellation. At x = 5.4, x * P / Q equals 1/2, except for rounding.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg HalfErfOf(typename V::Reg x) {
@@ -38,7 +38,7 @@ template <class V>
   return V::Fma(x, HalfErfOf<V>(x), V::Mul(V::Broadcast(0.5f), x));
 }
 
-// Returns x / (1 + exp(-1.702 x)). The exponent is limited to 87, so that the quotient stays finite.
+// Returns x / (1 + exp(-1.702 * x)). The exponent is limited to 87, so that the quotient stays finite.
 template <class V>
 [[gnu::always_inline]] inline typename V::Reg QuickGeluOf(typename V::Reg x) {
   const auto e = ExpOf<V>(V::Min(V::Broadcast(87.0f), V::Mul(V::Broadcast(-1.702f), x)));

@@ -7,14 +7,14 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// A small fp32 matrix product on strided operands: y[i, j] = sum over k of a(i, k) b[k, j]. Operands may have any
+// A small fp32 matrix product on strided operands: y[i, j] = sum over k of a(i, k) * b[k, j]. Operands may have any
 // alignment; y overlaps neither a nor b. Each sum is added in the order of k.
 struct ProductCall {
   const float* a;
-  int64_t a_row;    // step from a(i, k) to a(i + 1, k)
-  int64_t a_inner;  // step from a(i, k) to a(i, k + 1)
+  int64_t a_row;    // distance in floats from a(i, k) to a(i + 1, k)
+  int64_t a_inner;  // distance in floats from a(i, k) to a(i, k + 1)
   const float* b;
-  int64_t b_stride;  // step from b[k, j] to b[k + 1, j]
+  int64_t b_stride;  // distance in floats from b[k, j] to b[k + 1, j]
   int64_t rows;
   int64_t inner;
   int64_t columns;

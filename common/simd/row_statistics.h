@@ -9,7 +9,7 @@
 // Templates for files that are compiled for one instruction set; see gelu.h.
 namespace vitrine::cpu {
 
-// Combines the lanes of each vector. If there is only one vector, all four numbers have its result.
+// Combines the lanes of each vector. If there is only one vector, all four numbers are its result.
 template <class V, int kRows, class Combine>
 [[gnu::always_inline]] inline Four AcrossEach(const typename V::Reg (&v)[kRows], Combine combine) {
   if constexpr (kRows == 4) {
@@ -52,7 +52,7 @@ template <class V, int kRows, class Value>
   return AcrossEach<V, kRows>(even, V::Add);
 }
 
-// Mean and 1 / sqrt(variance + epsilon) of each row, computed in two passes.
+// Mean (`center`) and 1 / sqrt(variance + epsilon) (`scale`) of each row, computed in two passes.
 struct RowStatistics {
   Four center;
   Four scale;

@@ -13,8 +13,8 @@ template <class V>
 [[gnu::always_inline]] inline typename V::Reg ExpOf(typename V::Reg x) {
   const auto constant = [](float value) { return V::Broadcast(value); };
   x = V::Max(constant(-87.0f), x);
-  // x = n ln 2 + r. For precision, n ln 2 is subtracted in two parts. The first factor, 0.693359375, has few bits, so
-  // its product with n is exact.
+  // x = n * ln 2 + r. For precision, n * ln 2 is subtracted in two parts. The first factor, 0.693359375, has few bits,
+  // so its product with n is exact.
   const auto n = V::Round(V::Mul(x, constant(1.44269504f)));
   auto r = V::Fma(n, constant(-0.693359375f), x);
   r = V::Fma(n, constant(2.12194440e-4f), r);

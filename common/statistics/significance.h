@@ -6,7 +6,7 @@
 
 namespace vitrine {
 
-// Significance level: a (corrected) p-value below it shows a difference.
+// Significance level: a (corrected) p-value below this level shows a difference.
 inline constexpr double kSignificantP = 0.05;
 
 // Returns "0.0312" or "3.2e-05".

@@ -8,7 +8,7 @@ namespace vitrine {
 namespace {
 
 // Returns the derivative of the summed negative log-likelihood with respect to b = 1 / T. For each image, the
-// derivative is the mean logit under softmax(b logits) minus the logit of the right class.
+// derivative is the mean logit under softmax(b * logits) minus the logit of the right class.
 double Slope(std::span<const LabelledLogits> images, double b) {
   double slope = 0;
   for (const LabelledLogits& image : images) {

@@ -110,7 +110,7 @@ class Http1Session final : public HttpProtocol {
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data
   bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate
-  bool may_read_ = true;  // false: this call of Advance has read; the next one reads again
+  bool may_read_ = true;  // false: the running call of Advance has already read; the next call may read again
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;

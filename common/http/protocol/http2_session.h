@@ -55,7 +55,7 @@ class Http2Session final : public HttpProtocol {
   void Continue();
   void DeliverMail();
   void Queue(Http2Stream& stream, HttpStream::Part part);
-  // Returns false if the connection was closed.
+  // Writes pending frames. Returns false if the connection was closed.
   bool Flush();
   void Fill();
   void ReleaseWritten();
@@ -102,7 +102,7 @@ class Http2Session final : public HttpProtocol {
   std::array<uint8_t, 9> frame_head_ = {};
   size_t frame_head_bytes_ = 0;
 
-  // Frames that the kernel has not taken yet, and objects to release when it takes them.
+  // Frames that the kernel has not taken yet, and objects to release when the kernel takes these frames.
   std::string out_;
   size_t out_sent_ = 0;
   uint64_t out_total_ = 0;  // number of bytes ever added to out_

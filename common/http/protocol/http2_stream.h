@@ -99,8 +99,8 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   const std::shared_ptr<std::atomic<int64_t>> live_;
   std::atomic<int64_t>& all_unsent_;
   std::atomic<int64_t> unsent_ = 0;
-  // Only for the connection's thread. Bytes consumed during Deliver bypass the mailbox, whose lock would be taken for
-  // each DATA frame.
+  // Used only by the connection's thread. Counts the bytes consumed during Deliver, so that the mailbox's lock is not
+  // taken for each DATA frame.
   size_t consumed_at_once_ = 0;
   bool is_delivering_ = false;
   // Guarded by the mailbox's mutex:

@@ -90,7 +90,7 @@ HttpRequestParser::~HttpRequestParser() = default;
 
 absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   const bool is_head = !has_head();
-  if (is_head) {  // Beast's first put consumes all complete lines, a later put only the complete rest of the headers
+  if (is_head) {  // Beast's first put takes all complete lines; a later put takes the rest of the headers or nothing
     const size_t end = bytes.find(kEndOfHead);
     const bool is_whole = end != absl::string_view::npos;
     if (parser_->head_bytes + (is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {

@@ -29,7 +29,7 @@ struct Decoder {
   jpeg_source_mgr source;
   jpeg_progress_mgr progress;
   int max_scans;
-  bool lacks_end;    // true: the file has no end marker, and libjpeg has not yet been given one
+  bool lacks_end;    // true: the file has no end marker, and NoMoreBytes has not supplied one yet
   bool is_complete;  // true: no scan of a progressive file is missing
   std::jmp_buf escape;
   char message[JMSG_LENGTH_MAX];

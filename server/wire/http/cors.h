@@ -11,8 +11,8 @@
 
 namespace vitrine {
 
-// Origins whose pages may read the answers; see "CORS protocol" in the Fetch standard. Without origins no CORS headers
-// are sent, and browsers let no other origin read the answers. Thread-safe.
+// Origins whose pages may read the answers; see "CORS protocol" in the Fetch standard. If there are no origins, no CORS
+// headers are sent, so browsers let only pages of this server read the answers. Thread-safe.
 class CrossOrigin {
  public:
   explicit CrossOrigin(std::vector<std::string> origins) : origins_(std::move(origins)) {}

@@ -25,8 +25,9 @@ class PageFiles {
   static constexpr int64_t kMaxSampleBytes = int64_t{16} << 20;
   static constexpr int kMaxSamples = 256;
 
-  // Reads the samples: the image files GROUP/NAME in the folder `samples`; empty: no samples. `burst`: the page lets
-  // visitors send many requests at once. INVALID_ARGUMENT: the folder cannot be read, has no sample or exceeds a limit.
+  // Reads the sample images, which are the files GROUP/NAME in the folder `samples`. If `samples` is empty, the page
+  // has no sample images. If `burst` is true, the page lets visitors send many requests at once. INVALID_ARGUMENT: the
+  // folder cannot be read, has no sample or exceeds a limit.
   static absl::StatusOr<std::unique_ptr<const PageFiles>> Open(const std::string& samples, bool burst);
 
   bool Has(std::string_view path) const { return files_.contains(path); }

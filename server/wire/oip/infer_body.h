@@ -16,7 +16,7 @@ namespace vitrine {
 
 // An inference request in the protocol's REST form.
 struct HttpInferRequest {
-  ReceivedInfer infer = {};                 // its `raw` points into its `owner`
+  ReceivedInfer infer = {};                 // `infer.owner` owns the bytes that `infer.raw` refers to
   bool binary_by_default = false;           // value of the parameter binary_data_output
   std::map<std::string, bool> binary = {};  // value of the parameter binary_data of each output
 };

@@ -29,7 +29,7 @@ struct GrpcOpening {
   GrpcServer& server;
   std::shared_ptr<HttpRequest> request;
   std::shared_ptr<HttpStream> stream;
-  absl::Time deadline = absl::InfiniteFuture();  // a time of GrpcServer::clock()
+  absl::Time deadline = absl::InfiniteFuture();  // in the time of GrpcServer::clock()
   bool is_gzip = false;                          // true: request messages may be compressed
   bool wants_gzip = false;                       // true: answers should be compressed
 };
@@ -137,7 +137,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   const GrpcOpening opening_;
   const int64_t max_message_bytes_;
   const bool is_single_;
-  // position in the server's list; nullopt without a deadline
+  // position in GrpcServer::expiring_; nullopt if the call has no deadline
   std::optional<std::multimap<absl::Time, GrpcCall*>::iterator> expiring_;
 
   MessageReader reader_;      // used by the reading thread
@@ -146,7 +146,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
   Mutex read_mutex_;
   bool is_reading_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: a thread reads or will read
   bool is_paused_ ABSL_GUARDED_BY(read_mutex_) = false;
-  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: the client sends no more
+  bool has_ended_ ABSL_GUARDED_BY(read_mutex_) = false;  // true: the client has sent everything
   bool is_over_ ABSL_GUARDED_BY(read_mutex_) = false;    // true: reading has ended
   Unread unread_ ABSL_GUARDED_BY(read_mutex_);           // bytes that arrived while reading was busy or paused
 

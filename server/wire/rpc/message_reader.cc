@@ -65,7 +65,7 @@ absl::Status MessageReader::BeginMessage() {
   if (flag == 1 && !takes_gzip_) {
     return GrpcProtocolError("the compressed flag of a message is set, but grpc-encoding names no compression");
   }
-  if (length_ > static_cast<size_t>(max_bytes_)) {  // the text of gRPC's library, then the flag that sets the limit
+  if (length_ > static_cast<size_t>(max_bytes_)) {  // the error text of gRPC's library, then the source of the limit
     return TooLargeError(
         absl::StrCat("Received message larger than max (", length_, " vs. ", max_bytes_,
                      "); this is the server's limit of a request, ",

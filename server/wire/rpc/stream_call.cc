@@ -71,7 +71,7 @@ absl::Status StreamCall::Describe(InFlight& read, Method method, CallContext& co
     read.bytes += bytes;
     answer_bytes_ += bytes;
   };
-  // The result is counted here but not logged. The caller passes an error to Classify, which logs it.
+  // Counts the result but does not log it. The call passes an error on to ClassifyService, which logs the error.
   const absl::StatusOr<Caller> caller = parts_.identity.Authorize(*rpc_, CredentialsOf(request()));
   parts_.service.metrics().server().CountAuthorization(caller.status().code());
   context.caller = CallerOf(caller);
