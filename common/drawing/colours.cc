@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kKnots = 33;
 // Evenly spaced colours of the sequential scale (inferno) and of the diverging scale, as 0xRRGGBB.
-// server/page/colour.js has copies of both.
+// server/page/colour.js has copies of both tables.
 constexpr uint32_t kInferno[kKnots] = {
     0x000004, 0x040312, 0x0b0724, 0x150b37, 0x210c4a, 0x2f0a5b, 0x3d0965, 0x4a0c6b, 0x57106e, 0x64156e, 0x71196e,
     0x7d1e6d, 0x8a226a, 0x972766, 0xa32c61, 0xb0315b, 0xbc3754, 0xc63d4d, 0xd04545, 0xda4e3c, 0xe35933, 0xeb6429,

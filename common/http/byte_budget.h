@@ -51,8 +51,8 @@ class BudgetShare {
   // Returns a new share of this share's budget, with no bytes yet.
   BudgetShare Another() const { return BudgetShare(budget_); }
 
-  // Takes `bytes` more from the budget, which may then exceed its limit by `beyond`. If the budget is too small,
-  // changes nothing and returns false. Without a budget, always returns true.
+  // Takes another `bytes` bytes from the budget, whose limit may be exceeded by up to `beyond` bytes. If the budget is
+  // too small, changes nothing and returns false. Without a budget, always returns true.
   bool Add(int64_t bytes, int64_t beyond = 0) {
     if (budget_ != nullptr && !budget_->Take(bytes, beyond)) return false;
     bytes_ += bytes;

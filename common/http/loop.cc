@@ -74,7 +74,7 @@ void HttpLoop::AdoptHere(Accepted accepted) {
 
 void HttpLoop::Forget(HttpConnection& connection) {
   load_.fetch_sub(1, std::memory_order_relaxed);
-  const size_t place = connection.place;  // the loop keeps the object until the end of the round
+  const size_t place = connection.place;  // the event loop keeps a closed connection until the end of the round
   std::swap(open_[place], open_.back());
   open_[place]->place = place;
   open_.pop_back();

@@ -124,7 +124,7 @@ class HttpServer::Parts::Acceptor final : public Watched {
   Acceptor(HttpLoop& loop, FileDescriptor listening, Parts& parts)
       : Watched(loop.events(), std::move(listening)), parts_(parts) {}
 
-  // Accepts the pending connections, unless the server is full. Closing the listening socket would reset them.
+  // Accepts the pending connections, unless the server is full. Closing the socket would reset these connections.
   void Stop() {
     AcceptUpTo(SOMAXCONN);
     CloseDescriptor();

@@ -117,7 +117,7 @@ class NearestGrid {
 
  private:
   // Weight of an error in aspect ratio, which distorts the image, relative to an error in the number of tokens, which
-  // only changes the cost.
+  // only changes the compute time.
   static constexpr double kAspectWeight = 4;
   static constexpr double kSquaredWeight = kAspectWeight * kAspectWeight;
 

@@ -21,7 +21,7 @@ struct ImageHeader {
   int height = 0;
 };
 
-// Reads the header without decoding or allocating pixels. The cost does not depend on the image's size. The start of a
+// Reads the header without decoding or allocating pixels. The time does not depend on the image's size. The start of a
 // file is enough, but a WebP and some PNGs store the orientation after the pixels; if this part is missing, the
 // orientation is 1. INVALID_ARGUMENT, with a message for the client: the file is empty, is no JPEG, PNG or WebP, has a
 // damaged header, is of an unsupported variant (see docs/reference/errors.md), or exceeds the limits.

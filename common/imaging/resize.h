@@ -44,7 +44,7 @@ FloatImage Resize(const FloatImage& image, Size size, v1::Interpolation interpol
 Image ResizeForDisplay(const Image& image, Size size, v1::Interpolation interpolation);
 
 // Returns the part `region` of Resize(image, size, interpolation, rounding), with equal bits, without computing the
-// rest. Cost and memory depend on the region, not on `size`. Requires that the region is inside `size`.
+// rest. Time and memory depend on the region, not on `size`. Requires that the region is inside `size`.
 FloatImage ResizeRegion(const Image& image, Size size, const Region& region, v1::Interpolation interpolation,
                         Rounding rounding = v1::Preprocessing::NONE);
 FloatImage ResizeRegion(const FloatImage& image, Size size, const Region& region, v1::Interpolation interpolation,

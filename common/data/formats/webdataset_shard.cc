@@ -58,7 +58,7 @@ absl::StatusOr<int64_t> ReadJson(const ReadOnlyFile& shard, const TarMember& mem
   if (label == json.end() || !label->is_number_integer()) {
     return Fault(shard, member.name + " has no whole number under \"label\", and there is no .cls beside it");
   }
-  // Numbers above the range of int64 become negative; the caller rejects them as out of range.
+  // Numbers above the range of int64 become negative; the caller rejects negative labels as out of range.
   return label->get<int64_t>();
 }
 

@@ -283,7 +283,7 @@ void Http2Session::OnClosed() {
   }
   if (points > 0) (void)connection_.Spend(points);
   head_of_.reset();
-  (void)mailbox_.Empty();  // streams in the mailbox have references to the connection
+  (void)mailbox_.Empty();  // drops streams that would keep the connection alive
   common_.unsent.fetch_sub(static_cast<int64_t>(out_.size() - out_sent_), std::memory_order_relaxed);
   out_.clear();
   out_sent_ = 0;

@@ -60,9 +60,9 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   void Reset(uint32_t code) override;
   size_t unsent_bytes() const override { return static_cast<size_t>(unsent_.load(std::memory_order_relaxed)); }
 
-  // Passes body bytes to the handler. Returns how many of them it consumed during the call.
+  // Passes body bytes to the handler. Returns the number of bytes that the handler consumed during the call.
   size_t Deliver(absl::string_view bytes);
-  // Records that `bytes` of the parts were passed on for sending, or dropped.
+  // Records that `bytes` bytes of the parts were passed on for sending, or dropped.
   void NoteTaken(size_t bytes);
   // Drops all unsent parts, and all parts of later calls of Send.
   void Close();

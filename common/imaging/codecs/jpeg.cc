@@ -143,7 +143,7 @@ bool Start(Decoder& decoder, const char* bytes, size_t size, int max_scans) {
 }
 
 // Converts CMYK to RGB without a colour profile. The inks are inverted, as Adobe's programs store them. Pillow and
-// Chromium also assume this, with and without Adobe's marker.
+// Chromium also assume inverted inks, with and without Adobe's marker.
 void CmykRowToRgb(const uint8_t* cmyk, int width, uint8_t* rgb) {
   for (int x = 0; x < width; ++x, cmyk += 4, rgb += 3) {
     for (int c = 0; c < 3; ++c) rgb[c] = static_cast<uint8_t>((cmyk[c] * cmyk[3] + 127) / 255);
