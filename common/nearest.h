@@ -12,9 +12,9 @@ namespace vitrine {
 int WordDistance(std::string_view a, std::string_view b);
 
 // Returns the element of `words` that `typed` probably means, ignoring case. This is the word with the least
-// WordDistance to `typed`. The distance must be below the length of the shorter of the two words, and must be 1 or at
-// most a third of the length of the longer word. If no word meets these conditions, returns the only word that starts
-// with `typed`, if `typed` has at least three characters; else "".
+// WordDistance to `typed`. The distance must be below the length of the shorter of the two words. It must also be 1, or
+// at most a third of the length of the longer word. If no word meets these conditions, returns the only word that
+// starts with `typed`, if `typed` has at least three characters; else "".
 std::string NearestWord(std::string_view typed, const std::vector<std::string>& words);
 
 }  // namespace vitrine

@@ -66,9 +66,9 @@ absl::Status CheckDatasetSpec(std::string_view spec);
 // Returns one line per format for --help: "  mnist:DIR  required files".
 std::string DatasetFormats();
 
-// Returns true if both sets seem to have the same images in the same order, for example if they were opened as the two
-// splits of a set that has no splits. Compares the numbers of images, all names and labels, and the files of only three
-// images: the first, the middle and the last. Returns false if one of these files cannot be read.
+// Returns true if both sets seem to have the same images in the same order. For example, returns true for the training
+// split and the test split of a set that has no splits. Compares the numbers of images, all names and labels, and the
+// files of only three images: the first, the middle and the last. Returns false if one of these files cannot be read.
 bool SameImages(const Dataset& a, const Dataset& b);
 
 class CorruptImages;

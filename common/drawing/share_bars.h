@@ -16,10 +16,10 @@ struct LabelledShare {
   double share = 0;  // 0 to 1
 };
 
-// Returns a tile of a sheet. From top to bottom it has `image` in a square of `side` pixels (at least 96), `line` on at
-// most two lines, and a bar for each share, with label and percentage. A share without label leaves an empty row, so
-// that tiles with equal numbers of shares have equal size. INVALID_ARGUMENT: an empty image, a share outside 0 to 1.
-// Thread-safe.
+// Returns a tile of a sheet. From top to bottom, the tile has `image` in a square of `side` pixels (at least 96),
+// `line` on at most two lines, and a bar for each share, with label and percentage. A share without label leaves an
+// empty row, so that tiles with equal numbers of shares have equal size. INVALID_ARGUMENT: an empty image, a share
+// outside 0 to 1. Thread-safe.
 absl::StatusOr<Image> ComposeShareTile(const Image& image, const std::string& line,
                                        std::span<const LabelledShare> shares, int side);
 

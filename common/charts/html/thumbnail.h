@@ -19,7 +19,8 @@ Image Reduced(const Image& image, int side);
 
 // Returns the image for a page as a data URI. An image of up to 96 pixels a side becomes a lossless PNG, shown
 // enlarged. A larger image, or one whose PNG would exceed kMostThumbnailBytes, becomes a JPEG of at most `side` pixels
-// (16 to 512) a side, with lower quality or fewer pixels if needed for this limit. INVALID_ARGUMENT: an empty image.
+// (16 to 512) a side. If the JPEG exceeds kMostThumbnailBytes, its quality or its size in pixels is reduced.
+// INVALID_ARGUMENT: an empty image.
 absl::StatusOr<ImageCard::Tile> Thumbnail(const Image& image, int side, const std::string& caption);
 
 }  // namespace vitrine

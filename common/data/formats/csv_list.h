@@ -21,9 +21,9 @@ namespace vitrine {
 // Unicode form NFC: first the labels of the training split, then the labels that only the test split has. Each of these
 // two groups is sorted, by value if all labels of the group are numbers, else by bytes.
 //
-// Returns INVALID_ARGUMENT, with file and line, for a header without known names, too few columns, an empty path or
-// label, text that is not UTF-8, a repeated path, or a row without a split if other rows have one. Also returns
-// INVALID_ARGUMENT if there are no rows. NOT_FOUND: no row has the split.
+// INVALID_ARGUMENT, with file and line: a header has no known names; a row has too few columns, or an empty path or
+// label; the text is not UTF-8; a path is repeated; a row has no split although other rows have one. INVALID_ARGUMENT:
+// there are no rows. NOT_FOUND: no row has the split.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenCsv(const std::filesystem::path& path, Split split);
 
 }  // namespace vitrine

@@ -21,9 +21,9 @@ namespace vitrine {
 // The images can be read later, in any order; each read calls open and pread once. FAILED_PRECONDITION if the size of a
 // shard has changed since it was indexed.
 //
-// NOT_FOUND if the split has no shard. INVALID_ARGUMENT, with the shard and the key, for errors of IndexTar, two
-// members with the same key and extension, several images of a key, an image without a label, a .cls without an image,
-// a label that is no number or out of range.
+// NOT_FOUND: the split has no shard. INVALID_ARGUMENT, with the shard and the key: IndexTar rejects the shard; two
+// members have the same key and extension; a key has several images; an image has no label; a .cls has no image; a
+// label is no number or out of range.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenWebDataset(std::string_view where, Split split);
 
 }  // namespace vitrine
