@@ -24,7 +24,8 @@ struct LargestImage {
 // Functions of libvitrine_cuda.so, which contains the engine for CUDA devices and needs the NVIDIA driver. Programs
 // load the library only to use a CUDA device. `device` is the number of a device: 0 for "cuda:0".
 struct CudaLibrary {
-  // Opens a device. Call it once per device, before the other functions. FAILED_PRECONDITION names what is missing.
+  // Opens a device. Must be called once per device, before the other functions. FAILED_PRECONDITION names what is
+  // missing.
   absl::Status (*open_device)(int device);
   // Returns true if the device is lost or not open. A device is lost after some errors, such as an illegal address or a
   // kernel that does not end. Every later call of this process then fails, and only a new process can use the device.

@@ -20,17 +20,17 @@ struct DeviceStatus {
   int64_t batches = 0;                      // batches launched
   int64_t images = 0;                       // images in these batches
   int64_t uploaded_bytes = 0;
-  absl::Duration busy;  // time with at least one batch between launch and end
+  absl::Duration busy;  // time during which at least one batch ran
 };
 
 // Limits of a batch on a device that has its own memory.
 struct DeviceBatch {
   int images = 256;
   int tokens = 32768;
-  // Longest time in which the device finishes no batch while batches wait for their results. The device counts as lost
-  // after this time, or if one batch takes six times as long. The default leaves a client, whose deadline is 30 s by
-  // default, time to get its answer from another server. A full batch of a large model on a small device can take
-  // longer: 21 T multiply-adds of ViT-H/14 take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
+  // Longest time for which the device may finish no batch although batches run. The device counts as lost after this
+  // time, or if one batch takes six times as long. The default leaves a client, whose deadline is 30 s by default, time
+  // to get its answer from another server. A full batch of a large model on a small device can take longer: 21 T
+  // multiply-adds of ViT-H/14 take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
   absl::Duration timeout = absl::Seconds(10);
 };
 

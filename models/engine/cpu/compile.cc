@@ -70,7 +70,7 @@ class StepMaker {
     return {step.x, step.y, step.norm_epsilon, step.activation, step.residual};
   }
 
-  // Returns the kernels of bf16 or int8; null for fp32.
+  // Returns the kernels for `precision`; null for fp32.
   const NarrowKernels* Narrow(Precision precision) const {
     if (precision == Precision::kFp32) return nullptr;
     return precision == Precision::kInt8 ? instructions_.int8 : instructions_.bf16;

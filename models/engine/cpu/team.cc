@@ -77,8 +77,8 @@ void Team::Pass(int member) {
 }
 
 void Team::AwaitOthers() {
-  // Reads phase_ and the number of members before it counts itself as arrived, because the last thread to arrive
-  // changes both.
+  // Reads phase_ and the number of members before this thread counts as arrived, because the last thread to arrive
+  // changes both values.
   const uint32_t phase = phase_.load(std::memory_order_relaxed);
   const int members = this->members();
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members) {

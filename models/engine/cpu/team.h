@@ -29,15 +29,15 @@ class Team {
   bool Join();
 
   // Waits for `others` threads to join, for at most `patience`, then closes the team. Returns the number of members,
-  // including the leader. Only the leader may call it.
+  // including the leader. Only the leader may call Gather.
   int Gather(int others, absl::Duration patience);
   // Runs the plan with one frame per member. The first frame belongs to the leader. The frames differ only in member
   // index and scratch. The plan must have at least one step, and no step may throw.
   void Run(const Plan& plan, std::span<Frame> frames);
-  // Makes Join return in every member. Must be the last call.
+  // Makes Join return in every member. Must be the last call of the leader.
   void Dismiss();
 
-  // Returns the number of members. The leader may call it between runs.
+  // Returns the number of members. The leader may call this function between runs.
   int members() const { return members_.load(std::memory_order_relaxed); }
 
  private:

@@ -45,7 +45,7 @@ struct Kernels {
   int panel_columns;   // outputs of a gemm register tile
 
   void (*gemm)(const GemmCall& call);
-  // Computes y[i, j] = sum over k of a(i, k) b[k, j], in order of k.
+  // Computes y[i, j] = sum over k of a(i, k) * b[k, j], in order of k.
   void (*product)(const cpu::ProductCall& call);
   void (*depthwise)(const cpu::DepthwiseCall& call);
   // Computes (x - mean) / sqrt(variance + epsilon) of every row.

@@ -82,8 +82,8 @@ struct NarrowKernels {
   float (*multiply_adds)(int64_t rounds);
 };
 
-// Return null if this CPU lacks the instructions for the precision on `path`. They never return null for the portable
-// path.
+// Return the kernels of `path` for one precision; null if this CPU lacks the instructions. The portable path always has
+// kernels.
 const NarrowKernels* FindBf16Kernels(cpu::CpuPath path);
 const NarrowKernels* FindInt8Kernels(cpu::CpuPath path);
 

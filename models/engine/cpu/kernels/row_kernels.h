@@ -162,7 +162,7 @@ template <class V, int kVectors, class Load, class Store>
 
 template <class V>
 void RunInverseLengths(View<const float> x, float least, float* inverse) {
-  constexpr int kAtOnce = 8;  // number of independent sums: two multiply-add units with a latency of four cycles
+  constexpr int kAtOnce = 8;  // independent sums: enough for two multiply-add units with a latency of four cycles
   const auto load = [](const float* from) { return V::Load(from); };
   int64_t c = 0;
   const auto store = [&](int64_t j, auto v) { V::Store(inverse + c + j, v); };

@@ -20,7 +20,7 @@ View<T> RowsFrom(View<T> x, int64_t first, int64_t rows) {
   return {x.Row(first), rows, x.columns, x.stride};
 }
 
-// Computes y[i, j] = sum over rows t of a[t, i] b[t, j].
+// Computes y[i, j] = sum over rows t of a[t, i] * b[t, j].
 inline void ProductOverRows(const Frame& frame, View<const float> a, View<const float> b, float* y, int64_t y_stride) {
   frame.kernels().product({.a = a.data,
                            .a_row = 1,

@@ -14,7 +14,7 @@ namespace {
 
 using program::MapSize;
 
-// Minimum number of positions that are computed each time a panel of weights is read.
+// Number of positions that a layer without pooling computes per read of a weight panel; rounded up to whole rows.
 constexpr int kLeastPlaces = 56;
 
 // Prefetch distance in image rows. Software prefetch is needed because the hardware prefetcher stops at the end of each

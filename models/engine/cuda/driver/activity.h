@@ -19,7 +19,7 @@ class Activity {
     int64_t batches = 0;
     int64_t images = 0;
     int64_t uploaded_bytes = 0;
-    absl::Duration busy;  // time with at least one batch between launch and end
+    absl::Duration busy;  // time during which at least one batch ran
   };
 
   void Begin(int64_t images) {

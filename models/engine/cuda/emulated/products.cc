@@ -19,11 +19,11 @@ int ExponentOf(float value) {
   return std::max(static_cast<int>(std::bit_cast<uint32_t>(value) >> 23 & 0xff), 1) - 127;
 }
 
-// A number significand * 2^exponent.
+// The product of two floats: significand * 2^exponent.
 struct Term {
   __int128 significand;
   int exponent;
-  int nominal;  // sum of both exponents, even if the product of the significands is 2 or more
+  int nominal;  // sum of the exponents of the two floats
 };
 
 Term TermOf(float a, float b) {

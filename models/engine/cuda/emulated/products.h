@@ -25,7 +25,7 @@ enum class RoundingModel {
 inline constexpr RoundingModel kRoundingModels[] = {RoundingModel::kNearest, RoundingModel::kSm80, RoundingModel::kSm90,
                                                     RoundingModel::kRandom};
 
-// Returns the sum of c and all a[i] b[i], for 16 bf16 numbers each.
+// Returns the sum of c and all products a[i] * b[i]; `a` and `b` hold 16 bf16 numbers each.
 float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 16> b, float c, RoundingModel model,
                     std::mt19937_64& random);
 

@@ -30,7 +30,7 @@ struct GridTile {
 
 // A batch in device memory, uploaded before the forward pass.
 struct Batch {
-  const int* counts;  // number of images, cells, tiles
+  const int* counts;  // numbers of images, of cells and of tiles
   // one entry per image, and one last entry, whose first_cell is the number of cells of the batch
   const ImageRows* images;
   const GridTile* tiles = nullptr;  // tiles of all grids
@@ -234,7 +234,7 @@ struct FastConvolveArguments {
   uint16_t* y;              // bf16 map; null: layer.y in fp32
   const uint16_t* weights;  // bf16 [steps, outputs in groups, kStepInputs], in the order in which the kernel reads them
   const uint32_t* taps;     // taps of a step: one per pixel value, or one per 8 adjacent channels of a map
-  int steps;
+  int steps;                // each step multiplies kStepInputs values of a neighbourhood
 };
 
 // A 3 x 3 depthwise convolution. y = residual + scale GELU(convolution) + shift. If there is no scale, y = residual +

@@ -90,7 +90,7 @@ VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   });
 }
 
-// Computes y(j) = factor * (the sum over i of x(i) matrix(i, j)). Reads as many rows of x in each image as y has,
+// Computes y(j) = factor * (sum over i of x(i) * matrix(i, j)). Reads as many rows of x in each image as y has,
 // starting at the image's first row.
 VITRINE_DEVICE void MultiplyByMatrices(const ChannelArguments& arguments, const Matrix& x, const float* row_factors) {
   const Images images(arguments.batch);

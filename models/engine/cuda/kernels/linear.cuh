@@ -75,7 +75,7 @@ VITRINE_DEVICE ByteGrid ByteGridOf(float low, float high) {
 VITRINE_DEVICE uint8_t ByteOf(float value, const ByteGrid& grid) {
   return static_cast<uint8_t>(BitsOf(Fma(value, grid.inverse, grid.offset)) & 0xff);
 }
-// Returns the range with which the bytes of a row stand for the numbers of the normalized row.
+// Converts the range of a row to the range of the normalized row, whose bytes are the same.
 VITRINE_DEVICE ByteRange NormalizedRange(ByteRange range, RowStatistics norm) {
   return {range.step * norm.scale, (range.least - norm.center) * norm.scale};
 }

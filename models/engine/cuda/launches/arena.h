@@ -13,7 +13,7 @@ namespace vitrine::cuda {
 // Memory of the plans of one engine. The plans never run at the same time, so they share the memory.
 class Arena {
  public:
-  // Adds the sizes in bytes of the buffers that one plan needs at the same time. Call before Allocate.
+  // Adds the sizes in bytes of the buffers that one plan needs at the same time. Must be called before Allocate.
   void Reserve(std::span<const size_t> sizes);
   // Allocates the memory. RESOURCE_EXHAUSTED if the device does not have enough.
   absl::Status Allocate(Buffers& buffers);

@@ -18,7 +18,7 @@ namespace vitrine::cuda {
 
 // Memory that is uploaded with a batch.
 struct BatchMemory {
-  int* counts = nullptr;        // number of images, of cells and of tiles
+  int* counts = nullptr;        // numbers of images, of cells and of tiles
   ImageRows* images = nullptr;  // one entry more than BatchLimits::images
   GridTile* tiles = nullptr;    // at most one per cell
   float* pixels = nullptr;
@@ -28,7 +28,7 @@ struct BatchMemory {
 // memory that they need at the same time; then with an address for each measured size.
 class StepMemory {
  public:
-  // Measures. Appends the size in bytes of each part of the memory to `sizes`, which is complete after Finish.
+  // Measures the memory: appends the size in bytes of each part to `sizes`, which is complete after Finish.
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::vector<size_t>& sizes);
   StepMemory(const engine::LoweredPlan& lowered, const BatchLimits& limits, std::span<std::byte* const> places,
              const BatchMemory& batch, DeviceMatrices& matrices);
@@ -37,7 +37,7 @@ class StepMemory {
   void SetNarrow(std::vector<bool> narrow) { narrow_ = std::move(narrow); }
   // Begins the next step, which reuses the scratch memory.
   void Begin() { scratch_.used = 0; }
-  // Call Finish after the last step. Adds the sizes of the scratch memory and of the tap memory.
+  // Adds the sizes of the scratch memory and of the tap memory. Must be called after the last step.
   void Finish();
 
   const engine::LoweredPlan& lowered() const { return lowered_; }

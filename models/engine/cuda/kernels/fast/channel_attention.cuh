@@ -56,8 +56,8 @@ class ChannelHead {
   static constexpr int kTokens = 16;         // tokens per step
 
   // Returns the channel that a lane with this `g` holds at index `slot`. A lane has 4 adjacent channels in every 32
-  // channels. If 16 channels remain at the end, it has 2 adjacent channels of these 16. Reads and products use the same
-  // order.
+  // channels. If 16 channels remain at the end, it has 2 adjacent channels of these 16. Reads and products use this
+  // order of channels.
   static VITRINE_DEVICE int ChannelOf(int g, int slot) {
     constexpr int kFours = kWidth / 32 * 4;
     return slot < kFours ? 4 * g + slot : 2 * g + slot + 7 * kFours;
@@ -67,7 +67,8 @@ class ChannelHead {
     return ViewAs<Number>(Global<float>(x.data)) + (images.FirstRow(x.rows, image_) * x.stride + head_ * kWidth);
   }
 
-  // A lane's channels of four tokens, as fragments of both operands.
+  // Values of q or k that one lane reads for four tokens. packed[slot] holds one channel in bf16, two tokens per word.
+  // Both operands of MultiplyBf16 use this layout.
   struct Channels {
     uint32_t packed[kSlots][2];
   };

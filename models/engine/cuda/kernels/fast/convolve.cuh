@@ -26,7 +26,7 @@ inline constexpr int kRowsOfLane = kPlacesOfTile / 8;
 struct Neighbourhood {
   int64_t first;
   int of_row, of_channel;
-  uint32_t inside;  // bits of rows; from bit 16 on, bits of columns
+  uint32_t inside;  // bit i: row i is inside the map; bit 16 + j: column j is inside the map
 
   VITRINE_DEVICE bool Has(uint32_t tap) const {
     return (inside >> TapRow(tap) & inside >> (16 + TapColumn(tap)) & 1) != 0;

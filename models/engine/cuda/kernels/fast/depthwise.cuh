@@ -58,8 +58,8 @@ VITRINE_DEVICE void ForTiles(const Batch& batch, int channels, Act act) {
 }
 
 // Loads the tile and its border, with zeros outside the grid. load(cell, row, i) reads the i-th group of four channels
-// of a cell, which is a row of x. finish(loaded) converts the result to four numbers. Each thread has kAtOnce loads in
-// flight.
+// at `cell`, which points into row `row` of x. finish(loaded) converts the result to four numbers. Each thread has
+// kAtOnce loads in flight.
 template <int kBorder, class Load, class Finish>
 VITRINE_DEVICE void LoadTile(Shared<Float4> to, const Matrix& x, const ChannelTile& tile, Load load, Finish finish) {
   constexpr int kSide = SideOf(kBorder), kFours = kSide * kSide * kTileFours, kAtOnce = 6;

@@ -12,7 +12,7 @@ class GeluTable {
  public:
   static constexpr int kBytes = 3 * engine::kPieces * static_cast<int>(sizeof(float));
 
-  // Writes the table. Every thread of the block must call this; the table may be read after the next SyncBlock.
+  // Writes the table. All threads of the block must call the constructor. Reads must follow the next SyncBlock.
   VITRINE_DEVICE explicit GeluTable(int shared_offset) : table_(SharedMemory<float>(shared_offset)) {
     for (int i = Thread(); i < 3 * engine::kPieces; i += Threads()) {
       table_[i] = kGeluPieces.narrow[i / engine::kPieces][i % engine::kPieces];

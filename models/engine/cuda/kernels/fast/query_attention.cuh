@@ -64,7 +64,7 @@ class QueryHead {
     CommitCopies();
   }
 
-  // Returns the score of a key. Adds its products to 16 partial sums, then adds these, in the order of
+  // Returns the score of a key. Adds its products to 16 partial sums, then adds these sums, in the order of
   // vitrine_attend_class.
   VITRINE_DEVICE float ScoreOf(int key) const {
     const Global<const Float4> k = ViewAs<const Float4>(k_ + key * arguments_.k.stride);
