@@ -58,7 +58,7 @@ class Frame {
   float* scratch() const { return scratch_; }
 
   // Returns the range of `items` independent items that this thread computes: all items if it is the only thread, no
-  // items if ShareWithin has excluded it.
+  // items if ShareWithin has excluded this thread.
   Segment Share(int64_t items) const {
     if (member_ >= members_) return {items, 0};
     const int64_t first = items * member_ / members_;
@@ -81,14 +81,14 @@ class Frame {
     return attention != nullptr && attention->Wants(first_image_ + image, source, layer);
   }
 
-  AttentionTap* attention = nullptr;  // null: not requested
+  AttentionTap* attention = nullptr;  // null if no attention is requested
   // Tokens of a stage, concatenated over the groups of images of a batch. `has_prefix` is true if the rows include the
   // plan's prefix tokens.
   struct HandedOut {
     FloatArray rows;
     bool has_prefix = false;
   };
-  std::map<int, HandedOut>* tokens = nullptr;  // by stage; null: not requested
+  std::map<int, HandedOut>* tokens = nullptr;  // by stage; null if no tokens are requested
 
  private:
   friend class FrameMemory;

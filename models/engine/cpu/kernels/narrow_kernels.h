@@ -34,7 +34,7 @@ struct NarrowGemmCall {
   const RowRange* ranges;   // int8: one per row
   const std::byte* panels;  // see NarrowMatrix
   const float* bias;        // padded with zeros to whole vectors, like scale and sums
-  const float* scale;       // int8: value of one unit of a weight, by output
+  const float* scale;       // int8: quantization step of the weights, by output
   const float* sums;        // int8: sum of weights times `scale`, by output
   int64_t columns;
   Activation activation;

@@ -156,7 +156,7 @@ struct LinearBytesArguments {
   int inputs;
   Matrix y, residual;
   const int8_t* weights;      // [inputs, outputs]
-  const float *bias, *scale;  // `scale`: value of one unit of a weight, by output
+  const float *bias, *scale;  // `scale`: quantization step of the weights, by output
   const float* sums;          // sums of weights times `scale`, by output
   Activation activation;
 };
@@ -233,7 +233,7 @@ struct FastConvolveArguments {
   const uint16_t* x;        // positions of a bf16 map; null: layer.x with pixels
   uint16_t* y;              // bf16 map; null: layer.y in fp32
   const uint16_t* weights;  // bf16 [steps, outputs in groups, kStepInputs], in the order in which the kernel reads them
-  const uint32_t* taps;     // taps of a step: one per pixel value, or one per 8 adjacent channels of a map
+  const uint32_t* taps;     // by step: one tap per pixel value, or one per 8 adjacent channels of a map
   int steps;                // each step multiplies kStepInputs values of a neighbourhood
 };
 
@@ -246,7 +246,7 @@ struct DepthwiseArguments {
   const float* weights;  // [9, channels]
   const float* bias;
   const float *scale, *shift;  // null if there is no scale
-  bool narrow;                 // true: the approximate GELU
+  bool narrow;                 // true: GELU is computed by NarrowGelu
 };
 
 // XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. n normalizes with

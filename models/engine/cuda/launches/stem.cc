@@ -117,7 +117,7 @@ class StemMaker {
   StepMemory& memory_;
   const Matrix cells_;
   const bool narrow_, fast_;
-  std::vector<int64_t> most_;  // places, by layer
+  std::vector<int64_t> most_;  // maximum number of positions in the result of each layer
   std::array<std::byte*, 2> maps_ = {};
   StemLaunches made_;
 };
@@ -135,8 +135,8 @@ std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int c
     const int pool = std::max(1, layer.pool), step = layer.stride * pool;
     over = (over + std::max(0, 2 * layer.padding - layer.kernel + layer.stride)) / step;
     side *= step;
-    // Upper bound of the sum of (a / side + over) (b / side + over) over all images, where an image has a x b pixels.
-    // Uses a + b <= a b / shortest + shortest.
+    // Upper bound of the sum of (a / side + over) * (b / side + over) over all images, where an image has a x b pixels.
+    // Uses a + b <= a * b / shortest + shortest.
     const double sums = pixels / shortest + shortest * limits.images;
     const double places = pixels / (side * side) + over / side * sums + over * over * limits.images;
     most.push_back(static_cast<int64_t>(std::ceil(places)));

@@ -25,7 +25,7 @@ struct ChannelTiles {
 template <int kWidth>
 struct TokenTiles {
   static constexpr int kThreads = 256, kQueries = kThreads / 32 * 16;
-  static constexpr int kKeys = 64;            // keys per step
+  static constexpr int kKeys = 64;            // keys per stage
   static constexpr int kStride = kWidth + 8;  // numbers per row, so that 8 rows are in different banks
   // Offsets in shared memory, in bytes. Queries come first. Two stages follow, each with keys, values and the offsets
   // of the keys. Rows are bf16.

@@ -53,7 +53,7 @@ class ChannelHead {
 
  private:
   static constexpr int kSlots = kWidth / 8;  // channels per lane: one in every 8 rows or columns of the products
-  static constexpr int kTokens = 16;         // tokens per step
+  static constexpr int kTokens = 16;         // tokens that a warp processes at once
 
   // Returns the channel that a lane with this `g` holds at index `slot`. A lane has 4 adjacent channels in every 32
   // channels. If 16 channels remain at the end, it has 2 adjacent channels of these 16. Reads and products use this

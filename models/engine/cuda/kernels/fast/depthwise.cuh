@@ -9,8 +9,8 @@
 //
 // Shared memory: vitrine_fast_depthwise 16.8 kB; vitrine_fast_local 37.5 kB, with a border of two cells and the result
 // of the first convolution. Traffic of vitrine_fast_local per image and layer (XCiT-N12, 224 x 224): input 2 x 100 KB
-// (the residual is x, mostly from L2), statistics 8 x 1.6 KB, output 100 KB; the plain kernels need 800 KB. The kernel
-// is limited by instruction issue.
+// (x is also the residual; the second read is mostly from L2), statistics 8 x 1.6 KB, output 100 KB; the plain kernels
+// need 800 KB. The kernel is limited by instruction issue.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 #define VITRINE_MODELS_ENGINE_CUDA_KERNELS_FAST_DEPTHWISE_CUH_
 

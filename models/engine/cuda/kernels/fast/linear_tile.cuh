@@ -116,7 +116,7 @@ class LinearBlock {
       : arguments_(arguments), rows_(Images(arguments.batch).Rows(arguments.x.rows)), gelu_(0) {}
 
   // Computes this block's share of the tiles. The numbers of tiles of any two blocks differ by at most one. A block
-  // computes the tiles of the same rows one after another. The division does not change the outputs.
+  // computes the tiles of the same rows one after another. The number of blocks does not change the outputs.
   VITRINE_DEVICE void Run() {
     for (int tile = FirstTile(0); tile < FirstTile(1);) {
       const int tiles = tiles_of_row(), first = tile % tiles, left = FirstTile(1) - tile;
