@@ -36,7 +36,7 @@ class Groups {
     OperatorGroup& group = groups_.emplace_back();
     for (const engine::StemConvolution& layer : step.layers) group.push_back(layer.matrix.op->name);
   }
-  // Groups the depthwise convolutions whose GELU depends on the precision.
+  // Puts all depthwise convolutions whose GELU depends on the precision into one group.
   void operator()(const engine::DepthwiseStep& step) {
     if (step.precision == Precision::kFp32 || step.scale.empty()) return;
     if (!activated_.has_value()) {

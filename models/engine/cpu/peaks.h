@@ -24,7 +24,7 @@ struct CorePeaks {
   void RaiseTo(const CorePeaks& other);
 };
 
-// Returns the best of a few runs on this thread. Needs about 0.2 s and 128 MB.
+// Returns the highest rates of a few runs on this thread. Needs about 0.2 s and 128 MB.
 CorePeaks MeasureCorePeaks(const Instructions& instructions);
 
 }  // namespace vitrine::engine

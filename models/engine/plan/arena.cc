@@ -19,8 +19,8 @@ std::vector<size_t> LastUses(const LoweredPlan& plan) {
   return last;
 }
 
-// Returns the index of a free slot with the same RowsOf as `buffer`; if there are several, of the slot that must grow
-// least. Adds a slot if there is none.
+// Returns the index of the free slot that must grow least to hold `buffer`. The slot has the RowsOf of `buffer`. Adds a
+// slot if there is none.
 int SlotFor(const Buffer& buffer, const std::vector<bool>& taken, std::vector<Slot>& slots) {
   int best = -1;
   const auto growth = [&](int slot) { return std::max<int64_t>(0, buffer.width - slots[size_t(slot)].width); };

@@ -46,7 +46,7 @@ class Lowering {
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
   // Returns the operand of `value` for the operator that computes `result`. If only the tokens that a head reads are
-  // computed for `result`, adds steps that copy these tokens of `value`, unless an earlier call has added these steps.
+  // computed for `result`, returns a copy of these tokens of `value`. The first such call adds the steps that copy.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }

@@ -45,7 +45,7 @@ void Attend::Run(const Frame& frame) const {
   const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
   for (int image = 0; image < frame.images(); ++image) {
     if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
-    const View<float> y = frame.Of(y_, image);  // has one row if only class tokens are needed
+    const View<float> y = frame.Of(y_, image);  // has fewer rows than q if only prefix tokens are needed
     View<float> q = frame.Of(q_, image);
     q.rows = y.rows;
     const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);

@@ -51,7 +51,7 @@ class AttendLinearly : public Step {
       if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
       const View<float> y = frame.Of(y_, image);
       View<float> q = frame.Of(q_, image);
-      q.rows = y.rows;  // y has one row if only class tokens are needed
+      q.rows = y.rows;  // y has fewer rows if only prefix tokens are needed
       for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
         ProductOverRows(frame, Head(frame.Of(k_, image), head, width), Head(frame.Of(v_, image), head, width), sums,
                         width);

@@ -282,8 +282,8 @@ struct ChannelArguments {
   Batch batch;
   Matrix q, k, v, y;
   int heads;
-  float* matrices;               // [images, heads, width, width]: weights; may be null for vitrine_attend_channels
-  float* scores;                 // for vitrine_attend_channels: the same matrices before the softmax, or null
+  float* matrices;               // [images, heads, width, width]: weights, or k^T v; vitrine_attend_channels accepts null
+  float* scores;                 // vitrine_attend_channels only: scores, [images, heads, width, width]; may be null
   float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
   float* factors;                // per row of q and head, [rows of q, heads]
   const float* temperature;      // per head; X-ViT: the context scale

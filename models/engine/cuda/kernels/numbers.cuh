@@ -96,8 +96,8 @@ VITRINE_DEVICE float Activated(float x, Activation activation, bool narrow) {
   if (activation == Activation::kGelu) return narrow ? NarrowGelu(x) : Gelu(x);
   return activation == Activation::kRelu ? Most(0, x) : x;
 }
-// Like Activated, but also supports QuickGELU. Only products need QuickGELU; in other kernels, it would need additional
-// registers.
+// Like Activated, but also supports QuickGELU. Only products need QuickGELU. In other kernels, its code would need
+// additional registers.
 VITRINE_DEVICE float ActivatedProduct(float x, Activation activation, bool narrow) {
   return activation == Activation::kQuickGelu ? QuickGelu(x) : Activated(x, activation, narrow);
 }

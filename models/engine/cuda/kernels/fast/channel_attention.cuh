@@ -18,8 +18,8 @@
 
 namespace vitrine::cuda {
 
-// Lane 4 g + t of a warp holds, in each fragment, row or column g, and elements 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 of
-// the summed dimension.
+// Of every eight rows (or columns) of an operand, lane 4 g + t of a warp holds row (or column) g. Along the summed
+// dimension, the lane holds elements 2 t, 2 t + 1, 2 t + 8 and 2 t + 9.
 template <int kWidth, class Number>
 class ChannelHead {
  public:

@@ -43,7 +43,7 @@ class PerceptronBlock {
   using Loads = RowLoads<Tiles::kThreads>;
   static constexpr int kStrip = Tiles::kStrip;
   using Sums = float[kWidth / 8][4];
-  using Hidden = uint32_t[kStrip / 16][4];  // left operands
+  using Hidden = uint32_t[kStrip / 16][4];  // left operands of the second product
 
   VITRINE_DEVICE int row_of_warp() const { return Thread() / kWarp * 16; }
   static VITRINE_DEVICE Shared<uint16_t> FirstWeights() { return SharedMemory<uint16_t>(Tiles::kFirst); }

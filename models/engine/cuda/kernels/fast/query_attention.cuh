@@ -117,7 +117,7 @@ class QueryHead {
   }
 
   VITRINE_DEVICE float SumOfPowers(float largest) const {
-    float sum = 0;  // sum of one lane, in the first 16 threads
+    float sum = 0;  // in the first 16 threads: sum of the powers of every 16th key
     for (int first = 0; first < keys_; first += Tiles::kChunk) {
       MakePowers(first, largest);
       SyncBlock();
@@ -132,7 +132,7 @@ class QueryHead {
     return of_warps_[0];
   }
 
-  // Computes y: for each channel, a sum over the keys in their order.
+  // Computes y. Each channel is a sum over the keys, in the order of the keys.
   VITRINE_DEVICE void SumValues(float largest, float factor) const {
     float y = 0;
     for (int first = 0, tile = 0; first < keys_; first += Tiles::kValues, ++tile) {
