@@ -282,7 +282,7 @@ struct ChannelArguments {
   Batch batch;
   Matrix q, k, v, y;
   int heads;
-  float* matrices;               // [images, heads, width, width]: weights, or k^T v; vitrine_attend_channels accepts null
+  float* matrices;               // [images, heads, width, width]: weights or k^T v; vitrine_attend_channels allows null
   float* scores;                 // vitrine_attend_channels only: scores, [images, heads, width, width]; may be null
   float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
   float* factors;                // per row of q and head, [rows of q, heads]

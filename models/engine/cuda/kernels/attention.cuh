@@ -44,7 +44,7 @@ class Scores {
     return has_offset ? score + offset : score;
   }
 
-  // Returns scale * q k; for AttendOrder::kBf16, only q k.
+  // Returns `scale` times the dot product of q and k; for AttendOrder::kBf16, only the dot product.
   VITRINE_DEVICE float Product(int key) const {
     if (arguments_.q.narrow) return NarrowProduct(key);
     const Global<const float> k = RowOf(arguments_.k, first_key_ + key) + column_;
@@ -61,7 +61,7 @@ class Scores {
     return sum;
   }
 
-  // Returns scale * q k of rows that are bf16 in memory. Only vitrine_attend_map gets rows in bf16.
+  // Returns `scale` times the dot product of rows that are bf16 in memory. Only vitrine_attend_map gets rows in bf16.
   VITRINE_DEVICE float NarrowProduct(int key) const {
     const Global<const uint16_t> q = NarrowRowOf(arguments_.q, query_) + column_;
     const Global<const uint16_t> k = NarrowRowOf(arguments_.k, first_key_ + key) + column_;

@@ -84,7 +84,7 @@ std::optional<Launch> FastTokens(const engine::AttendStep& step, const std::stri
 
 std::optional<Launch> FastQuery(const engine::AttendStep& step, const std::string& name,
                                 const AttendArguments& arguments) {
-  constexpr int64_t kLanes = 16;  // number of lanes that sum one score
+  constexpr int64_t kLanes = 16;  // number of partial sums per score
   const int64_t width = step.q.columns / step.attend.heads;
   if (!step.attend.class_query || width % kLanes != 0 || width > QueryTiles::kMostWidth) return std::nullopt;
   if (!HasWideRows(arguments.k) || !HasWideRows(arguments.v)) return std::nullopt;

@@ -176,13 +176,13 @@ struct Maps {
   }
 };
 
-// Sums of 32 positions by 8 kTiles outputs. Lane q of four adjacent lanes holds 2 kTiles outputs, starting at output 2
-// kTiles q. Columns 2 q and 2 q + 1 of tile j are outputs 2 j and 2 j + 1 of this lane.
+// Sums of 32 positions by 8 * kTiles outputs. Lane q of four adjacent lanes holds 2 * kTiles outputs, from output
+// 2 * kTiles * q on. Columns 2 q and 2 q + 1 of tile j are outputs 2 j and 2 j + 1 of this lane.
 template <int kTiles>
 struct PlaceSums {
   float sums[kRowsOfLane / 2][kTiles][4] = {};
 
-  // Adds the products of one step. `weights` are the step's weights for the tile's 8 kTiles outputs.
+  // Adds the products of one step. `weights` are the step's weights for the tile's 8 * kTiles outputs.
   VITRINE_DEVICE void Add(const LeftSide& left, Global<const Words4> weights) {
     Words4 right[kTiles];
     VITRINE_UNROLL
@@ -205,7 +205,7 @@ struct PlaceSums {
   VITRINE_DEVICE float Of(int i, int j, int k) const { return sums[i / 2][j][i % 2 * 2 + k]; }
 };
 
-// Writes a lane's bf16 outputs at one position. If kTiles is 2 or 4, `to` must be aligned to 4 kTiles bytes.
+// Writes a lane's bf16 outputs at one position. If kTiles is 2 or 4, `to` must be aligned to 4 * kTiles bytes.
 template <int kTiles>
 VITRINE_DEVICE void WriteNarrow(Global<uint32_t> to, const uint32_t (&words)[kTiles]) {
   if constexpr (kTiles == 4) {

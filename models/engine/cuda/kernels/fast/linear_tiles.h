@@ -19,7 +19,7 @@ struct LinearTiles {
   static constexpr int kLong = 512, kLongest = 1024;  // bytes per row
 
   // Returns the number of rows of a tile. If rows are longer than kLong, only 64 of them fit in shared memory. If
-  // `loaded` is true (x is bf16 and has no norm), tiles also have 64 rows, so that more loads are in flight. Tiles of
+  // `loaded` is true (a bf16 layer without a norm), tiles also have 64 rows, so that more loads are in flight. Tiles of
   // rows longer than kLongest have 128 rows, because they are loaded in panels of kLong bytes.
   static constexpr int Rows(int row_bytes, bool loaded) {
     return row_bytes <= kLongest && (row_bytes > kLong || loaded) ? 64 : 128;
