@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on tensor cores: y = residual + activation(n(x) W^T + b), in bf16 or int8.
 //
-// A block of 256 threads computes 128 rows at a time. It computes 64 rows if a row has 513 to 1024 bytes, or at
-// most 512 bytes in a bf16 layer without a norm. It loads the rows once, normalizes or quantizes them, and keeps them in
+// A block of 256 threads computes 128 rows at a time. It computes 64 rows if a row has 513 to 1024 bytes, or at most
+// 512 bytes in a bf16 layer without a norm. It loads the rows once, normalizes or quantizes them, and keeps them in
 // shared memory as bf16 or bytes. Then it computes tiles of 128 outputs. Asynchronous copies load the weights one stage
-// ahead, 128 bytes of each output at a time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64 rows).
-// If at most 64 outputs are left, a warp computes half as many outputs.
+// ahead, 128 bytes of each output at a time. A warp computes 32 rows by 64 outputs (32 outputs if the tile has 64
+// rows). If at most 64 outputs are left, a warp computes half as many outputs.
 //
 // Shared memory: 33 kB, plus 272 bytes per row of 128 bf16; at most 101 kB. Global memory: x is read once as fp32 or
 // bf16, and once more by each further block that computes the same rows (see Run). Rows longer than 1024 bytes are read
