@@ -19,7 +19,7 @@ class StepMaker {
 
   StepPtr operator()(const LinearStep& step) const { return MakeLinear(SettingsOf(step), Pack(step.matrix)); }
   StepPtr operator()(const PerceptronStep& step) const {
-    auto first = Pack(step.first.matrix);  // before second.matrix, to release weights in program order
+    auto first = Pack(step.first.matrix);  // packed before second.matrix, so that weights are released in program order
     return MakePerceptron(SettingsOf(step.first), std::move(first), SettingsOf(step.second), Pack(step.second.matrix));
   }
   StepPtr operator()(const LayerNormStep& step) const {

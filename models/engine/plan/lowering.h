@@ -143,7 +143,7 @@ class Lowering {
   std::vector<Operand> values_;                       // operand by value id; buffer is -1 until the value is computed
   std::map<int, const Operator*> norms_;              // by output value: a LayerNorm computed in the next step
   std::map<int, std::vector<StemConvolution>> maps_;  // by value: the layers that compute a map
-  std::multimap<int, int> stages_;                    // by value: stages not yet handed out
+  std::multimap<int, int> stages_;                    // by value: stages that have no HandOut step yet
   std::set<const Operator*> done_;                    // operators that another operator's step computes
   std::map<std::pair<int, int>, size_t> products_;    // index of the step of W_x x (see DoCoded), by x and W
   // Operands to which Read has copied tokens, by buffer, first column, number of columns, and kind of rows.

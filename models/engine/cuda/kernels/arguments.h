@@ -285,9 +285,9 @@ struct ChannelArguments {
   float* matrices;               // [images, heads, width, width]: weights or k^T v; vitrine_attend_channels allows null
   float* scores;                 // vitrine_attend_channels only: scores, [images, heads, width, width]; may be null
   float *inverse_q, *inverse_k;  // 1 / length of each column, [images, columns]
-  float* factors;                // per row of q and head, [rows of q, heads]
-  const float* temperature;      // per head; X-ViT: the context scale
-  const float* query_scale;      // by head
+  float* factors;                // X-ViT: factor of each row of q in each head, [rows of q, heads]
+  const float* temperature;      // by head: XCiT's temperature, or X-ViT's context scale
+  const float* query_scale;      // X-ViT: by head
   bool over_values;              // X-ViT scales the rows (true) or the columns (false) of k^T v
   bool normalizes;               // false: X-ViT only multiplies by its scales; over_values is then true
   bool narrow;                   // true: both operands of products are rounded to bf16

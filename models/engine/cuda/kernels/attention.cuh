@@ -10,7 +10,7 @@ namespace vitrine::cuda {
 
 enum class AttendOrder {
   kTokens,  // fp32, each sum in one sequence of additions
-  kClass,   // fp32, sums in 16 lanes, like the CPU for a single query
+  kClass,   // fp32, each sum in 16 partial sums, like the CPU for a single query
   kBf16,    // q, k, v and weights rounded to bf16
 };
 

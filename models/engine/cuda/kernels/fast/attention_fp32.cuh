@@ -101,7 +101,7 @@ class TokenHeadFp32 {
     for (int at = first; at < end; at += Tiles::kKeys) {
       StageRows(arguments_.k, k_row_, at, end);
       float scores[2][4] = {};
-      const int key = Thread() % 8, query = Thread() / 8;  // also keys key + 8, + 16, + 24, and query + 16
+      const int key = Thread() % 8, query = Thread() / 8;  // also key + 8, key + 16, key + 24 and query + 16
       const Shared<const Float4> q = SharedMemory<Float4>(Tiles::kOfQueries) + query * (Tiles::kStride / 4);
       const Shared<const Float4> k = ViewAs<Float4>(Rows()) + key * (Tiles::kStride / 4);
       for (int four = 0; four < kWidth / 4; ++four) {

@@ -164,7 +164,7 @@ class ChannelHead {
   VITRINE_DEVICE void MakeWeights(int n) {
     const Shared<const float> inverses = SharedMemory<float>(Tiles::kInverses);
     const float temperature = Global<const float>(arguments_.temperature)[head_];
-    float scores[2][kSlots];  // per channel of q and of k
+    float scores[2][kSlots];  // indices: channel of q, channel of k
     for (int m = 0; m < kSlots / 2; ++m) {
       Float4 sum = Products(0, m, n)[Lane()];
       for (int warp = 1; warp < Tiles::kWarps; ++warp) {

@@ -185,7 +185,7 @@ class LinearBlock {
       const int columns = left > LinearTiles::kColumns / 2 ? LinearTiles::kColumns : LinearTiles::kColumns / 2;
       const int thread = Opaque(Thread()), at = thread % 8, from = chunk * kChunk + at * 8;
       const bool valid = from < row_words();
-      constexpr int kStep = LinearTiles::kThreads / 8;  // rows at once; a multiple of 16, the period of Swizzle
+      constexpr int kStep = LinearTiles::kThreads / 8;  // rows copied at once; a multiple of 16, the period of Swizzle
       const int row = thread / 8;
       const Shared<uint16_t> to = stage() + (row * kChunk + (at ^ OutputOrder::Swizzle(row)) * 8);
       Global<const uint16_t> weights = Global<const uint16_t>(static_cast<const uint16_t*>(arguments_.weights)) +

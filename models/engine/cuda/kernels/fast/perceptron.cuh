@@ -83,7 +83,7 @@ class PerceptronBlock {
   // Copies [kStrip, kWidth] weights of the first product. Permutes the 16-byte chunks of each row, so that chunk i of 8
   // rows is in 8 different banks.
   VITRINE_DEVICE void CopyFirst(int strip) const {
-    constexpr int kChunks = kWidth / 8, kStep = Tiles::kThreads / kChunks;  // kStep rows at once
+    constexpr int kChunks = kWidth / 8, kStep = Tiles::kThreads / kChunks;  // the block copies kStep rows at once
     static_assert(Tiles::kThreads % kChunks == 0 && kStep % 4 == 0);  // so a step changes at most one bit of row % 8
     const int thread = Opaque(Thread()), row = thread / kChunks, chunk = thread % kChunks ^ row % 8;
     const Shared<uint16_t> to = FirstWeights() + row * kWidth;
