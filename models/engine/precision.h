@@ -21,7 +21,7 @@ std::optional<Precision> ParsePrecision(std::string_view name);
 // Precision of a model, and the names of the operators that are kept out of this precision to protect accuracy.
 // Operators kept out of int8 run in bf16 if the device supports bf16, else in fp32; operators kept out of bf16 run in
 // fp32. Products of two activations (in attention) and convolutions of images never run in int8: they run in bf16 or
-// fp32. If they are kept out, they run in fp32.
+// fp32. If they are kept out of bf16 or int8, they run in fp32.
 struct PrecisionChoice {
   Precision precision = Precision::kFp32;
   std::set<std::string> kept;

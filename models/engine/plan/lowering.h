@@ -90,7 +90,8 @@ class Lowering {
     const Operator* last;  // its output is the step's result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
-  // Returns the linear layer that is the only reader of the result of `folded` and can run in the same step, or null.
+  // Returns the linear layer that alone reads the result of `folded`. Null if there is none, or if it needs a step of
+  // its own.
   const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators

@@ -34,7 +34,7 @@ StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const Linear
                        const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix);
 
 StepPtr MakeLayerNorm(Operand x, Operand y, double epsilon, std::vector<float> weight, std::vector<float> bias);
-// Computes y = activation(x weight + bias).
+// Computes y = activation(x * weight + bias).
 StepPtr MakeAffine(Operand x, Operand y, std::vector<float> weight, std::vector<float> bias, Activation activation);
 StepPtr MakeActivate(Operand x, Operand y, Activation activation);
 StepPtr MakeUnitLength(Operand x, Operand y);  // divides each row by its length

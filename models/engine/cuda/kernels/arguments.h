@@ -61,7 +61,7 @@ struct StatisticsArguments {
   RowStatistics* statistics;  // by row
 };
 
-// y = activation(n(x) scale + shift). n normalizes with the statistics; without statistics, n(x) is x.
+// y = activation(n(x) * scale + shift). n normalizes with the statistics; without statistics, n(x) is x.
 struct AffineArguments {
   Batch batch;
   Matrix x, y;
@@ -70,7 +70,7 @@ struct AffineArguments {
   Activation activation;
 };
 
-// y = n(x) weight + bias. n normalizes a row to mean 0 and variance 1.
+// y = n(x) * weight + bias. n normalizes a row to mean 0 and variance 1.
 struct LayerNormArguments {
   Batch batch;
   Matrix x, y;
@@ -237,8 +237,8 @@ struct FastConvolveArguments {
   int steps;                // each step multiplies kStepInputs values of a neighbourhood
 };
 
-// A 3 x 3 depthwise convolution. y = residual + scale GELU(convolution) + shift. If there is no scale, y = residual +
-// convolution. Class tokens are not written.
+// A 3 x 3 depthwise convolution. y = residual + scale * GELU(convolution) + shift. Without a scale,
+// y = residual + convolution. Class tokens are not written.
 struct DepthwiseArguments {
   Batch batch;
   Matrix x, y;
@@ -249,8 +249,8 @@ struct DepthwiseArguments {
   bool narrow;                 // true: GELU is computed by NarrowGelu
 };
 
-// XCiT's local patch interaction: applies `first` to weight n(x) + bias, and `second` to the result. n normalizes with
-// the statistics. The input x is first.x; first.y and second.x are unused.
+// XCiT's local patch interaction: applies `first` to weight * n(x) + bias, and `second` to the result. n normalizes
+// with the statistics. The input x is first.x; first.y and second.x are unused.
 struct LocalArguments {
   DepthwiseArguments first, second;
   const RowStatistics* statistics;

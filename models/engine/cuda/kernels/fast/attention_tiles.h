@@ -43,7 +43,7 @@ struct TokenTilesFp32 {
   static constexpr int kKeys = 32;                                       // keys loaded at once
   static constexpr int kChunk = 224;                                     // number of keys whose scores are stored
   static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
-  // Offsets in shared memory, in bytes, of: the scaled queries; rows of keys or of values; the scores; and per query,
+  // Offsets in shared memory, in bytes, of: the scaled queries; rows of keys or of values; the scores; and, per query,
   // the largest score and 1 / sum of the powers.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfRows = kOfQueries + kQueries * kStride * 4;

@@ -305,7 +305,7 @@ class LinearBlock {
   int stage_ = 0;  // stage copied last
 };
 
-// Defines one kernel per number type, tile size and use of panels, so that each has few instructions and registers.
+// Defines one kernel per number type, tile size and use of panels, so that a kernel has few instructions and registers.
 #define VITRINE_FAST_LINEAR(name, Layer, rows, panels)                          \
   VITRINE_BOUNDED_KERNEL(name, FastLinearArguments, LinearTiles::kThreads, 2) { \
     LinearBlock<Layer, rows, panels>(arguments).Run();                          \
