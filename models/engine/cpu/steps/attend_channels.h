@@ -10,7 +10,7 @@
 
 namespace vitrine::engine {
 
-// Attention among channels in fp32: v softmax(t * k^T q), with a learned factor t for each head. The softmax runs over
+// Attention among channels in fp32: v * softmax(t * k^T q), with a learned factor t per head. The softmax runs over
 // the channels of k. The columns of q and k are first scaled to unit length.
 class AttendChannels : public Step {
  public:

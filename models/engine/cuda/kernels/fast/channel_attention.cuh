@@ -212,7 +212,7 @@ class ChannelHead {
     for (int slot = 0; slot < kSlots; ++slot) to[ChannelOf(g_, slot) * kWidth + channel] = column[slot];
   }
 
-  // Computes y = v weights. A lane holds channels 4 t to 4 t + 3 of every 16 channels, both of v and of y.
+  // Computes y = v * weights. A lane holds channels 4 t to 4 t + 3 of every 16 channels, both of v and of y.
   VITRINE_DEVICE void Mix() {
     uint32_t weights[kWidth / 16][kSlots][2];
     for (int s = 0; s < kWidth / 16; ++s) {
