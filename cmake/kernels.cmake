@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Compiles the kernels, one file per instruction set. -ffp-contract=off: the compiler fuses no product with a sum; only
-# explicit calls in the kernels do. If the compiler fused them, two register tiles could round differently.
+# explicit calls in the kernels fuse them. If the compiler fused them, two register tiles could round differently.
 # -fno-math-errno: a square root is one instruction, which can be vectorised. -falign-functions=64: each function starts
 # at a cache line. Without this option, the address of a loop can change with each link, which changes the speed of a
 # matrix product by up to 5 %.

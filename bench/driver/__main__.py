@@ -84,7 +84,7 @@ def main():
     other = ([f"other build: revision {report.output('git', '-C', used.against, 'rev-parse', '--short=12', 'HEAD')}"]
              if used.against else [])
     origin = f"`{shlex.join(['script/bench', *sys.argv[1:]])}`" + (" - quick: the figures mean nothing" if arguments.quick else "")
-    versions = report.versions(torch)  # read before the measurements, which do not include later commits
+    versions = report.versions(torch)  # read before the measurements, because later commits are not measured
     sections = []
     for i, part in enumerate(arguments.parts, 1):
         rows = command.measure(arguments.table[part], setup)

@@ -21,7 +21,7 @@ PROGRAMS = {OURS: "bench_decode_worker", TURBOJPEG: "bench_turbojpeg_worker"}
 # {peer: (minimum, target)} of the ratio of our rate to the peer's rate
 GOALS = {TURBOJPEG: (1.15, 1.3), PILLOW: (3, 4), STEPS: (None, None)}
 REDUCED_GOAL = 1.4
-LARGE = ("smooth", "grain")  # defined in photographs.py
+LARGE = ("smooth", "grain")  # names of the large images that bench/peers/photographs.py makes
 # Allowed absolute difference, in grey levels, between the inputs of a side and our inputs decoded at full size: {side: (mean
 # over all images, mean of the worst image)}. OpenCV differs because it averages areas of whole pixels, while our code and Pillow
 # use a triangle filter of twice the width. Pillow differs because it rounds to 8 bits after each pass of its resize.

@@ -128,7 +128,7 @@ class Generator:
 
 def search(generator, bound, start):
     """Returns (result of the highest rate within the bound, result of the last rate that missed the bound); each may be None. A
-    rate misses the bound if its p99 is above the bound or if the generator was late. It is then measured a second time."""
+    rate misses the bound if, in each of two measurements, its p99 is above the bound or the generator is late."""
     best = missed = None
     rate = start
     for _ in range(TRIES):

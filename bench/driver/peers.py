@@ -24,7 +24,7 @@ from driver.setup import ROOT
 NAME, ARCHITECTURE = "vit-ti16", published.PEERS["vit-ti16"]
 BOUND = 50  # ms at p99
 ROUNDS, SECONDS, WARM_UP = 3, 10, 2
-SAMPLES, CALLERS = 50, 8  # photographs whose best class must equal Vitrine's; requests in flight, enough for batches
+SAMPLES, CALLERS = 50, 8  # number of photographs whose best class must equal Vitrine's; number of requests in flight
 START_SECONDS = 180
 MARK = "VITRINE_BENCH_PEER"  # environment variable by which the processes of a server are found
 IMAGE = {"Content_Type": "image/jpeg"}

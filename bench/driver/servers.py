@@ -89,8 +89,8 @@ def root_mean_square(rows, others):
 
 
 def check_agreement(ours, theirs, tolerance):
-    """Returns the difference between the servers' answers, relative to the spread of the logits over the images. Raises if it is
-    too large."""
+    """Returns the difference between the servers' answers, relative to the spread of the logits over the images. Raises if the
+    difference exceeds the tolerance."""
     means = [sum(column) / len(ours) for column in zip(*ours)]
     apart = root_mean_square(ours, theirs) / root_mean_square(ours, [means] * len(ours))
     if not apart <= tolerance:

@@ -19,7 +19,7 @@ namespace vitrine {
 struct CheckSetting {
   int device = 0;
   const CudaLibrary* library = nullptr;  // the library that the server uses, with the device open
-  cuda::driver::Card* card = nullptr;    // the same device, for functions that the library does not have
+  cuda::driver::Card* card = nullptr;    // the device of `library`, for functions that `library` does not have
   std::filesystem::path repository = {};
   std::vector<VersionId> versions = {};  // in the repository
   std::vector<std::string> images = {};  // encoded photographs, of different shapes

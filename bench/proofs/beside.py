@@ -16,7 +16,7 @@ GOAL = 1.15
 PUBLISHED = "version ready model=trained"  # text in the server's log
 COPIES = 50  # per digit, as training images
 RATE = 60  # requests/s, if the core that server and generator share can serve that
-LOAD = 0.7  # maximum share of the closed loop's rate: above it p99 measures only the queue
+LOAD = 0.7  # maximum rate, as a share of the closed loop's rate; at a higher rate, p99 measures only the queue
 ROUNDS = 5
 
 

@@ -19,7 +19,7 @@ RATE = 50  # requests/s of each model
 PERCENT = 10  # share of a model's requests that its canary gets
 SECONDS = 80  # length of the observation
 GOAL = 60  # maximum s until a bad canary is out of service
-ENOUGH = 100  # answers of a canary in the guard's window; with fewer, the guard does not judge it
+ENOUGH = 100  # minimum answers of a canary in the guard's window; with fewer, the guard does not judge the canary
 STABLE, CANARY = 1, 2
 
 

@@ -23,7 +23,7 @@ void AddReportFlags(CLI::App& eval, ReportOptions& flags);
 // Inputs of a report other than the evaluation.
 struct ReportTask {
   std::string folder;
-  const EvalCommand* command = nullptr;  // command that made the evaluation; null if it was merged from others
+  const EvalCommand* command = nullptr;  // command that made the evaluation; null if it was merged from shards
   bool ask = false;                      // true: request attention from the server
   ProgressDisplay* progress = nullptr;
   const std::atomic<bool>* stop = nullptr;

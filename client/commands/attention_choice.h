@@ -19,7 +19,7 @@ namespace vitrine {
 // Maximum bytes of the attention maps and features in an answer. 16 MiB hold 216 FLOAT16 matrices of 197 x 197 tokens.
 inline constexpr int64_t kMostAttentionBytes = int64_t{16} << 20;
 
-// A patch token, by index or by row and column. The grid may differ from image to image.
+// A patch token, given by its index, or by its row and column in the grid of each image.
 struct QueryToken {
   int index = 0;
   std::optional<std::pair<int, int>> cell;  // row and column; if set, `index` is unused
@@ -38,9 +38,9 @@ struct AttentionOptions {
   std::vector<v1::AttentionKind> kinds = {};  // empty: the model's first kind on the image's grid
   Indices layers = {};                        // empty: all layers for `sheet` or DISTANCE, else the last layer
   Indices heads = {};                         // empty: all heads for `sheet` or DISTANCE, else their mean
-  std::optional<QueryToken> query = {};       // token of QUERY_ROW; selects that kind if `kinds` is empty
-  bool keep_class_mass = false;               // keep_class_mass of DISTANCE; selects that kind if `kinds` is empty
-  bool sheet = false;                         // one drawing per kind with every layer and head
+  std::optional<QueryToken> query = {};       // query token; if `kinds` is empty, requests QUERY_ROW
+  bool keep_class_mass = false;               // field of DISTANCE; if `kinds` is empty, requests DISTANCE
+  bool sheet = false;                         // true: one drawing per kind shows every layer and head
   // True: one drawing shows the image and every kind in `kinds`. If `kinds` is empty, it shows all kinds whose maps
   // have the image's grid.
   bool side_by_side = false;

@@ -69,10 +69,10 @@ class ImageRun {
     const std::optional<Size>& sent_as;  // size after reduction; nullopt: sent without reduction
   };
   struct Handlers {
-    // Completes the request for one image file; an error counts the image as failed. May be empty.
+    // Completes the request for one image file. If it returns an error, the image counts as failed. May be empty.
     std::function<absl::Status(const std::string& encoded, v1::ClassifyRequest& request)> prepare = {};
-    // Called for each answered image; an error counts the image as failed. RESOURCE_EXHAUSTED, such as from a full
-    // disk, ends the run: no more images are sent, and all later images fail with the same error.
+    // Called for each answered image. If it returns an error, the image counts as failed. RESOURCE_EXHAUSTED, such as
+    // from a full disk, ends the run: no more images are sent, and all later images fail with this error.
     std::function<absl::Status(const Answered& image)> answered = {};
     // Called for each failed image, including images that were not sent (see Run). May be empty.
     std::function<void(size_t index, const absl::Status& why)> failed = {};

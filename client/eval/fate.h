@@ -11,7 +11,7 @@ namespace vitrine {
 enum class Fate {
   kRefused,   // the image itself is rejected; a retry would be rejected again
   kLater,     // the server is overloaded or too slow now
-  kDoubtful,  // an internal error, perhaps caused by another image of the batch: retry a few times
+  kDoubtful,  // an internal error, perhaps caused by another image of the batch; a few retries are made
   kAway,      // the server, or its model, is unavailable: no request can be sent
   kHopeless,  // every request of this run will fail
 };

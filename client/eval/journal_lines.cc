@@ -176,7 +176,7 @@ class JournalReader::Lines {
 
   JournalContents contents_;
   std::map<int64_t, Prediction> images_;
-  bool open_ = false;  // true: images belong to the last session
+  bool open_ = false;  // true: the next images belong to the last session
 };
 
 namespace {

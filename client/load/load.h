@@ -80,10 +80,10 @@ struct LoadResult {
   double receiver_share = 0;
   std::vector<LatencyBound> bounds = {};  // copied from the settings
 
-  double GeneratorShare() const;                 // share of one core
+  double GeneratorShare() const;                 // processor time of the generator, as a share of one core
   double SlipShare() const;                      // mean send delay divided by mean latency
-  double ServerShare() const;                    // share of one core
-  double GeneratorMicrosecondsARequest() const;  // 0 without a request
+  double ServerShare() const;                    // processor time of the server, as a share of one core
+  double GeneratorMicrosecondsARequest() const;  // processor time of the generator; 0 without a request
   double RequestsPerProcessorSecond() const;     // requests that one core could send and receive; 0 without a request
   // Returns the reason why latencies and rates depend on the load generator as much as on the server; "" if they do
   // not. There are two reasons:

@@ -49,7 +49,7 @@ class LoadRecord {
     LatencyHistogram slip{LatencyHistogram::Precision::kTwoDigits};  // send delay of the requests due in this second
 
     void Add(const Second& other);
-    void Compress();  // compresses its histograms
+    void Compress();  // compresses the histograms of this second
   };
   struct ErrorCount {
     uint64_t count = 0;

@@ -12,7 +12,7 @@ double OwnProcessorSeconds();
 // Returns the time in nanoseconds in which this thread ran or was runnable but waiting for a CPU.
 int64_t ThreadBusyNanoseconds();
 
-// Returns the user and system time of another process in seconds, in steps of a hundredth; 0 if it cannot be read.
+// Returns the user and system time of another process in seconds, to 0.01 s; 0 if it cannot be read.
 double ProcessorSecondsOf(int process);
 
 }  // namespace vitrine

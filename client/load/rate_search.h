@@ -46,7 +46,7 @@ absl::StatusOr<SweepRange> ParseSweepRange(absl::string_view text);
 
 // Searches for the highest rate that meets a goal. Doubles the rate, up to `high`, until a rate misses the goal. Then
 // bisects between the highest rate that met the goal and the lowest rate that missed it, until their ratio is at most
-// 1 + `tolerance`. Pure. To use it, call Next, measure that rate, and call Record.
+// 1 + `tolerance`. The class measures nothing: the caller measures the rate Next() and passes the result to Record.
 class RateSearch {
  public:
   // Requires 0 < low <= high and tolerance > 0.

@@ -28,7 +28,7 @@ class ChunkWriter {
   // Adds the row of an image without an answer.
   void AddFailure(int64_t index, const std::string& name, Outcome outcome, const absl::Status& why);
 
-  // Returns the chunk with the images from the start up to the first image that has no row.
+  // Returns the chunk of the images before the first image without a row.
   ScoreChunk chunk() const;
   // Writes the files of chunk(), which must have an image. Each file is replaced atomically. Returns the chunk with the
   // sizes of its files. Returns the errors of FileError.

@@ -93,7 +93,7 @@ class ScoreRun final : public RoundsClient {
     }
     RETURN_IF_ERROR(ChooseVersion());
     if (command_.restart)
-      RETURN_IF_ERROR(DiscardScores(command_.out));  // here, so that a failed start keeps the scores
+      RETURN_IF_ERROR(DiscardScores(command_.out));  // not earlier, so that a failed start keeps the scores
     if (continues) RETURN_IF_ERROR(RemoveOtherChunks(command_.out, index_));
     // Writes the index before the first chunk, so that a later run in this folder uses the same version.
     RETURN_IF_ERROR(ListChunks());
@@ -149,7 +149,7 @@ class ScoreRun final : public RoundsClient {
     now.weights_sha256 = before.settings.weights_sha256;
     now.precision = command_.local.repository.empty() ? before.settings.precision : command_.local.precision;
     const int top_k = std::min(now.top_k, static_cast<int>(before.labels.size()));
-    if (top_k == before.settings.top_k) now.top_k = top_k;  // else the error names the number as given
+    if (top_k == before.settings.top_k) now.top_k = top_k;  // otherwise, the error names the user's number
     absl::Status same = CheckSameScores(before.settings, now);
     if (same.ok() && !(before.shard == index_.shard)) {
       same = absl::FailedPreconditionError(

@@ -23,7 +23,7 @@ struct ScoreSettings {
   int64_t version = 0;
   std::string weights_sha256 = {};
   std::string precision = {};     // "fp32", "bf16" or "int8"; empty: no answer yet
-  std::string source = {};        // as given; not compared, because the same images may lie elsewhere
+  std::string source = {};        // as given; not compared, because the path may differ between runs
   std::string names_sha256 = {};  // SHA-256 over the lines of the images' names, in order
   int64_t images = 0;             // number of images in the whole source
   int top_k = 5;                  // predictions per row; at most the number of the model's classes, which may be 0

@@ -18,8 +18,8 @@
 namespace vitrine {
 namespace {
 
-constexpr size_t kCards = 24;        // changed images shown per direction
-constexpr size_t kMostFlips = 1000;  // changed images listed by name
+constexpr size_t kCards = 24;        // maximum images shown per list of changed images
+constexpr size_t kMostFlips = 1000;  // maximum changed images listed by name
 constexpr size_t kMostClassRows = 100;
 
 // Returns an HTML table with these columns and the texts of the DataTable's cells.

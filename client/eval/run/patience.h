@@ -19,7 +19,7 @@ class Patience {
     Answered();
     waits_ = 0;
   }
-  // Records an answer of the server that is not the result of an image.
+  // Records an answer of the server that is not the result of an image. Ends the silence, but keeps the waits.
   void Answered() { silent_ = absl::InfiniteFuture(); }
   // Records that an answer is missing. The silence starts now, unless it has already started.
   void Silent(absl::Time now) { silent_ = std::min(silent_, now); }

@@ -68,7 +68,7 @@ void ImageRounds::SortOutLost(bool cautious, std::vector<int64_t> rest) {
   rest.insert(rest.begin(), round_.unsent.begin(), round_.unsent.end());
   if (round_.lost.size() == 1 && proven_) {
     Strike(round_.lost.front());
-    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // the image has a result now
+    if (!trouble_.contains(round_.lost.front())) round_.lost.clear();  // Strike recorded the image as refused
   }
   if (!away_.ok()) proven_ = false;
   if (cautious) {

@@ -26,7 +26,7 @@ struct Workload {
   std::string passed_over = {};  // summary of the files that were ignored in folders (see FoundImages)
 
   // Draws the `number`-th request and returns its index. Chooses its class by weight, and its image uniformly. Pure.
-  // Not for a trace.
+  // Must not be called for a trace.
   uint32_t Pick(uint64_t seed, uint64_t number) const;
 };
 

@@ -71,7 +71,7 @@ COLOUR_SPACES = ["RGB", "L", "1", "I", "CMYK", "YCbCr", "HSV", "LAB"]
 
 def sent(image: Any) -> npt.NDArray[Any]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # values that look black
+        warnings.simplefilter("ignore")  # the warning about values that look black
         pixels = load(image).pixels
     assert pixels is not None
     return pixels

@@ -47,7 +47,7 @@ class Entry:
     state: _State = _State.WAITING
     attempts: int = 0
     heard: int = 0  # attempts on streams with at least one answer; only these count for max_attempts
-    alone: bool = False  # to be sent alone, since it may have ended the last stream
+    alone: bool = False  # True: must be sent alone, because it may have ended the last stream
     deadline: float = float("inf")  # in working time (see Pipeline), set when the request is first sent
     not_before: float = float("-inf")
     outcome: Outcome = field(default_factory=lambda: errors.Internal("not answered"))
@@ -80,7 +80,7 @@ class Pipeline:
         self._taken = 0
         self._bytes = 0  # total size of the unfinished requests in the window
         self._sent: Dict[str, Entry] = {}  # requests in flight on this stream, by id on the wire
-        self._heard = False  # this stream had an answer
+        self._heard = False  # True: this stream had an answer
         self._lost_streams = 0  # consecutive streams lost without an answer in between
         self._lost_since = 0.0  # working time of the first of these losses
         self._silent_streams = 0  # consecutive streams cancelled by `expire` without an answer

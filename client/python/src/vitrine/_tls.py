@@ -127,7 +127,7 @@ def _check_pair(cert: bytes, key: bytes, cert_name: str, key_name: str) -> None:
         # Ignores other errors: they come from OpenSSL's own rules, such as a minimum size of keys, and gRPC uses
         # BoringSSL instead of OpenSSL.
     except OSError:
-        pass  # no such files on this system; a wrong pair then fails at the handshake
+        pass  # the system cannot provide the files; a key of another certificate then fails at the handshake
 
 
 @contextmanager

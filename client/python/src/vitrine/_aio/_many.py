@@ -34,7 +34,7 @@ class Run:
         self._events: _driver.Queue[Tuple[Any, Any]] = _driver.Queue()  # source of the event, and the event
         self._stream: Optional[_Stream] = None
         self._taker: Optional[_driver.Taker] = None
-        self._preparing = False  # an image has left the source and is not in the pipeline yet
+        self._preparing = False  # True: an image has left the source and is not in the pipeline yet
         self._broken: Optional[BaseException] = None
 
     async def results(
