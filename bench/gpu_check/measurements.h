@@ -16,7 +16,7 @@ namespace vitrine {
 struct MeasuredSetting {
   std::vector<std::string> models = {};  // names of rows of the zoo or of SmallForms; weights are random
   std::vector<Precision> precisions = {};
-  std::vector<int> batches = {};                    // images
+  std::vector<int> batches = {};                    // images per batch
   int passes = 20;                                  // timed passes of ProfileModels
   int threads = 8;                                  // threads of MeasureThroughput
   absl::Duration window = absl::Milliseconds(500);  // length of each window of MeasureThroughput

@@ -90,8 +90,8 @@ struct Words {
   CLI::App* serving = nullptr;
 };
 
-// Throws CLI::ValidationError if the command line has a label, if it lacks a wanted version, or if it has a version that
-// is not wanted.
+// Throws CLI::ValidationError if the command line has a label, if it lacks a wanted version, or if it has a version
+// that is not wanted.
 void RequireVersion(const Words& words, bool wanted, const std::string& instead) {
   if (!words.choice.label.empty())
     throw CLI::ValidationError("NAME@VERSION", "must name the version by number, not by label");

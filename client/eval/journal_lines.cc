@@ -256,9 +256,9 @@ absl::StatusOr<JournalContents> ParseJournal(std::string_view text) {
 struct JournalReader::State {
   Lines lines;
   std::string begun;        // start of the incomplete last line
-  int64_t number = 0;       // number of the last line
+  int64_t number = 0;       // number of the last line that has ended
   int64_t damaged = 0;      // number of the first damaged line; 0: none
-  size_t bytes = 0;         // up to the end of the last line
+  size_t bytes = 0;         // length up to the end of line `number`
   absl::Status fault = {};  // first error, which ends parsing
 };
 

@@ -22,7 +22,7 @@
 namespace vitrine {
 namespace {
 
-constexpr double kLowestRate = 10;  // first rate of a search
+constexpr double kLowestRate = 10;  // requests per second; first rate of a search
 constexpr double kHighestSwept = 1e6;
 constexpr size_t kMostProbes = 16;
 constexpr absl::Duration kProbeDeadline = absl::Seconds(30);

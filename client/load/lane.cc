@@ -14,15 +14,15 @@ namespace vitrine {
 namespace {
 
 constexpr char kMethod[] = "/vitrine.v1.Classifier/Classify";
-// Interval at which an idle thread checks for the end of the run.
+// Interval in nanoseconds at which an idle thread checks for the end of the run.
 constexpr int64_t kTick = 20'000'000;
-// Delay before a closed loop retries a lost connection.
+// Delay in nanoseconds before a closed loop retries a lost connection.
 constexpr int64_t kPause = 10'000'000;
 // Maximum answers parsed per second, so that parsing does not dominate the load.
 constexpr uint64_t kLooksPerSecond = 4000;
 constexpr int64_t kLookInterval = 250'000'000;
 
-// Maximum wait for answers after an interrupt.
+// Maximum wait in nanoseconds for answers after an interrupt.
 constexpr int64_t kInterruptedPatience = 500'000'000;
 
 gpr_timespec Monotonic(int64_t nanoseconds) {

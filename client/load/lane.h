@@ -45,9 +45,9 @@ class Lane {
   // Receives answers until sending has ended and every answer has arrived. In a closed loop it also sends.
   void Receive();
 
-  // Returns the number of requests without an answer. Any thread.
+  // Returns the number of requests without an answer. Thread-safe.
   int64_t outstanding() const { return outstanding_.load(std::memory_order_relaxed); }
-  // Returns the record of second `number` of the interval. Any thread.
+  // Returns the record of second `number` of the interval. Thread-safe.
   LoadRecord::Second SecondSoFar(size_t number);
 
   // Returns the whole record. Requires that Send and Receive have returned.

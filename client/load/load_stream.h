@@ -41,7 +41,7 @@ class LoadStream {
   LoadStream(std::shared_ptr<Servers> servers, grpc::CompletionQueue& queue);
 
   // Sends `request`, a ClassifyRequest that must outlive this object. The outcome has `caller`, which identifies the
-  // request. `expires` and `now` are nanoseconds of one clock; INT64_MAX: never. Any thread.
+  // request. `expires` and `now` are nanoseconds of one clock; INT64_MAX: never. Thread-safe.
   void Send(void* caller, const grpc::ByteBuffer& request, int64_t expires, int64_t now);
 
   // Only the thread that reads the queue may call the following functions.

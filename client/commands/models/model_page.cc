@@ -20,7 +20,7 @@
 namespace vitrine {
 namespace {
 
-constexpr int kName = 14;  // columns of a line's name, including the indent
+constexpr int kName = 14;  // terminal columns of the indent and the name at the start of a line
 
 std::string BytesInWords(int64_t bytes) {
   if (bytes < 1000) return absl::StrCat(bytes, " bytes");
