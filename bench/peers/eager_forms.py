@@ -44,8 +44,8 @@ class FusedClassAttention(nn.Module):
 
 
 class FusedKvAttention(nn.Module):
-    """kv.KvAttention with fewer operations: map_pos(score + P) equals the score times the sum of map_pos's weights, plus a table
-    that is computed once."""
+    """kv.KvAttention with fewer operations. map_pos is linear, so map_pos(score + P) equals the score times the sum of map_pos's
+    weights, plus map_pos(P), which is computed once."""
 
     def __init__(self, plain, tokens):
         super().__init__()

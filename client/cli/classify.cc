@@ -115,8 +115,8 @@ void AddModels(CLI::App& app, ClassifyCommand& command) {
       ->type_name("NAME[@VERSION],...");
 }
 
-// Sets the output of `command` to `out`. With one model, it is a folder for the drawings; with --models, it is a file
-// that compares the models. Rejects options that do not apply to this output.
+// Sets the output of `command` to `out`. With one model, `out` is a folder for the drawings; with --models, it is a
+// file that compares the models. Rejects options that do not apply to this output.
 void ResolveOut(const CLI::App& app, const std::string& out, ClassifyCommand& command) {
   if (command.models.empty()) {
     if (command.attention.sheet && out.empty()) throw CLI::RequiresError("--sheet", "--out");

@@ -71,7 +71,7 @@ class RequestWindow {
     State state = State::kWaiting;
     int attempts = 0;
     int heard = 0;         // attempts on streams with at least one answer; only these attempts count for max_attempts
-    bool alone = false;    // true: send no other request meanwhile, because this request may have broken a stream
+    bool alone = false;    // true: must be sent alone, because this request may have broken a stream
     absl::Duration limit;  // deadline of the options, or the request's time_limit if it is shorter
     absl::Time deadline = absl::InfiniteFuture();  // set when the request is first sent
     absl::Time not_before = absl::InfinitePast();

@@ -40,7 +40,7 @@ class Lane {
   // Creates lane `number` of plan.lanes.
   Lane(const Plan& plan, const LoadConnections& connections, int number);
 
-  // Sends due requests until the interval ends. Open loop only; runs on its own thread.
+  // Sends due requests until the interval ends. Must be called only in an open loop, on a separate thread.
   void Send();
   // Receives answers until sending has ended and every answer has arrived. In a closed loop it also sends.
   void Receive();

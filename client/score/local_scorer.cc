@@ -88,7 +88,7 @@ absl::Status LocalScorer::Score(std::vector<int64_t> images) {
 
 void LocalScorer::ScoreOnce(const std::vector<int64_t>& images) {
   ReadAhead reader(data_, images, {.bytes = kReadAheadBytes});
-  std::deque<std::unique_ptr<Batch>> running;  // their futures wait for the computation when they are destroyed
+  std::deque<std::unique_ptr<Batch>> running;  // the destructor of a batch waits for its computation
   size_t next = 0;
   while (stopped_.ok()) {
     while (running.size() < kBatches && (next < images.size() || held_.has_value()) && !Stopping()) {

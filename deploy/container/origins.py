@@ -10,7 +10,7 @@ from typing import Optional
 
 @dataclasses.dataclass(frozen=True)
 class Origin:
-    """A package whose files are copied into an image, or whose headers are compiled into a program."""
+    """A package whose files are copied into a container image, or whose headers are compiled into a program."""
 
     kind: str  # "deb" or "pypi"
     name: str

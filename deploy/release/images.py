@@ -58,7 +58,7 @@ def choose_builder() -> str:
 
 
 def build(builder: str, target: str, name: str, version: str, revision: str) -> None:
-    """Builds an image. If the builder can set times, the image and its files get the time of the commit."""
+    """Builds a container image. If the builder can set times, the image and its files get the time of the commit."""
     epoch = subprocess.run(["git", "log", "-1", "--format=%ct"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     flags = ["--build-arg", f"SOURCE_DATE_EPOCH={epoch}"]
     if pathlib.Path(builder).name != "docker":

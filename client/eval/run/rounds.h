@@ -136,7 +136,7 @@ class ImageRounds {
     size_t position = 0;               // position of the next image in the order of the round
     std::deque<int64_t> asked = {};    // requested images in order, until delivered
     std::vector<int64_t> again = {};   // to be sent again after an error
-    std::vector<int64_t> unsent = {};  // cancelled, or not yet sent when the server was lost
+    std::vector<int64_t> unsent = {};  // unanswered, but not because of the image; to be sent again
     std::vector<int64_t> lost = {};    // sent, and unanswered when the server was lost
   };
   Round round_;

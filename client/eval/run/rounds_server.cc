@@ -90,7 +90,7 @@ absl::Status ImageRounds::Reconnect(absl::Duration most) {
 
 // Sends an image that the server has answered before, to test whether the server works. If it works, a later loss of
 // the server is a suspect's fault, and a missing answer is the fault of the unanswered image. Does not count the
-// answer. Returns OK if the server has answered no image yet.
+// answer. Returns OK if the server has answered no image yet, or if the image cannot be read.
 absl::Status ImageRounds::AskAnswered() {
   if (answered_ < 0) return absl::OkStatus();
   const absl::StatusOr<std::string> image = data_.encoded(answered_);
