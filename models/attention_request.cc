@@ -39,7 +39,7 @@ absl::Status CheckEncoding(const v1::AttentionRequest& request) {
   return absl::OkStatus();
 }
 
-// Checks the options that only one kind allows.
+// Checks `query` and `keep_class_mass`, each of which only one kind of request may set.
 absl::Status CheckOptions(const v1::AttentionRequest& request, Grid grid) {
   if (request.query() != 0 && request.kind() != v1::QUERY_ROW) {
     return absl::InvalidArgumentError(absl::StrCat("attention query ", request.query(), " is set for kind ",

@@ -30,9 +30,9 @@ bool HasPositions(const v1::EitConfig& eit) {
 }
 
 // Returns a_i, the number of channels with attention in block i = 1..L. C channels and h heads give C // h units:
-//   DECREASING  floor((C // h) i / L) h
-//   INCREASING  floor((C // h) (L - i) / L) h
-//   INVARIANT   floor((C // h) / 2) h
+//   DECREASING  floor((C // h) * i / L) * h
+//   INCREASING  floor((C // h) * (L - i) / L) * h
+//   INVARIANT   floor((C // h) / 2) * h
 // In the last block, a_L = C for all three schedules.
 int AttentionChannels(const v1::EitConfig& eit, int block) {
   if (!ConvolvesChannels(eit) || block == eit.depth()) return eit.width();

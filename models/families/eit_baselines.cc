@@ -22,7 +22,7 @@ int CellOf(const v1::EitBaselineConfig& baseline) {
 }
 
 // Returns the number of channels with attention in every block. For LSRA with C channels and h heads, it is floor((C //
-// h) / 2) h; for other mixers, it is C.
+// h) / 2) * h; for other mixers, it is C.
 int AttentionChannels(const v1::EitBaselineConfig& baseline) {
   if (baseline.mixer() != v1::EitBaselineConfig::LSRA) return baseline.width();
   return baseline.width() / baseline.heads() / 2 * baseline.heads();

@@ -99,9 +99,9 @@ Value Block(Builder& b, const v1::XcitConfig& xcit, int shared_codes, Value x) {
     return b.ScaledResidual(name + ".add", x, branch, b.site() + path, name + "_scale", LayerScale(xcit));
   };
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);
-  x = add("attention", CrossCovariance(b, xcit, shared_codes, u), 2);                    // x + gamma1 XCA(LN(x))
-  x = add("local", LocalPatchInteraction(b, x, kXcitNormEpsilon), 1);                    // x + gamma3 LPI(LN(x))
-  return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kXcitNormEpsilon), 0);  // x + gamma2 MLP(LN(x))
+  x = add("attention", CrossCovariance(b, xcit, shared_codes, u), 2);                    // x + gamma1 * XCA(LN(x))
+  x = add("local", LocalPatchInteraction(b, x, kXcitNormEpsilon), 1);                    // x + gamma3 * LPI(LN(x))
+  return add("feed_forward", FeedForward(b, x, xcit.mlp_width(), kXcitNormEpsilon), 0);  // x + gamma2 * MLP(LN(x))
 }
 
 // Adds class attention: the class token attends to all tokens.
@@ -115,7 +115,7 @@ Value ClassAttention(Builder& b, const v1::XcitConfig& xcit, Value u) {
 }
 
 // Adds a block of class attention. NOTE: as in XCiT's code, the attention branch contains LN(x) of the patch tokens,
-// which the residual adds to x. The second residual starts from normalised tokens: x = LN(x), then x + gamma2 MLP(x).
+// which the residual adds to x. The second residual starts from normalised tokens: x = LN(x), then x + gamma2 * MLP(x).
 // There is no stochastic depth.
 Value ClassBlock(Builder& b, const v1::XcitConfig& xcit, Value x) {
   const Value u = b.LayerNorm("norm", x, kXcitNormEpsilon);

@@ -44,7 +44,7 @@ class Builder {
     site_ += kSitesPerBlock;
     return x;
   }
-  // Assigns the operators added from now on to this part.
+  // Assigns the operators added from now on to the section `part` of the model.
   void Enter(Part part) { part_ = part; }
   // Sets the order in which initial values are drawn in this scope. `names` come first, in this order. The other names
   // follow, in the order in which they were added. "blocks" also stands for blocks.0, blocks.1, ...
@@ -57,8 +57,8 @@ class Builder {
 
   // --- weights
 
-  // Initialization of the Linear weights added later: N(0, 0.02^2) and zero biases as in timm, or PyTorch's uniform
-  // distribution within 1 / sqrt(inputs).
+  // Initialization of the Linear weights added later: a normal distribution with standard deviation 0.02 and zero
+  // biases, as in timm, or a uniform distribution from -1 / sqrt(inputs) to 1 / sqrt(inputs), as in PyTorch.
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
   // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, except

@@ -38,7 +38,7 @@ struct Value {
 // Initial distribution of a weight. Values are drawn in fp32, in the order of Program::drawing_order.
 struct Initial {
   enum class Kind {
-    kConstant,         // `scale` everywhere; draws no number
+    kConstant,         // every value is `scale`; no random number is drawn
     kNormal,           // standard deviation `scale`
     kTruncatedNormal,  // kNormal, cut at -2 and 2 like in timm's trunc_normal_
     kUniform,          // uniform in [-scale, scale)
@@ -154,9 +154,9 @@ struct Residual {
   int path = -1;
 };
 
-// softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (k and v only, if k is
-// also q), or three values. Weights: [map weight, map bias], the position map of the KV transformer's variant KV+Pos.
-// With this map, the logits are multiplied by the sum of the map's weights, and each key adds an offset
+// Attention: softmax(scale * q k^T) v per image and head. Inputs: one value with q, k and v side by side (k and v only,
+// if k is also q), or three values. Weights: [map weight, map bias], the position map of the KV transformer's variant
+// KV+Pos. With this map, the logits are multiplied by the sum of the map's weights, and each key adds an offset
 // (map_position.h).
 struct Attend {
   int heads = 1;
@@ -164,12 +164,12 @@ struct Attend {
   bool class_query = false;  // only class tokens are queries; the result is rows
   bool shared_key = false;   // true: k is also q
   bool offers_scores = false;
-  int layer = 0;  // index among layers of the same source
-  int site = 0;   // dropout site of the weights
+  int layer = 0;  // index among the layers with the same AttentionSource
+  int site = 0;   // dropout site of the attention weights
 };
 
-// XCiT's cross-covariance attention: softmax(t * k^^T q^) over the channels of a head, with temperature t; q^ and k^
-// have unit length over the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
+// XCiT's cross-covariance attention: v softmax(t * q^^T k^)^T per image and head, with temperature t. Every channel of
+// q^ and k^ has unit length over the tokens of an image. Inputs as for Attend. Weights: temperature [heads, 1, 1].
 struct AttendChannels {
   int heads = 1;
   int layer = 0;

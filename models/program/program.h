@@ -17,7 +17,7 @@ class Program {
   struct ValueInfo {
     ValueKind kind = ValueKind::kMap;
     int64_t columns = 0;
-    int scale = 1;  // input pixels along each side of a position, for maps and tokens
+    int scale = 1;  // side of a position in input pixels; for maps and tokens
   };
 
   const std::vector<Operator>& operators() const { return operators_; }

@@ -50,7 +50,7 @@ std::vector<program::Demand> Interpreter::DemandFor(const ForwardContext& contex
 
 at::Tensor Interpreter::Run(const std::vector<at::Tensor>& weights, const ImageBatch& images,
                             const ForwardContext& context) const {
-  // Without gradients, bypasses autograd's kernels, which would only forward every call.
+  // Without gradients, bypasses autograd's kernels, which would only pass every call to the next kernel.
   std::optional<at::AutoDispatchBelowADInplaceOrView> past_autograd;
   if (!at::GradMode::is_enabled()) past_autograd.emplace();
   return Pass(*this, weights, images, context).Run();

@@ -92,7 +92,7 @@ at::ScalarType Interpreter::Pass::TypeOf(const Operator& op, const at::Tensor& x
 void Interpreter::Pass::HandOut(Value value) {
   const auto hand_out = [&](int stage) {
     if (!context_.WantsTokens(stage)) return;
-    const PackedTokens x = Packed(value);  // padding rows may follow
+    const PackedTokens x = Packed(value);  // the last rows may be padding
     context_.tokens->Put(stage, {FloatsOf(x.data.narrow(0, 0, x.layout->total_tokens())), x.layout});
   };
   const auto stage = plan_.stage_of_.find(value.id);

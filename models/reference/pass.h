@@ -32,8 +32,8 @@ class Interpreter::Pass {
   void Release(Value value);
 
   struct Held {
-    at::Tensor data;           // [rows, columns]; padding rows may follow
-    Maps maps;                 // for a map: images [C, H, W], or runs [B, C, H, W] of equal sizes
+    at::Tensor data;           // [rows, columns]; the last rows may be padding
+    Maps maps;                 // for a map: images [C, H, W], or runs [B, C, H, W] of images of equal size
     bool class_alone = false;  // for tokens: true if `data` has only the class tokens' rows
   };
 

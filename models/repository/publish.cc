@@ -114,7 +114,7 @@ constexpr char kHighestFile[] = ".highest-version";
 
 absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
   const absl::StatusOr<std::string> text = ReadFileBeneath(model_folder, kHighestFile, 64);
-  if (absl::IsNotFound(text.status())) return 0;  // new model, or published or copied without the file
+  if (absl::IsNotFound(text.status())) return 0;  // the model is new, or was published or copied without the file
   RETURN_IF_ERROR(text.status());
   const std::optional<int64_t> highest = ParseVersion(std::string(absl::StripSuffix(*text, "\n")));
   if (highest.has_value()) return *highest;

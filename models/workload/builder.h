@@ -23,7 +23,7 @@ class Builder {
   int64_t cells() const { return images_ * grid_.cells(); }  // patch tokens of the batch
   int64_t tokens() const { return images_ * (grid_.cells() + prefix_tokens_); }
 
-  // Assigns the operators added from now on to this part.
+  // Assigns the operators added from now on to the section `part` of the model.
   void Enter(ModelPart part) { part_ = part; }
   // Runs `describe`. The names that it adds begin with `prefix` and a dot.
   template <typename Describe>

@@ -40,7 +40,7 @@ void TransposeRows(const float* x, int64_t rows, int64_t columns, float* y, int6
   }
 }
 
-// Computes the gradient of a softmax over each column: `dw` becomes w (dw - s), where s is the column's sum of w dw.
+// Computes the gradient of a softmax over each column: `dw` becomes w * (dw - s); s is the column's sum of w * dw.
 template <class V>
 void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < columns; i += V::kLanes) {
@@ -55,15 +55,15 @@ void SoftmaxColumnsGradient(const float* w, float* dw, int64_t rows, int64_t col
   }
 }
 
-// Scratch memory for one head. Weights are transposed, [key, query], so that a vector holds the weights of several
-// queries and the softmax needs no sum within a vector.
+// Scratch memory for one head. Attention weights are transposed, [key, query]. A vector then holds the weights of
+// several queries, and the softmax needs no sum within a vector.
 struct AttentionSpace {
   int64_t padded;  // tokens rounded up to whole vectors
   float* weights;  // [tokens, padded]
   float* dweights;
   float* flat;  // [width, padded]: scaled queries, transposed
   float* flat_dout;
-  float* q;  // [tokens, width] each
+  float* q;  // [tokens, width], like k and v
   float* k;
   float* v;
   float* dout;
@@ -108,8 +108,8 @@ void RunAttention(const AttentionCall<E>& call) {
   }
 }
 
-// Computes the gradients. For weights P, out = P v and S = scale q k^T:
-//   dv = P^T dout,  dP = dout v^T,  dS = P (dP - rowsum(P dP)),  dq = scale dS k,  dk = scale dS^T q.
+// Computes the gradients. * multiplies elementwise. For weights P = softmax(S), S = scale * q k^T and out = P v:
+//   dv = P^T dout,  dP = dout v^T,  dS = P * (dP - rowsum(P * dP)),  dq = scale * dS k,  dk = scale * dS^T q.
 template <class V, class E>
 void RunAttentionGradient(const AttentionGradientCall<E>& call) {
   const AttentionCall<E>& forward = call.forward;
@@ -124,7 +124,7 @@ void RunAttentionGradient(const AttentionGradientCall<E>& call) {
     RunProduct<V>({s.weights, padded, 1, s.dout, d, n, n, d, s.v, d});
     NarrowRows<V>(s.v, n, d, call.dv + offset, call.gradient_stride);
     SoftmaxColumnsGradient<V>(s.weights, s.dweights, n, padded);
-    RunProduct<V>({s.dweights, padded, 1, s.q, d, n, n, d, s.v, d});  // q is scaled
+    RunProduct<V>({s.dweights, padded, 1, s.q, d, n, n, d, s.v, d});  // s.q contains scale * q
     NarrowRows<V>(s.v, n, d, call.dk + offset, call.gradient_stride);
     RunProduct<V>({s.dweights, 1, padded, s.k, d, n, n, d, s.v, d});
     WidenRows<V>(s.v, d, n, d, forward.scale, s.q);

@@ -30,14 +30,14 @@ void InverseNorms(const float* x, int64_t tokens, int64_t width, float least, fl
 // Scratch memory for one head. Matrices are transposed, [key channel, query channel].
 struct ChannelSpace {
   int64_t padded;  // width rounded up to whole vectors: row length of the transposed matrices
-  float* q;        // [tokens, width] each
+  float* q;        // [tokens, width], like k, v and dout
   float* k;
   float* v;
   float* dout;
   float* cosines;   // q^^T k^
-  float* weights;   // softmax of tau cosines
+  float* weights;   // softmax of tau * cosines
   float* dweights;  // gradient of the weights, overwritten in place
-  float* straight;  // [query channel, key channel]
+  float* straight;  // a matrix that is not transposed: [query channel, key channel]
   float* inverse_q;
   float* inverse_k;
 };
@@ -93,7 +93,7 @@ void RunChannelAttention(const ChannelAttentionCall<E>& call) {
   }
 }
 
-// Computes dx[t, c] -= x[t, c] factor[c].
+// Computes dx[t, c] -= x[t, c] * factor[c].
 template <class V>
 void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t width, float* dx) {
   for (int64_t t = 0; t < tokens; ++t, x += width, dx += width) {
@@ -105,9 +105,10 @@ void SubtractScaled(const float* x, const float* factor, int64_t tokens, int64_t
   }
 }
 
-// Computes the gradients. For weights A = softmax(tau C), C = q^^T k^ and out = v A^T: dA = dout^T v, dv = dout A, dC =
-// tau A (dA - rowsum(A dA)), dtau = sum of dC C / tau, and, including the gradient through the lengths,
-//   dq = k^ dC^T / |q| - q rowsum(dC C) / |q|^2,   dk = q^ dC / |k| - k columnsum(dC C) / |k|^2.
+// Computes the gradients. * multiplies elementwise. For weights A = softmax(tau * C), C = q^^T k^ and out = v A^T: dA =
+// dout^T v, dv = dout A, dC = tau * A * (dA - rowsum(A * dA)), dtau = sum of dC * C / tau, and, including the gradient
+// through the lengths,
+//   dq = k^ dC^T / |q| - q * rowsum(dC * C) / |q|^2,   dk = q^ dC / |k| - k * columnsum(dC * C) / |k|^2.
 template <class V, class E>
 void RunChannelAttentionGradient(const ChannelAttentionGradientCall<E>& call) {
   const ChannelAttentionCall<E>& forward = call.forward;

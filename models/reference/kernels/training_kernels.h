@@ -142,7 +142,7 @@ void RunBranchGradient(const BranchGradientCall<E>& call) {
 
 template <class V, class E>
 void RunColumnSums(View<const E> x, float* sums) {
-  constexpr int kRows = 8;  // number of rows per step; with several rows, sums are read and written less often
+  constexpr int kRows = 8;  // number of rows per iteration; with several rows, sums are read and written less often
   int64_t i = 0;
   for (; i + kRows <= x.rows; i += kRows) {
     const E* const row = x.Row(i);
@@ -182,8 +182,8 @@ void RunColumnNorm(const ColumnNormCall<E>& call) {
   }
 }
 
-// Adds up g and g n over the rows, for n = (x - mean) inverse and g = dz. With kSumsAreKnown, computes dx = weight
-// inverse (g - mean(g) - n mean(g n)) from the sums over all rows.
+// Adds up g and g * n over the rows, where n = (x - mean) * inverse and g is the gradient of z. With kSumsAreKnown,
+// computes dx = weight * inverse * (g - mean(g) - n * mean(g * n)) from the sums over all rows.
 template <class V, class E, bool kSumsAreKnown>
 void RunColumnNormGradient(const ColumnNormGradientCall<E>& call) {
   const ColumnNormCall<E>& forward = call.forward;

@@ -11,7 +11,7 @@
 // have any alignment. A call runs on one thread.
 namespace vitrine::cpu {
 
-// Layer normalisation y = n(x) weight + bias of every row, n(x) = (x - mean) / sqrt(variance + epsilon).
+// Layer normalisation y = n(x) * weight + bias of every row, with n(x) = (x - mean) / sqrt(variance + epsilon).
 template <class E>
 struct NormCall {
   View<const float> x;
@@ -39,7 +39,7 @@ template <class E>
 struct BranchCall {
   int64_t rows;
   int64_t columns;
-  const float* x;      // all [rows, columns], contiguous
+  const float* x;      // [rows, columns], contiguous, like y and z
   const float* scale;  // [columns]; null: 1
   const E* y;
   float* z;
@@ -55,7 +55,7 @@ struct BranchGradientCall {
   float* dscale;  // used only with a scale
 };
 
-// Batch normalisation z = (x - mean) inverse weight + bias of every column, followed by GELU if `gelu`.
+// Batch normalisation of every column: y = z = (x - mean) * inverse * weight + bias, or y = GELU(z) if `gelu`.
 template <class E>
 struct ColumnNormCall {
   int64_t rows;
@@ -70,10 +70,10 @@ struct ColumnNormCall {
 };
 template <class E>
 struct ColumnNormGradientCall {
-  ColumnNormCall<E> forward;  // y is not read
+  ColumnNormCall<E> forward;  // forward.y is not read
   const E* dy;
   E* dx;           // gradient of x, including the gradient through the mean and variance
-  float* dweight;  // [columns], sums over the rows, like dbias
+  float* dweight;  // [columns], sums over the rows; dbias too
   float* dbias;
 };
 
@@ -95,7 +95,7 @@ struct AttentionCall {
 };
 template <class E>
 struct AttentionGradientCall {
-  AttentionCall<E> forward;  // out is not read
+  AttentionCall<E> forward;  // forward.out is not read
   const E* dout;             // row stride: forward.out_stride
   E* dq;
   E* dk;
@@ -103,8 +103,8 @@ struct AttentionGradientCall {
   int64_t gradient_stride;
 };
 
-// Attention between the channels of one image (XCiT), head by head: out = v softmax(tau q^^T k^)^T, where every channel
-// of q^ and k^ has length 1 over the tokens. `scratch` holds ChannelAttentionScratch() floats.
+// Attention between the channels of one image (XCiT), head by head: out = v softmax(tau * q^^T k^)^T, where every
+// channel of q^ and k^ has length 1 over the tokens. `scratch` holds ChannelAttentionScratch() floats.
 template <class E>
 struct ChannelAttentionCall {
   const E* q;
@@ -118,28 +118,28 @@ struct ChannelAttentionCall {
   int64_t width;
   const float* temperature;  // tau, [heads]
   float least_norm;          // lower limit of a channel's length when dividing by it
-  E* out;                    // [tokens, heads width], contiguous
+  E* out;                    // [tokens, heads * width], contiguous
   float* scratch;
 };
 template <class E>
 struct ChannelAttentionGradientCall {
-  ChannelAttentionCall<E> forward;  // out is not read
-  const E* dout;                    // [tokens, heads width], contiguous, like the next three
+  ChannelAttentionCall<E> forward;  // forward.out is not read
+  const E* dout;                    // [tokens, heads * width], contiguous, like dq, dk and dv
   E* dq;
   E* dk;
   E* dv;
-  float* dtemperature;  // [heads], added to
+  float* dtemperature;  // [heads]; the call adds the gradient to it
 };
 
 // Gradient of a depthwise 3x3 convolution: adds dweights [9, channels] and dbias [channels] of one image.
 struct DepthwiseGradientCall {
-  const float* x;   // [rows columns, channels], contiguous
+  const float* x;   // [rows * columns, channels], contiguous
   const float* dy;  // like x
   int64_t rows;
   int64_t columns;
   int64_t channels;
   const float* zeros;  // [channels] zeros
-  const float** taps;  // scratch for 9 rows columns pointers
+  const float** taps;  // scratch for 9 * rows * columns pointers
   float* dweights;
   float* dbias;
 };

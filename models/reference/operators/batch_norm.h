@@ -9,7 +9,7 @@
 namespace vitrine {
 
 // Batch normalisation (Ioffe and Szegedy 2015) of every channel over all positions of all images:
-//   y = weight (x - mean) / sqrt(variance + epsilon) + bias.
+//   y = weight * (x - mean) / sqrt(variance + epsilon) + bias.
 // Training uses the batch's mean and variance, and updates the running statistics with the momentum, as in PyTorch.
 // Otherwise the running statistics are used.
 struct BatchNormTensors {
@@ -20,7 +20,7 @@ struct BatchNormTensors {
   double epsilon = 1e-5;
   double momentum = 0.1;
 
-  // Return the scale and the shift of y = Scale() x + Shift() outside of training, for folding into the previous
+  // Return the scale and the shift of y = Scale() * x + Shift() outside of training, for folding into the previous
   // convolution.
   at::Tensor Scale() const;
   at::Tensor Shift() const;

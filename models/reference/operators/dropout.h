@@ -19,7 +19,7 @@ at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardConte
 // Applies stochastic depth (Huang et al. 2016). For each image, zeroes its part of `branch`, the addend of a residual,
 // with probability context.drop_path. Scales the parts of the remaining images to keep the expectation. The choice of
 // images depends only on the seed, the site and the image's index in the batch that the replicas share.
-at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // [T, d]
+at::Tensor DropPath(const PackedTokens& branch, int site, const ForwardContext& context);  // returns [T, d]
 // Like the function above, for a branch whose first dimension counts images or sequences.
 at::Tensor DropPath(const at::Tensor& branch, int site, const ForwardContext& context);
 

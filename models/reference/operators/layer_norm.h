@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Returns (x - mean) / sqrt(variance + epsilon) weight + bias of every row of x [T, width], in the type `type`. weight
-// and bias are [width]. On a CPU, our own kernels compute the result and the gradients.
+// Returns (x - mean) / sqrt(variance + epsilon) * weight + bias for every row of x [T, width], in the type `type`.
+// weight and bias are [width]. On a CPU, our own kernels compute the result and the gradients.
 at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
                           const ForwardContext& context, at::ScalarType type = at::kFloat);
 

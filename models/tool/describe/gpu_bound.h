@@ -37,7 +37,7 @@ struct StepWork {
   std::string name;  // "blocks.*.attention.qkv" for several equal steps
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // rows read and written once, in bf16 or fp32 as stored; weights read once; maps inside a stem
+  int64_t bytes = 0;  // memory traffic: each row, weight and map in a stem is read or written once, as stored
   int count = 1;
 
   // Returns the minimum seconds per step: the longer of the time for the products at peak rate and the time for the

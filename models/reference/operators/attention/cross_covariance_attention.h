@@ -17,7 +17,7 @@ struct Qkv {
 };
 
 // Computes cross-covariance attention (XCiT, Eq. 1): in each head, channels of q attend to channels of k.
-//   A = softmax(tau q^^T k^), [d_h, d_h], where every channel of q^ and k^ has length 1 over the image's tokens;
+//   A = softmax(tau * q^^T k^), [d_h, d_h], where every channel of q^ and k^ has length 1 over the image's tokens;
 //   the result is v A^T, [T, width].
 // tau, `temperature` [heads, 1, 1], is learned. Time and memory are linear in the number of tokens. `layer` is the
 // layer's index in the AttentionTap, `site` the dropout site of A.

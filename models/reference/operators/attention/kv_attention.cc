@@ -42,7 +42,7 @@ at::Tensor KeyedAttention::Mix(const at::Tensor& queries, const at::Tensor& keys
   return JoinRuns(std::move(outputs), keys.size(0));
 }
 
-// Computes alpha q k^T.
+// Computes alpha * q k^T.
 at::Tensor KeyedAttention::Scores(const at::Tensor& q, const at::Tensor& k) const {
   return at::matmul(q * alpha, k.transpose(-2, -1));  // [..., h, n, n]
 }

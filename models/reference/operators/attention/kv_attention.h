@@ -8,9 +8,10 @@
 
 namespace vitrine {
 
-// Attention of the KV transformer's vision classifier, per head and image: softmax(alpha q k^T) v, or, with a position
-// map (MapPosition), softmax(s alpha q k^T + g) v. The classifier has three variants: QKV has separate queries; KV uses
-// the keys as queries; and KV+Pos is KV with a position map, which gives one scalar s and one value g(j) per key j.
+// Attention of the KV transformer's vision classifier, per head and image: softmax(alpha * q k^T) v, or, with a
+// position map (MapPosition), softmax(s * alpha * q k^T + g) v. The classifier has three variants: QKV has separate
+// queries; KV uses the keys as queries; and KV+Pos is KV with a position map, which gives one scalar s and one value
+// g(j) per key j.
 struct KeyedAttention {
   double alpha = 1;
   const MapPosition* map = nullptr;

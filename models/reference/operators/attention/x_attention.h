@@ -10,13 +10,14 @@ namespace vitrine {
 
 // X-ViT's attention without a softmax, normalised by XNorm. Time and memory are linear in the number of tokens. Per
 // head, with d_h channels,
-//   S = K^T V, [d_h, d_h];  q^_i = gq q_i / |q_i|;  S^ = gs S / |S| over one axis;  O = Q^ S^.
+//   S = K^T V, [d_h, d_h];  q^_i = gq * q_i / |q_i|;  S^ = gs * S / |S| over one axis;  O = Q^ S^.
 // With Norm::kKeys, S is normalised over the features of K. The product Q^ S^ sums over the same features, so every
-// output is a cosine times gq gs. gq and gs are learned, one number per head; 1e-6 is added to norms. With Norm::kNone,
-// q^_i = gq q_i and S^ = gs S.
+// output is a cosine times gq * gs. gq and gs are learned, one number per head; 1e-6 is added to norms. With
+// Norm::kNone, q^_i = gq * q_i and S^ = gs * S.
 //
-// An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij = queries_i . keys_j is the share of
-// V_j in O_i. With Norm::kKeys, O_id = gs / s_d sum_j M_ij V_jd with s_d = |S_.d|; otherwise O = M V.
+// An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij, the dot product of queries_i and
+// keys_j, says how much V_j adds to O_i. With Norm::kKeys, O_id = (gs / s_d) * sum_j M_ij * V_jd, where s_d is the norm
+// of column d of S; otherwise O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]

@@ -37,7 +37,7 @@ class Arrangement {
   struct Wire {
     int from = 0;
     int to = 0;
-    int lane = 0;       // lane of its vertical part
+    int lane = 0;       // lane of the wire's vertical part
     bool side = false;  // true: enters the reader's box from the side
   };
 

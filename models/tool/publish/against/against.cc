@@ -73,11 +73,11 @@ absl::StatusOr<std::string> ArchOf(const v1::Manifest& manifest, const std::stri
 // Result of comparing our model with timm for one image.
 struct Comparison {
   std::string fault = {};  // reason why the image could not be compared
-  bool unread = false;     // neither side can read the image; not counted as a difference
-  float input = 0;         // largest difference, in grey levels of 255
-  float logits = 0;        // largest difference
-  bool beyond = false;     // difference of logits exceeds the tolerance
-  size_t ours = 0;         // top-1
+  bool unread = false;     // true: neither side can read the image, which does not count as a difference
+  float input = 0;         // largest difference between the inputs, in grey levels (0 to 255)
+  float logits = 0;        // largest difference between the logits
+  bool beyond = false;     // true: `logits` exceeds the tolerance
+  size_t ours = 0;         // our top-1 class
   size_t theirs = 0;
 
   bool differs() const { return !unread && (!fault.empty() || beyond || ours != theirs); }

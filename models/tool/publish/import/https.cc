@@ -41,7 +41,7 @@ size_t GiveBody(char* data, size_t size, size_t count, void* from) {
   return taken;
 }
 
-// Called when libcurl repeats a request on a new connection because the server has closed an idle one.
+// Called when libcurl repeats a request on a new connection because the server has closed an idle connection.
 int RewindBody(void* from, curl_off_t offset, int origin) {
   auto& transfer = *static_cast<Transfer*>(from);
   transfer.sent = static_cast<size_t>(offset);

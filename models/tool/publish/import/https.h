@@ -31,7 +31,7 @@ struct FetchRequest {
   std::string body = {};                // sent with PUT and POST
   std::filesystem::path upload = {};    // file that is sent instead of `body`
   int connect_seconds = 15;             // time limit for the connection
-  int silent_seconds = 60;              // a transfer below 1 byte/s for this long is ended
+  int silent_seconds = 60;              // a transfer ends if it stays below 1 byte/s for this long
   bool follow = true;                   // follow redirects, at most 10
   int64_t from = 0;                     // first byte to request
   size_t most_bytes = size_t{1} << 20;  // limit for a body without a sink

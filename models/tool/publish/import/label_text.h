@@ -19,7 +19,7 @@ struct LabelText {
 // Reads the labels in a text (see PlainText), without the blanks around them. Accepts the formats in which lists of
 // classes are published:
 //   cat              one label per line
-//   "cat"            the same with quotes on every line
+//   "cat"            one label per line, each in quotes
 //   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
 //   {0: 'cat', ...   a Python dictionary or list, or JSON
 // INVALID_ARGUMENT or FAILED_PRECONDITION: there is no label; the numbers are not 0 to n-1 in that order; or the text

@@ -344,7 +344,7 @@ class Reader {
   const v1::ModelConfig& model_;
   ImportOptions& options_;
   std::vector<std::string> taken_;
-  std::string quick_;  // name of the model with QuickGELU, if the file's notes advise it and --arch has the exact GELU
+  std::string quick_;  // name of the model with QuickGELU, if the file's `notes` advise it and --arch has exact GELU
 };
 
 // Returns the error for a mean or a standard deviation outside of `range`. The values are for pixels from 0 to 1.

@@ -28,7 +28,7 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr char kSurveyed[] = "surveyed";  // ends a pull before the weights are downloaded
+constexpr char kSurveyed[] = "surveyed";  // message of the error that ends a pull before the weights are downloaded
 
 struct Surveyed {
   std::string model;
@@ -138,7 +138,7 @@ bool IsListOfNames(const std::string& text) {
   return text.find_first_of(std::string("{\0", 2)) == std::string::npos;
 }
 
-// Adds the models that an argument names. A list in a list is not read.
+// Adds the models that an argument names. Does not read a list that another list names.
 void Collect(const std::string& text, bool is_in_list, std::vector<Surveyed>& models) {
   std::error_code error;
   if (text.starts_with("hf:") || HasConfig(text)) {

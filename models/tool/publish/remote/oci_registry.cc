@@ -154,7 +154,7 @@ class OciRegistry : public RemoteStore {
 
   // Sends the request. Repeats it with new credentials if the registry requires them or the token has expired.
   absl::StatusOr<FetchReply> Send(FetchRequest request) {
-    request.follow = request.method.empty();  // blobs may be elsewhere; libcurl sends no Authorization to other hosts
+    request.follow = request.method.empty();  // blobs may be on another host; libcurl sends it no Authorization
     if (!authorization_.empty()) request.headers["Authorization"] = authorization_;
     absl::StatusOr<FetchReply> reply = surroundings_.ask(request);
     if (!reply.ok() || reply->status != 401) return reply;
