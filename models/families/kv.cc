@@ -21,7 +21,7 @@ using Place = program::Drop::Place;
 constexpr double kKvNormEpsilon = 1e-5;
 constexpr program::Initial kKvTokenInitial = {program::Initial::Kind::kNormal, 1};
 
-// Adds attention with scores alpha q k^T; KV uses q = k. In KV+Pos, a linear layer computes the input of the softmax
+// Adds attention with scores alpha * q k^T; KV uses q = k. In KV+Pos, a linear layer computes the input of the softmax
 // from the scores and the positional tensor (models/reference/operators/attention/map_position.h).
 Value Attention(Builder& b, const v1::KvConfig& kv, Value u) {
   return b.Within("attention", [&] {

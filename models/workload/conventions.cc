@@ -42,7 +42,7 @@ int64_t PerElement(const Operator& op, const Costs& costs) {
     case OperatorKind::kSoftmax:
       return costs.softmax;
     case OperatorKind::kAttention:
-      return costs.scale + costs.softmax;  // cost of each logit
+      return costs.scale + costs.softmax;  // operations per logit
     case OperatorKind::kGelu:
       return costs.gelu;
     case OperatorKind::kRelu:

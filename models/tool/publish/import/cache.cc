@@ -56,8 +56,8 @@ std::string AsName(std::string text) {
   return text.substr(0, 64);
 }
 
-// Returns the name of a folder, or of its model if it is a snapshot in the cache of huggingface_hub
-// (models--ORG--NAME/snapshots/COMMIT).
+// Returns NAME if the folder is a snapshot in the cache of huggingface_hub (models--ORG--NAME/snapshots/COMMIT).
+// Otherwise returns the folder's name.
 std::string NameOf(const fs::path& folder) {
   const std::string model = folder.parent_path().parent_path().filename().string();
   const bool is_snapshot = folder.parent_path().filename() == "snapshots" && model.starts_with("models--");

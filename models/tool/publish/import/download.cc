@@ -103,7 +103,7 @@ class Part {
     }
   }
 
-  // Renames the file if its digest is correct.
+  // Renames the file if its digest is correct; otherwise removes it.
   absl::Status Finish() {
     ASSIGN_OR_RETURN(const std::string digest, DigestOf(file_.get(), path_));
     if (digest != download_.sha256) {

@@ -26,10 +26,10 @@ struct Download {
 // if the process dies, `file` is complete or missing, and the next call continues. Reconnects if a connection breaks
 // after it has transferred data. Sends no request if the file exists with the correct digest.
 //
-// UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after both errors, a later call continues
-// the download. NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes), too few or
-// too many bytes, or the wrong range. ABORTED: another process is downloading the file. All other errors are errors of
-// the file system.
+// UNAVAILABLE: server or network error; PERMISSION_DENIED: status 401 or 403; after either error, a later call
+// continues the download. NOT_FOUND: no file. DATA_LOSS: digest mismatch (names both digests and removes the bytes),
+// too few or too many bytes, or the wrong range. ABORTED: another process is downloading the file. All other errors are
+// errors of the file system.
 absl::Status Fetch(const Download& download, ProgressDisplay& display);
 
 }  // namespace vitrine

@@ -13,9 +13,9 @@
 
 namespace vitrine {
 
-inline constexpr char kConfigFile[] = "config.json";                     // file names in timm and transformers
-inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // of transformers
-inline constexpr char kOpenClipConfigFile[] = "open_clip_config.json";   // of OpenCLIP
+inline constexpr char kConfigFile[] = "config.json";                     // file of timm and of transformers
+inline constexpr char kPreprocessorFile[] = "preprocessor_config.json";  // file of transformers
+inline constexpr char kOpenClipConfigFile[] = "open_clip_config.json";   // file of OpenCLIP
 
 // A JSON file that describes a model: config.json, preprocessor_config.json, open_clip_config.json, or a file with
 // labels.

@@ -322,7 +322,8 @@ class Refresh {
     return ReplaceFile(pull_ / kRefreshedFile, absl::StrCat("part of ", options_.source, "\n"));
   }
 
-  // Removes the unfinished downloads of versions that the source no longer has.
+  // Removes all unfinished downloads. Called after all versions of the source were fetched, so these downloads belong
+  // to versions that the source no longer has.
   void DropUnneeded() const {
     std::error_code ignored;
     for (fs::directory_iterator entry(pull_, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
