@@ -21,7 +21,7 @@ at::Tensor ChannelProducts(const at::Tensor& a, const at::Tensor& b, const Token
 // Returns the l2 norm of every channel over the tokens of an image: [images, heads, d_h].
 at::Tensor ChannelNorms(const at::Tensor& a, const TokenLayout& layout, const ForwardContext& context);
 
-// Returns x times the matrix of its image and head in `matrices` [images, heads, d_h, d_h]: [T, heads d_h].
+// Returns x times the matrix of its image and head in `matrices` [images, heads, d_h, d_h]: [T, heads * d_h].
 at::Tensor MixChannels(const at::Tensor& x, const at::Tensor& matrices, const TokenLayout& layout,
                        const ForwardContext& context);
 

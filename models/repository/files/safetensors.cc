@@ -54,7 +54,7 @@ bool StartsBefore(const TensorEntry& a, const TensorEntry& b) {
   return std::tie(a.begin, a.end) < std::tie(b.begin, b.end);
 }
 
-// Checks that the tensors, sorted by offset, cover the data exactly: each starts where the previous one ends.
+// Checks that the tensors, sorted by offset, cover the data exactly: each tensor starts where the previous tensor ends.
 absl::Status CheckCoverage(const std::vector<TensorEntry>& by_offset, uint64_t data_bytes) {
   uint64_t covered = 0;
   for (const TensorEntry& tensor : by_offset) {
@@ -130,7 +130,7 @@ absl::StatusOr<StoredTensor> ReadTensor(const TensorEntry& entry, const NextByte
 // Returns true if no element has an exponent of all ones, which IEEE 754 and bfloat16 use for infinity and NaN.
 template <typename Bits>
 bool AllFinite(const StoredTensor& tensor, Bits exponent) {
-  // elements between two checks for an early exit; the inner loop has no exit, so that it vectorizes
+  // number of elements between two checks for an early exit; the inner loop has no exit, so that it vectorizes
   constexpr int64_t kPiece = 4096;
   const Bits* bits = tensor.As<Bits>();
   const int64_t count = tensor.elements();

@@ -24,14 +24,14 @@ struct Safetensors {
 // Copies the next `count` bytes of a file to `into`. ReadSafetensors never requests more bytes than the file has.
 using NextBytes = std::function<absl::Status(char* into, size_t count)>;
 
-// Reads a safetensors file of `file_bytes` sequentially, each tensor into its own memory. Accepts F32, F16, BF16, I64
-// and U8 of rank 0 to 8. INVALID_ARGUMENT, with the tensor and the error, for a header over 1 MiB, invalid JSON, a
+// Reads a safetensors file of `file_bytes` bytes sequentially, each tensor into its own memory. Accepts F32, F16, BF16,
+// I64 and U8 of rank 0 to 8. INVALID_ARGUMENT, with the tensor and the error, for a header over 1 MiB, invalid JSON, a
 // duplicate key, an unknown dtype, a shape and offsets that disagree or overflow, overlaps, gaps and trailing bytes.
 // RESOURCE_EXHAUSTED: the file is larger than the memory of the machine. Returns errors of `next`. Allocates at most
 // `file_bytes` plus a few times the size of the header. Thread-safe.
 absl::StatusOr<Safetensors> ReadSafetensors(uint64_t file_bytes, const NextBytes& next);
 
-// Checks the header of a file of `file_bytes` as ReadSafetensors does, and returns its tensors without data.
+// Checks the header of a file of `file_bytes` bytes as ReadSafetensors does. Returns the file's tensors without data.
 absl::StatusOr<Safetensors> ReadSafetensorsHeader(uint64_t file_bytes, const NextBytes& next);
 
 // Does the same as ReadSafetensors for a file that is already in memory.

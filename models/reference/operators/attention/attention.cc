@@ -24,7 +24,7 @@ namespace {
 
 class AttentionFunction : public torch::autograd::Function<AttentionFunction> {
  public:
-  // Computes the attention's output [T, heads width], in the type of qkv, from qkv [T, 3, heads, width] of T tokens.
+  // Computes the attention's output [T, heads * width], in the type of qkv, from qkv [T, 3, heads, width] of T tokens.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& qkv,
                             const std::shared_ptr<const TokenLayout>& layout) {
     const at::Tensor rows = qkv.contiguous();
@@ -119,7 +119,7 @@ at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const
       return Explicit(scores, scores.softmax(-1));
     });
     const at::Tensor mixed = AttendRun(q, k, v, scale, run, site, context);
-    outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));  // [B n, width]
+    outputs.push_back(mixed.transpose(1, 2).reshape({-1, width}));  // [B * n, width]
   }
   return JoinRuns(std::move(outputs), qkv.size(0));
 }

@@ -10,8 +10,8 @@
 namespace vitrine {
 
 // Returns softmax(q k^T / sqrt(d_h)) v of every head over the tokens of every image. qkv is [T, 3, heads, d_h] for T
-// tokens, and the result is [T, heads d_h]; rows after the tokens of the layout are zeros. `layer` is the layer's index
-// in the AttentionTap, `site` the dropout site of the attention weights.
+// tokens, and the result is [T, heads * d_h]; rows after the tokens of the layout are zeros. `layer` is the layer's
+// index in the AttentionTap, `site` the dropout site of the attention weights.
 at::Tensor AttendWithinImages(const at::Tensor& qkv, const std::shared_ptr<const TokenLayout>& layout, int layer,
                               int site, const ForwardContext& context);
 

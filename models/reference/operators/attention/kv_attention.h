@@ -17,7 +17,7 @@ struct KeyedAttention {
   const MapPosition* map = nullptr;
 
   // Computes the attention. q, k and v are [T, heads, d_h] for T tokens, with any row stride; q may be k. Returns [T,
-  // heads d_h]. `layer` is the layer's index in the AttentionTap, `site` the dropout site of the attention weights.
+  // heads * d_h]. `layer` is the layer's index in the AttentionTap, `site` the dropout site of the attention weights.
   at::Tensor Mix(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout, int layer,
                  int site, const ForwardContext& context) const;
 

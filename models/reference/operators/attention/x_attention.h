@@ -23,12 +23,12 @@ struct LinearAttention {
   at::Tensor context_scale;  // gs, [heads]
   program::AttendLinearly::Norm norm = program::AttendLinearly::Norm::kKeys;
 
-  // Uses all T tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads d_h]. `layer` is the layer's index in the
-  // AttentionTap. `site` is the dropout site of S^, because there are no attention weights to drop.
+  // Uses all T tokens as queries: q, k, v [T, heads, d_h]; returns [T, heads * d_h]. `layer` is the layer's index in
+  // the AttentionTap. `site` is the dropout site of S^, because there are no attention weights to drop.
   at::Tensor OfTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
                       const std::shared_ptr<const TokenLayout>& layout, int layer, int site,
                       const ForwardContext& context) const;
-  // Uses only class tokens as queries: q [images, heads, d_h]; returns [images, heads d_h].
+  // Uses only class tokens as queries: q [images, heads, d_h]; returns [images, heads * d_h].
   at::Tensor OfClassTokens(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const TokenLayout& layout,
                            int layer, int site, const ForwardContext& context) const;
 

@@ -33,7 +33,7 @@ void GatherPixel(const float* pixels, int64_t channels, int64_t height, int64_t 
   }
 }
 
-// Gathers the neighbourhoods of all pixels inside cells: [cells * pool * pool, 9 C], cell by cell.
+// Gathers the neighbourhoods of all pixels inside cells: [cells * pool * pool, 9 * C], cell by cell.
 void GatherCells(const at::Tensor& image, Grid grid, int pool, float* out) {
   const int64_t size = 9 * image.size(0);
   const float* pixels = image.const_data_ptr<float>();

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// Gathers the 3x3 neighbourhood of every token: converts [T, c] to [T, 9 c] for T tokens of c channels. Neighbours
+// Gathers the 3x3 neighbourhood of every token: converts [T, c] to [T, 9 * c] for T tokens of c channels. Neighbours
 // outside the grid and rows that are not patches are zeros. Copies bytes, so any type is possible. CPU only.
 at::Tensor GatherNeighbours(const at::Tensor& x, const TokenLayout& layout) {
   const int64_t channels = x.size(1);
@@ -67,7 +67,7 @@ void CopyPrefix(const at::Tensor& x, const TokenLayout& layout, at::Tensor& y) {
 }
 
 at::Tensor Convolve(const at::Tensor& x, const at::Tensor& weight, const TokenLayout& layout) {
-  const at::Tensor matrix = weight.view({weight.size(0), -1});                  // [out, 9 in]
+  const at::Tensor matrix = weight.view({weight.size(0), -1});                  // [out, 9 * in]
   return GemmNt(GatherNeighbours(x.to(weight.scalar_type()), layout), matrix);  // [T, out]
 }
 
@@ -98,13 +98,13 @@ class ConvolutionFunction : public torch::autograd::Function<ConvolutionFunction
     const int64_t out = weight.size(0);
     const int64_t in = weight.size(3);
     const at::Tensor gradient = gradients[0].contiguous();
-    const at::Tensor neighbours = GatherNeighbours(gradient.to(weight.scalar_type()), *layout);  // [T, 9 out]
+    const at::Tensor neighbours = GatherNeighbours(gradient.to(weight.scalar_type()), *layout);  // [T, 9 * out]
 
     const at::Tensor turned = weight.view({out, 9, in}).flip(1).permute({2, 1, 0}).reshape({in, 9 * out});
     at::Tensor dx = GemmNt(neighbours, turned).to(gradient.scalar_type());  // [T, in]
     CopyPrefix(gradient, *layout, dx);
 
-    const at::Tensor products = GemmTn(neighbours, x).to(at::kFloat);  // [9 out, in]
+    const at::Tensor products = GemmTn(neighbours, x).to(at::kFloat);  // [9 * out, in]
     const at::Tensor dw = products.view({9, out, in}).flip(0).transpose(0, 1).reshape(weight.sizes());
     return {dx, dw, at::Tensor(), at::Tensor()};
   }
