@@ -25,7 +25,7 @@ struct FeatureMap {
 // Checks a request against the model and fills in defaults. INVALID_ARGUMENT names the invalid value.
 absl::StatusOr<v1::FeatureRequest> ResolveFeature(const v1::FeatureRequest& request, const FeatureAbility& ability);
 
-// Returns the number of values of a resolved request for this grid.
+// Returns the number of values that a resolved request returns for an image with this grid.
 int64_t ValuesOf(const v1::FeatureRequest& resolved, const FeatureAbility& ability, Grid grid);
 
 // Returns the stage of TokenTap that features of this kind are taken from.

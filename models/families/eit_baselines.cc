@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Baselines of EIT (Table 4): ViT, but with the patch projection of CvT or ViT_C, with the blocks of LSRA or CvT, or
-// with both. The configurations have the numbers of parameters and FLOPs that the paper prints.
+// Baselines of EIT (Table 4): ViT with another patch projection (of CvT or ViT_C), with other blocks (of LSRA or CvT),
+// or with another projection and other blocks. The configurations have the numbers of parameters and FLOPs that the
+// paper prints.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/eit_parts.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family whose logits are all 0. It reads no pixels, and is used to measure the cost of serving without a model.
+// A family whose logits are all 0. It reads no pixels, and is used to measure the time of serving without a model.
 #include "models/families/family.h"
 #include "models/program/builder.h"
 #include "models/zoo/rows.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // XCiT (El-Nouby et al. 2021) and the QKV embeddings of paper 000 (docs/research/claims/000.md). Attention is between
-// channels instead of tokens, so that the cost is linear in the number of tokens. The class token is added before the
-// last blocks.
+// channels instead of tokens, so that the number of operations is linear in the number of tokens. The class token is
+// added before the last blocks.
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
 #include "models/families/family.h"

@@ -46,8 +46,8 @@ class Builder {
   }
   // Assigns the operators added from now on to the section `part` of the model.
   void Enter(Part part) { part_ = part; }
-  // Sets the order in which initial values are drawn in this scope. `names` come first, in this order. The other names
-  // follow, in the order in which they were added. "blocks" also stands for blocks.0, blocks.1, ...
+  // Sets the order in which initial values are drawn in the current scope. `names` come first, in this order. The other
+  // names follow, in the order in which they were added. "blocks" also stands for blocks.0, blocks.1, ...
   void DrawsFirst(std::vector<std::string> names);
   // Puts these scopes before scopes that are added later, both in checkpoints and in the order in which initial values
   // are drawn. DrawsFirst can change the order of drawing.

@@ -39,7 +39,7 @@ struct ForwardContext {
   float drop_path = 0;
   // If true, the probability rises linearly from 0 in the first block to `drop_path` in the last block.
   bool drop_path_by_depth = false;
-  // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every step.
+  // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every training step.
   uint64_t dropout_seed = 0;
   // Images that this replica takes from the batch that several replicas share: every image_stride-th image, starting
   // with image first_image. The number of replicas does not change the images that stochastic depth drops, but it

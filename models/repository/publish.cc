@@ -255,7 +255,7 @@ absl::Status LinkVersion(const std::filesystem::path& from, const VersionId& id,
     RETURN_IF_ERROR(linked->Write(kManifestFile, FormatManifest(manifest)));
     RETURN_IF_ERROR(linked->Sync());
     const absl::Status moved = linked->MoveTo(name);
-    return absl::IsAlreadyExists(moved) ? absl::OkStatus() : moved;  // another process has just linked it
+    return absl::IsAlreadyExists(moved) ? absl::OkStatus() : moved;  // another process has just linked the version
   });
 }
 

@@ -283,7 +283,7 @@ class Expansion {
     builder_.Matmul(op.name + ".values", batch, queries, keys, head_width);
   }
 
-  // Sums over the tokens give d_h x d_h products, so the cost is linear in the number of tokens.
+  // Sums over the tokens give d_h x d_h products, so the multiply-adds are linear in the number of tokens.
   void Expand(const ir::Operator& op, const ir::AttendChannels& attend) {
     const int64_t width = Columns(op), head_width = width / attend.heads;
     const int64_t rows = builder_.images() * attend.heads * head_width;
@@ -294,7 +294,7 @@ class Expansion {
     builder_.MixChannels(op.name + ".values", attend.heads, builder_.grid().cells(), head_width);
   }
 
-  // Lists K^T V, d_h x d_h, and its product with every query. So the cost is linear in the number of tokens.
+  // Lists K^T V, d_h x d_h, and its product with every query. So the multiply-adds are linear in the number of tokens.
   void Expand(const ir::Operator& op, const ir::AttendLinearly& attend) {
     const int64_t keys = TokensPerImage(op.inputs.back()), queries = attend.class_query ? 1 : keys;
     const int64_t width = Columns(op), head_width = width / attend.heads;

@@ -72,7 +72,7 @@ class NormFunction : public torch::autograd::Function<NormFunction> {
 at::Tensor NormalizeLayer(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, double epsilon,
                           const ForwardContext& context, at::ScalarType type) {
   if (UsesOwnGradients(x, context)) return NormFunction::apply(x, weight, bias, epsilon, type);
-  if (RunsOnKernels(x, context)) {  // avoids autograd, whose bookkeeping would cost as much as a small image's norm
+  if (RunsOnKernels(x, context)) {  // avoids autograd, which takes as long as the norm of a small image
     const at::Tensor values = x.contiguous();
     at::Tensor y = at::empty(values.sizes(), values.options().dtype(type));
     RunNorm(values, weight, bias, epsilon, y, at::empty({x.size(0), 2}, at::kFloat));
