@@ -73,7 +73,7 @@ TEST(ConnectionAge, AnUnfinishedRequestEndsWithTheGrace) {
   EXPECT_FALSE(client.responses[open].is_ended);
 }
 
-// The loop is blocked while a second client connects and sends a request and the shutdown begins.
+// While the server's event loop is blocked, a second client connects and sends a request, and then the shutdown begins.
 TEST(ConnectionEnd, ARequestOfAPendingConnectionIsAnsweredAtShutdown) {
   const ScratchFolder folder;
   const std::string address = "unix://" + folder.Path("socket");
@@ -98,7 +98,7 @@ TEST(ConnectionEnd, ARequestOfAPendingConnectionIsAnsweredAtShutdown) {
   shutdown.join();
 }
 
-// The client answers the server's PING only after it has sent the whole window, as over a long round trip.
+// The client delays its answer to the server's PING until it has sent a whole window. This simulates a long round trip.
 TEST(ConnectionWindow, GrowsIfItIsUsedUpWithinARoundTrip) {
   const auto server = Serve({});
   Http2Client client(server->address());

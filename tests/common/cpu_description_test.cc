@@ -14,7 +14,7 @@
 namespace vitrine::cpu {
 namespace {
 
-// Returns the first value of each property in /proc/cpuinfo. Returns an empty map if the format differs.
+// Returns the first value of each property in /proc/cpuinfo.
 std::map<std::string, std::string> Findings() {
   std::map<std::string, std::string> findings;
   std::ifstream file("/proc/cpuinfo");

@@ -129,8 +129,8 @@ TEST(Http2Memory, FramesThatTheKernelHasNotTakenCountAsUnsent) {
   const auto fill = [&](Http2Client& client) {
     EXPECT_EQ(client.Get("/").body, "done");
     for (int requests = 2, blocked = 0; blocked < 5; ++requests) {
-      // The request at the end shows when the server has read the PINGs. More than 1000 PINGs in one read would be
-      // abuse.
+      // The request after the 100 PINGs shows when the server has read them. Without this wait, the server could read
+      // more than 1000 PINGs at once, which counts as abuse.
       const int id = requests * 2 - 1;
       std::string request("\0\0\6\1\5\0\0\0\0\x82\x86\x84\x41\x01x", 15);
       request[7] = static_cast<char>(id >> 8);

@@ -41,7 +41,7 @@ TEST(Http2Server, AnUploadIsReadOncePerTurn) {
         [](const auto&, const std::shared_ptr<HttpReply>& reply) { reply->Send([] { return HttpResponse(); }); });
   });
   Http2Client upload(server->address()), small(server->address()), blocks(server->address());
-  // The requests of `upload` limit its next read to 8 KiB, because each has less than 1 KiB.
+  // Each of these requests has less than 1 KiB, so the server limits the next read from `upload` to 8 KiB.
   for (Http2Client* const client : {&upload, &upload, &small, &blocks}) EXPECT_EQ(client->Get("/").body, "here");
   blocks.Begin("/block");
   blocked.get_future().wait();

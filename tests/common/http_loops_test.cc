@@ -72,7 +72,7 @@ TEST(HttpLoops, ANewConnectionGoesToTheLoopWithTheFewestConnections) {
   }
 }
 
-// The connections of the first loop have requests, so an idle connection of the second loop must be closed.
+// The connections of the first event loop have open requests, so an idle connection of the second loop must be closed.
 TEST(HttpLoops, AnIdleConnectionOfAnyLoopIsClosedForANewOne) {
   LoopsServer server(2, 4);
   std::vector<std::unique_ptr<Http2Client>> clients;

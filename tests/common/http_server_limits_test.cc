@@ -236,7 +236,7 @@ TEST_F(ConnectionSlots, AConnectionWithoutItsBodyIsClosedAfterTheIdleOnes) {
   EXPECT_THAT(second.ReadUntil("nine more"), EndsWith("nine more"));
 }
 
-// The shutdown begins after the response's headers, which say that the connection stays open.
+// The shutdown begins during the response's body. The headers have already announced that the connection stays open.
 TEST(HttpServerShutdown, ClosesAConnectionAfterTheResponseThatItSends) {
   const auto server =
       Serve({}, [](const Head&) { return HttpHandling::Answer({.body = std::string(20'000'000, 'x')}); });

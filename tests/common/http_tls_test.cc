@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests TLS of connections: versions, ALPN, session resumption, client certificates, threads of handshakes, and what
-// failed handshakes report.
+// Tests TLS of connections: versions, ALPN, session resumption, client certificates, handshake threads, and the
+// reported reasons of failed handshakes.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <openssl/pem.h>
@@ -253,7 +253,7 @@ TEST_F(HttpTls, AConnectionEndsWithTheCertificateOfItsClient) {
   EXPECT_EQ(closed_.Await(), "certificate");
 }
 
-// The threads of the handshakes start only after a plaintext connection on the same loop was answered.
+// Starts the thread for TLS handshakes only after the event loop has answered a plaintext connection.
 TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
   const auto context =
       TlsContext::Make({.certificate = server_certificate_.Pem(false), .key = server_certificate_.Pem(true)});
@@ -281,7 +281,7 @@ TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
   EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the ClientHello
   for (const FileDescriptor* const end : {&encrypted, &plain}) fcntl(end->get(), F_SETFL, 0);
   char bytes[4096];
-  for (int i = 0; i < 2; ++i) {  // the loop reads the ClientHello no later than the first request
+  for (int i = 0; i < 2; ++i) {  // before the second answer, the loop has also read the ClientHello
     EXPECT_GT(send(plain.get(), kGetHere, sizeof(kGetHere) - 1, MSG_NOSIGNAL), 0);
     EXPECT_GT(recv(plain.get(), bytes, sizeof(bytes), 0), 0);
   }

@@ -75,8 +75,8 @@ TEST_F(ControlGroupTest, InANamespaceTheMountPointIsTheGroup) {
   EXPECT_TRUE(group.exclusive);
 }
 
-// Simulates version 1 without a namespace. The path of the group is its path on the host, but the mount point contains
-// only the last part of this path.
+// Simulates control groups of version 1 without a namespace. The path of the group is its path on the host, but the
+// mount point contains only the last part of this path.
 TEST_F(ControlGroupTest, Version1InAContainerWithTheHostsPaths) {
   Self("4:memory:/docker/abc\n3:cpuset:/docker/abc\n2:cpu,cpuacct:/docker/abc\n1:name=systemd:/docker/abc\n",
        "32 31 0:29 /docker/abc /sys/fs/cgroup/cpu,cpuacct ro - cgroup cgroup rw,cpu,cpuacct\n"

@@ -9,7 +9,7 @@
 namespace vitrine {
 namespace {
 
-// Runs UntilSteady with these sums. If it needs more sums, each further sum equals the last one.
+// Runs UntilSteady with rounds that return these sums in order. Each further round returns the last sum.
 Rounds Of(const std::vector<double>& sums, int most = 12) {
   size_t next = 0;
   return UntilSteady([&] { return sums[std::min(next++, sums.size() - 1)]; }, most);

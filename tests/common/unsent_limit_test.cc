@@ -55,7 +55,7 @@ TEST_P(ManyAnswers, OfOneConnectionDoNotExceedTheLimit) {
     if (status == response.headers.end()) continue;
     made += status->second == "200" ? 1 : 0;
   }
-  // Four answers exceed the limit, but each of the other threads may make one more at the same time.
+  // Four answers exceed the limit. Meanwhile, each of the server's other threads may make one more answer.
   EXPECT_THAT(made, Le(12));
 }
 
@@ -94,15 +94,15 @@ TEST(UnsentLimit, Http1AnswersAreRefusedAndHeadIsNot) {
   EXPECT_THAT(other.ReadAll(), StartsWith("HTTP/1.1 503"));
 }
 
-// Tests that `patient` is not closed, because its loop holds few unsent bytes. It waits longer than `many`, and it
-// holds more than the average of all connections, but neither is a reason to close it.
+// `patient` waits longer than `many` and has more unsent bytes than the average connection. The server must still not
+// close `patient`, because the event loop of `patient` holds few unsent bytes.
 TEST(UnsentLimit, ALoopWithFewBytesClosesNoConnection) {
   Closings closings;
   const auto server = StartServer(closings, 1'000'000, 2);
   Http2Client patient(server->address(), "", 0);
   patient.Begin("/large");
   ASSERT_TRUE(patient.Until([&] { return !patient.responses.empty(); }));
-  Http2Client many(server->address(), "", 0);  // on the other loop, which has no connection
+  Http2Client many(server->address(), "", 0);  // on the second event loop, which has no other connection yet
   std::vector<std::unique_ptr<Http1Client>> idle;
   for (int i = 0; i < 20; ++i) idle.push_back(std::make_unique<Http1Client>(server->address()));
   for (int i = 0; i < 5; ++i) many.Begin("/large");

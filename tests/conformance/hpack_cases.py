@@ -60,7 +60,7 @@ for _name, _block in [("an index", indexed(62)), ("an index far beyond", indexed
 
 @case("7541 4.1", "32 bytes are added to the size of an entry")
 def _(c):
-    c.whole(size_update(68) + c.block("content-type") + literal("content-type", "application/grpc", INCREMENTAL))  # 12 + 16 + 32 = 60
+    c.whole(size_update(68) + c.block("content-type") + literal("content-type", "application/grpc", INCREMENTAL))  # 12 + 16 + 32 = 60 bytes
     c.wait(lambda: c.stream(1).closed)
     c.whole(c.block("content-type") + indexed(62), 3)
     return Answered(3)

@@ -115,7 +115,7 @@ def _(c):
 @case("9113 4.2", "HEADERS of 16,384 bytes")
 def _(c):
     block = c.block()
-    c.send_frame(HEADERS, END_HEADERS | PADDED, 1, bytes([255]) + block + bytes(255))  # smaller frame: padding adds at most 255 bytes
+    c.send_frame(HEADERS, END_HEADERS | PADDED, 1, bytes([255]) + block + bytes(255))  # below 16,384 bytes, as padding adds only 255
     c.finish()
     return Answered()
 

@@ -217,8 +217,8 @@ std::string Expected(const TestCaller& caller, const std::string& method, const 
   return absl::StartsWith(model, "eit-") ? "allowed" : "PERMISSION_DENIED";
 }
 
-// Returns true if the call names one model, which the policy must allow. Lists and watches omit models that the caller
-// may not see, and streams reject each request separately; see identity_test.cc.
+// Returns true if the method's request names one model, so that the server denies the whole call for a forbidden model.
+// Lists and watches instead omit forbidden models, and streams reject each request separately; see identity_test.cc.
 bool NamesOneModel(const std::string& method) {
   static const std::set<std::string> kOthers = {"/vitrine.v1.Registry/ListModels",
                                                 "/vitrine.v1.Registry/WatchModels",

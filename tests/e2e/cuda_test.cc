@@ -259,8 +259,8 @@ TEST_F(CudaServer, ALostDeviceEndsTheServerWithItsCode) {
   EXPECT_THAT(server->Output(), HasSubstr("the device is lost"));
 }
 
-// Sends requests until one fails, each with a deadline of 8 s, above their --device-batch-timeout of 3 s. Returns the
-// status of the failed request.
+// Sends requests until one fails. Returns the status of the failed request. The deadline of each request, 8 s, is above
+// the server's --device-batch-timeout of 3 s.
 grpc::Status ClassifyUntilFailure(v1::Classifier::Stub& stub) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
   grpc::Status status;

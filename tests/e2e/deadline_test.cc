@@ -22,7 +22,7 @@ TEST(Cancellation, FreesTheSlotBeforeCompute) {
   options.executor.threads = 1;
   options.batch.max_batch_images = 1;
   RunningServer running(options);
-  const double before = running.Metric(kComputed);  // includes the image that the server sends to itself
+  const double before = running.Metric(kComputed);  // includes the image of the server's own probe
   const auto classify = [&](grpc::ClientContext* context) {
     v1::ClassifyResponse response;
     return running.classifier().Classify(context, ImageRequest("slow", SlowImage()), &response).error_code();

@@ -54,7 +54,7 @@ grpc::Status Ask(v1::Classifier::Stub& stub, v1::Priority priority) {
 }
 
 TEST(Peers, AHighPriorityLoopDoesNotStarveOtherAddresses) {
-  constexpr int kLoops = 8, kAsked = 3;  // 8 is the smallest limit of which one caller cannot use every place
+  constexpr int kLoops = 8, kAsked = 3;  // 8 is the smallest request limit that reserves a place for a second caller
   const ScratchFolder folder;
   PublishModel(folder.path(), "slow", SlowConfig());
   ServerOptions options = TestOptions(folder.path());

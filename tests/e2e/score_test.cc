@@ -84,7 +84,7 @@ class ScoreProgram : public ::testing::Test {
     }
     return rows;
   }
-  // Expects a row for each image, once.
+  // Expects exactly one row for each image.
   void ExpectEachOnce(const std::vector<Json>& rows) const {
     std::set<std::string> images;
     for (const Json& row : rows) images.insert(row.at("image").get<std::string>());

@@ -116,8 +116,8 @@ class TwoGpusUnderLoad : public TwoGpus, public ::testing::WithParamInterface<co
 TEST_P(TwoGpusUnderLoad, LosingOneLosesNoAnswer) {
   const std::unique_ptr<ChildServer> good = Start(1, "127.0.0.1:0");
   const std::string good_address = good->AwaitReady(absl::Minutes(1));
-  // Golden checks and periodic probes also count as launches, so this server starts last, to have launches left for the
-  // client's requests.
+  // Golden checks and periodic probes also count towards the launch or kernel at which the driver fails. So this server
+  // starts last, to fail during the client's requests.
   std::unique_ptr<ChildServer> bad = Start(0, "127.0.0.1:0", GetParam(), "5s");
   const std::string bad_address = bad->AwaitReady(absl::Minutes(1));
   ClientOptions options;

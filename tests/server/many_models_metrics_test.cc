@@ -18,7 +18,7 @@ namespace vitrine {
 namespace {
 
 constexpr int kModels = 500;
-// Most lines of a model are buckets of histograms.
+// Maximum size of a scrape per model. Most lines of a model are buckets of histograms.
 constexpr size_t kBytesPerModel = 50'000;
 
 // Metrics of `models` models, each with one version that has answered a request.
@@ -46,7 +46,7 @@ TEST(ManyModels, AScrapeOfFiveHundredModelsIsComplete) {
   EXPECT_TRUE(response.is_ended);
   const std::string& body = response.body;
   EXPECT_TRUE(body.ends_with('\n'));
-  std::set<absl::string_view> names;  // of the samples, with their labels
+  std::set<absl::string_view> names;  // names of the samples, including labels
   std::map<std::string, int> lines_of_model;
   for (const absl::string_view line : absl::StrSplit(body, '\n')) {
     if (line.empty() || line[0] == '#') continue;

@@ -32,8 +32,8 @@ inline ModelHandle Served(const std::string& name, const std::string& config_tex
   return served;
 }
 
-// Returns an EIT with native resolution (RGB, 4 to 64 cells of 4 pixels) and 7 classes. It offers the attention of the
-// class token to all tokens.
+// Returns an EIT with native resolution (RGB, 4 to 64 cells of 4 x 4 pixels) and 7 classes. Its attention kinds include
+// CLASS_TOKEN_ROW.
 inline ModelHandle ServedEit() {
   return Served("mixed",
                 "classes: 7 preprocessing { channels: 3 mean: [0.5, 0.5, 0.5] std: [0.25, 0.25, 0.25] "
@@ -41,8 +41,8 @@ inline ModelHandle ServedEit() {
                 "eit { pool: 4 width: 24 depth: 2 heads: 2 mlp_width: 32 grid_rows: 4 grid_columns: 4 }");
 }
 
-// Returns a KV transformer for grey images, cropped centrally to 28 x 28 pixels, with 10 classes. It offers attention
-// scores and attention weights of 4 x 4 cells.
+// Returns a KV transformer for grey images, cropped centrally to 28 x 28 pixels, with 10 classes. Its grid has 4 x 4
+// cells, and its attention kinds include SCORES and WEIGHTS.
 inline ModelHandle ServedKv() {
   return Served("fixed",
                 "classes: 10 preprocessing { channels: 1 mean: 0.5 std: 0.25 interpolation: BILINEAR "

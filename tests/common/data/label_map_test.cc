@@ -74,8 +74,8 @@ TEST(LabelMap, UnicodeFormsOfANameAreEqual) {
 }
 
 TEST(LabelMap, WordNetIdsMatchClassesOfImageNet) {
-  // An id matches one of the names ("Tench", as in timm) or all names ("goldfish, Carassius auratus", as in
-  // transformers). The ids may be labels of the data set or classes of the model.
+  // A WordNet id matches a label that has one of the id's names ("Tench", as in timm) or all of them ("goldfish,
+  // Carassius auratus", as in transformers). The ids may be labels of the data set or classes of the model.
   const auto match = MatchLabels({"n01440764", "n01443537", "n00000001"}, {"goldfish, Carassius auratus", "Tench"});
   ASSERT_TRUE(match.ok()) << match.status();
   EXPECT_THAT(match->classes, ElementsAre(1, 0, -1));
@@ -99,7 +99,7 @@ TEST(LabelMap, WordNetIdsMayBeFollowedByNames) {
   EXPECT_THAT(MatchLabels({"tench", "goldfish"}, synsets)->classes, ElementsAre(1, 0));
   EXPECT_THAT(MatchLabels(synsets, {"n01440764", "n01443537"})->classes, ElementsAre(1, 0));
   EXPECT_FALSE(MatchLabels({"n014407640", "n01440764th"}, {"tench"}).ok()) << "these are not WordNet ids";
-  // The names of a dog and a garment differ only in case, but must not match.
+  // The names "Cardigan" (a dog) and "cardigan" (a garment) differ only in case, but must not match.
   EXPECT_FALSE(MatchLabels({"n02113186"}, {"n02963159 cardigan"}).ok());
 }
 

@@ -22,7 +22,7 @@ ServerOptions TestOptions(const std::filesystem::path& repository) {
   options.repository = repository.string();
   options.rpc.listen = "127.0.0.1:0";
   options.metrics = "127.0.0.1:0";
-  options.scrape_period = absl::ZeroDuration();  // metrics are fresh at once, as tests expect
+  options.scrape_period = absl::ZeroDuration();  // makes /metrics for each scrape, because tests expect current values
   options.registry.poll_interval = absl::Milliseconds(50);
   options.drain_deadline = absl::Seconds(10);
   // Other load on the machine must not change admission.

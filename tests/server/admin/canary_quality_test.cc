@@ -33,14 +33,14 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. The version answers an image correctly if its hardness is at most `skill`. Its
-// answers for harder images are drawn at random from `seed`.
+// Simulated answers of a version. The version answers an image correctly if its hardness is at most `skill`. For a
+// harder image, it answers a pseudo-random class that depends on the image and on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed
   double overconfidence = 0;      // added to every confidence
   std::vector<int> classes = {};  // reported class for class i; empty: i
-  bool is_random = false;         // as with random weights: always the same class
+  bool is_random = false;         // true: the same answer for every image, as with random weights
   absl::Duration compute = absl::Milliseconds(10);
 
   Answer Of(const SeenImage& image, std::mt19937_64& random) const {

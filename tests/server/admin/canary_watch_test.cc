@@ -243,7 +243,7 @@ TEST_F(CanaryWatchTest, ACanaryIsRolledBackWithoutAWritableStateFile) {
   EXPECT_FALSE(CanaryServes()) << "it was written as soon as there was room, and survives a restart";
 }
 
-// The operator's change comes between Look and the rollback.
+// The operator promotes the canary after Look has found it bad, but before the rollback.
 TEST_F(CanaryWatchTest, AVersionPromotedMeanwhileIsNotRolledBack) {
   Second();
   Answer(2, 100, 100);

@@ -26,7 +26,7 @@ TEST(EndProcess, ABlockedLogDoesNotPreventTheEnd) {
         alarm(10);
         int pipes[2];
         if (pipe(pipes) != 0) _exit(98);
-        dup2(pipes[1], STDOUT_FILENO);  // target of a test's default logger
+        dup2(pipes[1], STDOUT_FILENO);  // the default logger of a test writes to stdout
         dup2(pipes[1], STDERR_FILENO);
         std::thread([] {
           for (;;) spdlog::warn(std::string(4096, 'x'));

@@ -34,7 +34,7 @@ TEST_F(KeptTextTest, IsNewForTwoConsecutiveReads) {
 }
 
 TEST_F(KeptTextTest, IsMadeOncePerPeriodForConstantReaders) {
-  for (int i = 0; i < 1000; ++i) {  // ten seconds
+  for (int i = 0; i < 1000; ++i) {  // simulates ten seconds
     EXPECT_EQ(Get(), made_);
     clock_.Advance(absl::Milliseconds(10));
   }

@@ -91,10 +91,10 @@ TEST(TextLine, ControlCharactersBeyondAsciiAndInvalidUtf8AreEscaped) {
   const std::pair<std::string, std::string> kShown[] = {
       {"\xc2\x9b"
        "31m",
-       "\\xc2\\x9b31m"},  // CSI in one character
+       "\\xc2\\x9b31m"},  // U+009B, which terminals may read like ESC [
       {"a\xc2\x85"
        "b",
-       "a\\xc2\\x85b"},  // next line
+       "a\\xc2\\x85b"},  // U+0085, the control character NEXT LINE
       {"a\xe2\x80\xa8"
        "b\xe2\x80\xa9",
        "a\\xe2\\x80\\xa8b\\xe2\\x80\\xa9"},

@@ -21,8 +21,8 @@ FROG = SAMPLES / "cifar" / "frog-marsh.jpg"
 EIT, XCIT, KV = "eit-mini-cifar10", "xcit-n12-f-sne-cifar10", "kv-pos-mnist"
 PAGE = ("--page", "--page-burst", "--page-samples", str(SAMPLES))
 PATIENCE = 60  # seconds; long enough for a busy machine
-# Options of Debian's Chromium. It runs without its sandbox, which root in a container cannot create. The camera's image
-# is generated.
+# Options of Debian's Chromium. It runs without its sandbox, which root in a container cannot create, and with a simulated
+# camera.
 CHROMIUM = {"executable_path": "/usr/bin/chromium",
             "args": ["--no-sandbox", "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]}
 

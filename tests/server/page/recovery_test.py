@@ -91,7 +91,7 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_requests_are_resent_after_a_proxy_error(self):
-        """A proxy answers with its own page while the server is away. The page sends its requests again when the server is back."""
+        """While the server is unreachable, a proxy answers with an error page. The open page then sends its requests again."""
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         lost = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
         for path in ("**/v1/models/*:classify*", "**/page/samples/**"):

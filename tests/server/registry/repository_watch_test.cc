@@ -102,7 +102,7 @@ TEST_F(RepositoryWatchTest, WakeEndsTheCurrentOrTheNextWait) {
   waker.join();
 }
 
-#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // UBSan is on too, and opens a pipe to inspect objects
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer builds also use UBSan, which opens a pipe to inspect objects
 // Limits the file descriptors of this process, so that inotify fails. The limit on inotify is per user, so reaching it
 // would disturb other programs.
 TEST_F(RepositoryWatchTest, WithoutInotifyTheTimeoutEndsTheWait) {

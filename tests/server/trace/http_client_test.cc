@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS is tested in tests/e2e/python/tracing_test.py, against Python's TLS.
+// Tests the HTTP client without TLS. tests/e2e/python/tracing_test.py tests its TLS against Python's ssl module.
 #include "server/trace/http_client.h"
 
 #include <gmock/gmock.h>

@@ -86,7 +86,7 @@ std::vector<Mix> Mixes() {
 }
 
 struct Seen {
-  int sent = 0, answered = 0, refused = 0, late = 0;  // attempts (not requests) during the measurement
+  int sent = 0, answered = 0, refused = 0, late = 0;  // attempts during the measurement; a retry is a new attempt
   absl::Duration work;                                // executor time of the answers that were in time
 
   double Rate() const { return absl::FDivDuration(work, kMeasured); }

@@ -200,7 +200,7 @@ Ended AskUrgently(absl::Duration limit, double jitter, int low, bool admits_all,
   return ended;
 }
 
-class UrgentRequests : public ::testing::TestWithParam<double> {};  // the relative variation of a batch's time
+class UrgentRequests : public ::testing::TestWithParam<double> {};  // parameter: relative variation of batch times
 
 TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
   for (const double limit : {50, 150, 500}) {
