@@ -26,7 +26,7 @@ TEST(EventLoop, ItsTimeDoesNotIncludePauses) {
     events.Post([&] {
       after = events.now();
       shared = events.shared_now();
-      fake_now += seconds(1);  // not longer than kLongestRound, so this is no pause
+      fake_now += seconds(1);  // not longer than kLongestRound, so this second does not count as a pause
       events.Post([&] {
         later = events.now();
         events.Stop();

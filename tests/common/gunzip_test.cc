@@ -57,7 +57,7 @@ TEST(Gunzip, ATruncatedStreamIsNotCalledTooLarge) {
   for (size_t size = packed.size() - 100; size < packed.size(); ++size) {
     const absl::Status refused = Gunzip(packed.substr(0, size), 1 << 20).status();
     if (StatedGunzipSize(packed.substr(0, size)) / 1032 <= size)
-      continue;  // skips sizes that a stream of this length could have
+      continue;  // skips streams whose last four bytes happen to state a possible size
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
     ++checked;
   }

@@ -168,7 +168,7 @@ class Http2Client {
       ip.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     }
     socket_ = FileDescriptor(socket(to.ss_family, SOCK_STREAM, 0));
-    const int at_once = 1;  // without it, a request may wait 40 ms for the acknowledgement of earlier bytes
+    const int at_once = 1;  // without TCP_NODELAY, a request may wait 40 ms for the acknowledgement of earlier bytes
     (void)setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &at_once, sizeof(at_once));
     if (!from.empty()) {
       sockaddr_in own = {};

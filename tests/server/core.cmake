@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of policies and threads, without gRPC and without computing. They also run under ThreadSanitizer.
+# Tests of policies and threads, without gRPC and without inference. They also run under ThreadSanitizer.
 vitrine_test(server_core_test
   SOURCES serve/scheduling/admission_test.cc serve/scheduling/batching_policy_test.cc observe/metrics_test.cc
           serve/scheduling/scheduler_test.cc lifecycle/ticker_test.cc

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests of versions in memory and the routing of requests, without computing. They also run under ThreadSanitizer.
+# Tests of versions in memory and the routing of requests, without inference. They also run under ThreadSanitizer.
 vitrine_test(server_registry_test
   SOURCES registry/canary_guard_test.cc registry/compute_times_test.cc registry/memory_budget_test.cc
           registry/registry_end_test.cc registry/registry_test.cc registry/registry_load_test.cc

@@ -18,7 +18,7 @@
 namespace vitrine {
 namespace {
 
-// A datagram socket in the form of systemd's socket, at a path or at the abstract address "@NAME".
+// Receives datagrams on a Unix socket as systemd does, at a path or at the abstract address "@NAME".
 class Listener {
  public:
   explicit Listener(const std::string& name) : socket_(socket(AF_UNIX, SOCK_DGRAM, 0)) {

@@ -24,7 +24,7 @@ namespace vitrine::testing {
 // A server that answers the requests of each connection in order with the test's bytes, then closes the connection.
 class ScriptedServer {
  public:
-  using Answers = std::vector<std::string>;  // one per request
+  using Answers = std::vector<std::string>;  // one answer per request
   static constexpr char kNothing[] = "";     // no answer: waits until the client sends more or closes
   static constexpr char kClose[] = "close";  // closes the connection instead of answering
   enum class Pace { kAtOnce, kByteByByte };

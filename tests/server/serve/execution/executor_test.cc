@@ -87,8 +87,8 @@ TEST(ExecutorPool, BatchesOfEveryExecutorAreCounted) {
   EXPECT_EQ(model->metrics->Totals().batches, 2U);
 }
 
-// Submits an image with a predicted time of 100 ms to the only executor. Its answer is made only after the quick images
-// were answered.
+// Submits an image with a predicted time of 100 ms to the only executor. The answer for this image is made only after
+// the quick images were answered.
 TEST(ExecutorPool, QuickImagesAreAnsweredDuringASlowOne) {
   constexpr int kQuick = 3;
   Metrics metrics("");
