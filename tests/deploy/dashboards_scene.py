@@ -202,8 +202,8 @@ class Scene:
         self._published("prometheus", process, "Server is ready to receive web requests")
 
     def load(self, seconds):
-        """Sends requests for at least `seconds`: to both models over Classify and ClassifyStream, at a rate that is too high for the
-        server, invalid requests, and requests of a client that is killed."""
+        """Sends requests for at least `seconds`: requests to both models over Classify and ClassifyStream, more requests than the
+        server can answer, invalid requests, and requests of a client that is killed."""
         vitrine, cifar, digits = self.programs / "vitrine", ROOT / "samples/cifar", ROOT / "samples/digits"
         (self.folder / "no.png").write_text("no picture")
         quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "check": False}

@@ -24,7 +24,7 @@ MODEL = "eit-mini-cifar10"
 PICTURE = SOURCE / "samples/cifar/horse-bay.jpg"
 PATH = os.environ["PATH"] + ":/usr/sbin"
 RESTARTS_S = float(os.environ.get("VITRINE_PROXY_SECONDS", 0))
-REQUESTS_A_SECOND = 2  # minimum of all callers together
+REQUESTS_A_SECOND = 2  # minimum, summed over all callers
 NGINX, HAPROXY = shutil.which("nginx", path=PATH), shutil.which("haproxy", path=PATH)
 
 

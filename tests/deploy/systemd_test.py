@@ -72,8 +72,8 @@ class Upgrade(unittest.TestCase):
     """Tests the package's postinst, with fakes of systemd and the server."""
 
     def run_it(self, version: str, checked: int) -> "tuple[str, str]":
-        """Returns the systemctl commands of the script, and its errors. The check of the settings ends with the code
-        `checked`."""
+        """Returns the systemctl commands of the script, and its errors. `checked` is the exit code of the fake server,
+        which checks the settings."""
         with tempfile.TemporaryDirectory() as folder:
             text = (SOURCE / "deploy/debian/postinst").read_text()
             for path in ("/var/lib/vitrine", "/run/systemd/system", SERVER):

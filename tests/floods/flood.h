@@ -31,7 +31,7 @@ typedef struct Connection {
   uint32_t next_stream;
   int64_t send_window;  // window of the connection
   uint32_t most_streams;
-  double tokens;  // number of calls that were due before now, in floods with a fixed rate
+  double tokens;  // number of calls that have become due since opened_at, in floods with a fixed rate
   Stream streams[kMostStreams];
   uint8_t* out;
   size_t begin, end;  // range of `out` still to be sent

@@ -105,7 +105,7 @@ static void FillEmptyHeaders(Connection* connection) {
   }
 }
 
-// Adds fifty binary headers (base64) to the dynamic table. Each later use of a header costs one byte.
+// Adds fifty binary headers (base64) to the dynamic table. Later requests refer to each of these headers with one byte.
 static void OpenBinary(Connection* connection) {
   uint8_t headers[4096];
   char name[] = "a0-bin";
@@ -131,7 +131,7 @@ static void FillBinary(Connection* connection) {
 }
 
 static void FillWindowUpdate(Connection* connection) {
-  const int way = connection->variant % 3;  // window of the connection, of an open stream, or of a closed one
+  const int way = connection->variant % 3;  // updates the connection, an open stream or a closed stream
   while (RoomFor(connection, 32)) PutNumber(connection, kWindowUpdate, way == 0 ? 0 : way == 1 ? 3 : 1, 1);
 }
 

@@ -6,7 +6,7 @@ import random
 import struct
 import zlib
 
-CLASSES = 21843  # of the model of write_wide_model
+CLASSES = 21843  # number of classes of the model that write_wide_model() writes
 
 
 def varint(value):

@@ -28,7 +28,7 @@ SCENARIOS = {
     "unread": "60 connections that never read large answers",
     "get-model": "GetModel with 64 sizes without pause, from 3 clients",
 }
-ANSWER_BUDGET = 128 << 20  # bytes, of the scenario unread
+ANSWER_BUDGET = 128 << 20  # limit on the bytes of waiting answers in the scenario `unread`
 UNREAD_CONNECTIONS, UNREAD_STREAMS = 60, 256
 
 EXPLANATION = """\
@@ -60,13 +60,13 @@ def least_sent(name, seconds, connections):
 
 
 def too_few(name, sent, seconds, connections):
-    """Returns why the flood counts as not sent; empty if it sent enough."""
+    """Returns a sentence that says how much too little the flood sent; an empty string if the flood sent enough."""
     count, least = least_sent(name, seconds, connections)
     return "" if sent[count] >= least else f"sent too little: {sent[count]} {count}, at least {least:g} expected"
 
 
 def failures(row):
-    """Returns why the server or a call counts as failed; empty if nothing failed."""
+    """Returns a text that says how the server or a call failed; an empty string if nothing failed."""
     if row["exit"] is not None:
         return f"exit {row['exit']}"
     for kind in KINDS:
@@ -91,7 +91,7 @@ def judge_flood(row, seconds, connections):
 
 
 def judge_get_model(rounds, seconds):
-    """Returns the round with the median ratio of p99, with the verdict on all rounds."""
+    """Returns the row of the round whose ratio of p99 is the median, and adds the verdict on all rounds to this row."""
     def times(row):
         base = row["base"]["classify"]["p99_ms"]
         return row["beside"]["classify"]["p99_ms"] / base if base else float("inf")

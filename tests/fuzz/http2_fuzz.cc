@@ -33,7 +33,7 @@ struct Sender {
 // State of the server of one connection.
 struct Kept {
   FuzzServer server;
-  const std::shared_ptr<int> work = std::make_shared<int>(0);  // each function for a worker has a reference
+  const std::shared_ptr<int> work = std::make_shared<int>(0);  // every function given to a worker holds a copy
   std::string network;                                         // the client's network, under which work is queued
   std::vector<Sender> streams;                                 // responses whose last part is not sent yet
   Mutex mutex;

@@ -19,7 +19,7 @@
 namespace vitrine {
 namespace {
 
-// Loads versions as the registry does. Requires that the plan needs no further version after at most kVersions steps.
+// Loads versions as the registry does. Requires that the plan needs no further version after at most kVersions loads.
 void Settle(const ModelPlan& plan) {
   constexpr int kVersions = 6;
   std::vector<VersionFacts> versions;

@@ -22,12 +22,13 @@ class WeightsDigest {
 };
 
 // A row of recorded_weights.txt: a variant of the zoo or a form of small_forms.h. The rows were recorded in an earlier
-// version, in which models were not yet programs. They ensure that checkpoints from that time still load.
+// version, in which models were not yet programs. They ensure that checkpoints from that time still load. In both
+// digests, parameters come before buffers.
 struct RecordedWeights {
   std::string name;
   v1::ModelConfig config;
-  std::string structure;  // digest of names, shapes, trained and decays; parameters before buffers
-  std::string initial;    // digest of the values drawn from seed 7, in the same order; "-": model too large for a test
+  std::string structure;  // digest of each weight's name and shape, and of whether it is trained and decayed
+  std::string initial;    // digest of the initial values drawn from seed 7; "-": the model is too large for a test
 };
 std::vector<RecordedWeights> ReadRecordedWeights();
 

@@ -60,7 +60,7 @@ TEST(Progress, TheBarIsRedrawnBelowOtherLines) {
   Progress progress(out, /*is_terminal=*/true);
   const absl::Time start = absl::FromUnixSeconds(1000);
   progress.Update(kState, start);
-  progress.Update(kState, start + absl::Milliseconds(100));  // too soon after the last: not drawn
+  progress.Update(kState, start + absl::Milliseconds(100));  // too soon after the first call, so not drawn
   const std::string bar = out.str();
   EXPECT_THAT(bar, HasSubstr("[========                ]"));
   EXPECT_EQ(std::count(bar.begin(), bar.end(), '\r'), 1);

@@ -241,7 +241,7 @@ TEST(Train, ABestScoreAtAnotherSizeDoesNotCount) {
   recipe.add_evaluation_sizes("16");
   recipe.set_epochs(8);
   ScratchFolder folder;
-  StopAfter stop(30);  // of 32 steps; by then most images are recognised
+  StopAfter stop(30);  // the run has 32 steps; after step 30, most images are recognised
   ASSERT_TRUE(RunIn(folder, recipe, stop.options).ok());
   recipe.set_evaluation_sizes(0, "8x16");
   Listener listener;

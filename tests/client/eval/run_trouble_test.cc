@@ -21,7 +21,7 @@ TEST_F(Evaluating, RejectedImagesAreSentAgainAndCountedOnce) {
   std::map<std::string, int> seen;
   SmallServer server(Methods([&](const v1::ClassifyRequest& request) {
     const std::lock_guard lock(mutex);
-    if (++seen[request.image()] <= 7) {  // more rejections than the retries of one call
+    if (++seen[request.image()] <= 7) {  // one call makes fewer retries than this
       return StreamErrorTo(request, grpc::StatusCode::RESOURCE_EXHAUSTED, "full", 0.001F);
     }
     return Answer(request);

@@ -246,7 +246,7 @@ TEST(Balancing, OnlyServersOfAListThatAreServingGetRequests) {
   const auto client = Client::Connect(options);
   ASSERT_TRUE(client.ok()) << client.status();
   const absl::Time end = absl::Now() + absl::Seconds(10);
-  // Sends requests until both servers that may get requests have one.
+  // Sends requests until each of the two servers that may get requests has received one.
   while ((asked[0] == 0 || asked[2] == 0) && absl::Now() < end) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
   for (int i = 0; i < 20; ++i) ASSERT_TRUE((*client)->Classify(RequestWith("1")).ok());
   EXPECT_EQ(asked[1], 0) << "a server that is still loading got a request";

@@ -16,8 +16,8 @@ v1::ModelVersion ModelWithEveryKind();
 
 // Answers a request for the model of ModelWithEveryKind. The requested attention maps have the order that the API's
 // contract states, and the features encode the image's width. The values of a map rise from cell to cell. The first
-// value is 1; of DISTANCE it is 0.5, and of WEIGHTS it is negative. Returns INVALID_ARGUMENT if the bytes are not an
-// image.
+// value is 1 in most maps, 0.5 in a map of DISTANCE, and negative in a map of WEIGHTS. Returns INVALID_ARGUMENT if the
+// bytes are not an image.
 grpc::Status AnswerWithEveryKind(const v1::ClassifyRequest& request, v1::ClassifyResponse* response);
 
 // Returns a server with the model of ModelWithEveryKind, for unary and streaming calls.

@@ -63,7 +63,8 @@ void AnswerEvery(absl::Duration gap, int answers, int in_flight, InFlightLimit& 
   for (int i = 0; i < answers; ++i) limit.OnAnswer(in_flight, now += gap);
 }
 
-// Simulates the answers of one window: four for each request in flight, 10 ms apart by default.
+// Simulates the answers of one window, which is a time in which the rate of answers is measured: four answers for each
+// request in flight, 10 ms apart by default.
 void AnswerWindow(InFlightLimit& limit, absl::Time& now, absl::Duration gap = absl::Milliseconds(10)) {
   AnswerEvery(gap, 4 * limit.limit(), limit.limit(), limit, now);
 }

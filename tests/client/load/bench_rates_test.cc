@@ -18,8 +18,8 @@ namespace {
 using nlohmann::json;
 using testing::MatchesRegex;
 
-// A load with few requests. With so few, a late load generator cannot make a measured rate invalid (void). The server
-// answers the first `good` requests and rejects the others.
+// A load with so few requests that a late load generator cannot make a measured rate invalid (void). The server answers
+// the probe and the first `good` requests of the load, and rejects all later requests.
 struct SmallLoad {
   explicit SmallLoad(int good)
       : server({.classify =
@@ -34,7 +34,7 @@ struct SmallLoad {
     command.duration = absl::Milliseconds(400);
   }
 
-  // Runs the load. Interrupts the run after the lines about the first `points` measured rates.
+  // Runs the load. Interrupts the run once it has printed a line for each of the first `points` measured rates.
   json Run(size_t points = 1000) {
     std::ostringstream out;
     errors.str("");

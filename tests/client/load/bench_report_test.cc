@@ -161,7 +161,7 @@ TEST(RunBench, ClassesWithoutAModelUseTheOnlyReadyModel) {
               ElementsAre("only low within 5s", "m within 5s", "only high within 5s"));
 }
 
-// Returns the number of requests to the model "probed" before the load. The load itself adds at most one request.
+// Returns the number of requests to the model "probed": probes before the load, and at most one request of the load.
 int Probes(const std::string& mix, const std::function<grpc::Status()>& answer, absl::Status* outcome) {
   std::atomic<int> asked = 0;
   SmallServer server({.classify = [&](const v1::ClassifyRequest& request, auto* response, auto* context) {

@@ -151,7 +151,7 @@ TEST(RunLoad, AnInterruptEndsTheWaitForTheLastAnswers) {
   LoadHooks hooks;
   hooks.stopped = [begin] {
     return absl::Now() - begin > absl::Milliseconds(800);
-  };  // at this time, RunLoad waits for the last answers
+  };  // after 800 ms, RunLoad only waits for the last answers
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, hooks);
   EXPECT_LT(absl::Now() - begin, absl::Minutes(1));
   EXPECT_TRUE(result.interrupted);
@@ -220,7 +220,7 @@ TEST(RunLoad, ALostServerIsCountedAsAnErrorAndNotFlooded) {
   const LoadResult result = RunLoad(connections, Models({"m"}), settings, {});
   EXPECT_EQ(result.record.answered(), 0u);
   ASSERT_EQ(result.record.errors().count(grpc::StatusCode::UNAVAILABLE), 1u);
-  EXPECT_LE(result.record.due(), 2u * 52u);  // each slot makes an attempt every 10 ms
+  EXPECT_LE(result.record.due(), 2u * 52u);  // each of the two callers tries again every 10 ms
 }
 
 TEST(RunLoad, ATraceSendsItsRequestsInOrder) {

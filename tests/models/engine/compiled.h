@@ -55,7 +55,7 @@ class PoisonedWeights : public engine::WeightSource {
   std::set<size_t> released_;
 };
 
-// One model twice: as the reference, and compiled for one instruction set.
+// A model in two forms: as the reference, and compiled for one instruction set.
 struct Compiled {
   Compiled(const v1::ModelConfig& config, cpu::CpuPath path, const PrecisionChoice& choice = {});
 

@@ -60,7 +60,7 @@ TEST_P(ChannelKernels, ProductsAgreeWithTheFormulaWithinTheirBounds) {
   }
 }
 
-// Computes one value by the formula in fp64.
+// Computes one value of a depthwise convolution in fp64.
 double Depthwise(const DepthwiseCall& call, int64_t row, int64_t column, int64_t channel) {
   double sum = call.bias[channel];
   for (int k = 0; k < 9; ++k) {

@@ -116,7 +116,7 @@ class Hub:
         self.gated, self.ranges, self.breaks_after, self.old_names = False, True, [], []
         self.pause, self.shards = lambda: None, {}
         self.commit, self.states_commit = COMMIT, True
-        self.instead = None  # answers every request if it is set
+        self.instead = None  # None, or a function that answers every request
         self.asked, self.tokens, self.lock = [], [], threading.Lock()
         self.servers = []
         self.objects = self.serve(certificate)

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two classes with the means 1 and 5 on a line.
+// Features of two classes. Each feature is one number; its mean is 1 in the first class and 5 in the second class.
 const LabelledFeatures kLine = {.width = 1, .classes = 2, .values = {0, 2, 4, 6}, .labels = {0, 0, 1, 1}};
 
 // Returns the first logit minus the second.

@@ -199,7 +199,7 @@ class S3(Programs):
         self.stop(server)
         self.moto.kill()
         self.moto.wait()
-        server, url = self.serve()  # from the copy, without the bucket
+        server, url = self.serve()  # serves its copy, because the bucket's service is down
         self.classify(url, ["eit-mini-cifar10"])
         self.start_moto()
         self.push_all()
@@ -230,9 +230,9 @@ class S3(Programs):
         self.stop(server)
         wait_for(lambda: not pathlib.Path(f"/proc/{child}").exists(), "the end of the child", 10)
 
-        server, url = self.serve()  # while the bucket does not exist
+        server, url = self.serve()  # while the bucket's service is down
         self.classify(url)
-        self.start_moto()  # an empty bucket: nothing is removed
+        self.start_moto()  # the bucket is empty now, but the server removes no version
         wait_for(lambda: "no version at all" in log(), "a line about the empty bucket", 30)
         self.classify(url)
         (child,) = pulls()

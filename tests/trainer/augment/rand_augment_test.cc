@@ -30,7 +30,7 @@ std::string Key(const Image& image) {
   return {image.pixels.begin(), image.pixels.end()};
 }
 
-// Returns the number of random numbers that a call drew: the distance of its generator from a fresh one.
+// Returns how many random numbers `call` draws from the generator that it gets; -1 if it draws a thousand or more.
 template <typename F>
 int DrawnBy(const F& call) {
   CounterRandom used(1, 1, 1), fresh(1, 1, 1);

@@ -141,7 +141,7 @@ TEST(KvAttention, ScoresAreSymmetricAndWeightsInDetailedBalance) {
     EXPECT_EQ(seen.scores.size(0), 4) << "heads";
     EXPECT_LT(Difference(seen.scores, seen.scores.transpose(1, 2)), 1e-5);
     EXPECT_GT(Difference(seen.weights, seen.weights.transpose(1, 2)), 1e-4) << "the softmax breaks the symmetry";
-    // Each weight times the sum of exp(scores) of its row.
+    // Multiplies each weight by the sum of exp(scores) of its row, which undoes the normalisation by the softmax.
     const at::Tensor balanced = seen.weights * seen.scores.exp().sum(-1, /*keepdim=*/true);
     EXPECT_LT(Difference(balanced, balanced.transpose(1, 2)), 1e-5 * balanced.max().item<double>());
   }
@@ -167,7 +167,7 @@ TEST(KvAttention, KvPosTapsHaveTheSymmetricPartAndKeyOffsets) {
     const at::Tensor differences = offsets - offsets.narrow(2, 0, 1);
     EXPECT_LT(Difference(differences, differences.narrow(1, 0, 1)), 1e-3);
     EXPECT_GT(differences.abs().max().item<double>(), 1e-2);
-    // All heads share one map_pos, or each head has its own.
+    // The differences are equal in all heads only if the heads share one map_pos.
     const double heads = Difference(differences, differences.narrow(0, 0, 1));
     if (config.map_pos_per_head()) {
       EXPECT_GT(heads, 1e-2);

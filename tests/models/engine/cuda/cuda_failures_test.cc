@@ -76,7 +76,7 @@ class FailingDriverCall : public SmallCudaModel {
 
   // Runs the sequence once for each chosen driver call and makes that call fail. Chooses every call until the first
   // model is loaded, and every `step`-th call afterwards. With sanitizers, chooses every seventh call. Returns the
-  // number of calls without a failure.
+  // number of driver calls in a run without a failure.
   int64_t FailEach(cuda::driver::Result error, bool sticky, int step = 1) {
     sticky_ = sticky;
     has_loaded_ = false;
@@ -103,7 +103,7 @@ class FailingDriverCall : public SmallCudaModel {
  private:
   int64_t nth_ = 0;
   bool sticky_ = false;
-  bool has_loaded_ = false;  // whether the n-th call came after the first load
+  bool has_loaded_ = false;  // true if call nth_, which fails, comes after the first load
 };
 
 TEST_F(FailingDriverCall, GivesAnErrorAndLeaksNothing) {

@@ -41,7 +41,7 @@ Place OfD(size_t lane, size_t i) {
 }
 
 // Returns d + a b for a [16, 16] and b [16, 8], computed with one mma. Each lane passes the numbers of b that belong to
-// lane ^ `wrong`; 0 is right.
+// lane ^ `wrong`, so the result is right only if `wrong` is 0.
 std::vector<float> Bf16Product(const std::vector<float>& a, const std::vector<float>& b, std::vector<float> d,
                                size_t wrong = 0) {
   Machine machine;

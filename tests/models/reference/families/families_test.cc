@@ -87,7 +87,7 @@ TEST_P(EveryFamily, LogitsDoNotDependOnTheBatch) {
   }
 }
 
-// Executors share a model: each runs its own batches concurrently, including grids that are new to the model.
+// Several threads may run one model at the same time, even on images of a size that the model has never processed.
 TEST_P(EveryFamily, ThreadsCanShareAModel) {
   const ImageBatch images = Batch();
   const at::Tensor expected = Run(images);

@@ -54,7 +54,7 @@ TEST(LanguageTaskTest, LabelsAreTheNextTokens) {
   const auto task = TaskOf(Language("numbers-kv-d64-l4", "context: 8 text: NUMBER_WORDS"));
   const TrainingBatch batch = *task->MakeBatch(0, 0, MembersOf({0, 1}));
   EXPECT_TRUE(at::equal(batch.sequences.source.slice(1, 1), batch.labels.slice(1, 0, -1)));
-  EXPECT_TRUE(at::equal(batch.sequences.source[1][0], batch.labels[0][7]));  // adjacent windows
+  EXPECT_TRUE(at::equal(batch.sequences.source[1][0], batch.labels[0][7]));  // the second window follows the first
 }
 
 TEST(LanguageTaskTest, RandomWindowsDependOnlyOnTheEpoch) {
