@@ -107,7 +107,7 @@ def judge_get_model(rounds, seconds):
 
 
 def judge_unread(row, size):
-    """Adds the verdict to the row of the scenario unread. `size`: bytes of an answer. `row["samples"]`: (waiting answers, gauge).
+    """Adds the verdict to the row of the scenario `unread`. `size`: bytes of an answer. `row["samples"]`: pairs (waiting answers, gauge).
 
     A sample counts only if the number of waiting answers is the same three samples earlier and one sample later. Otherwise an answer may
     have been added or sent between the measurements of the two numbers. The worst sample that counts is judged."""

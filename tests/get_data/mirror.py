@@ -13,7 +13,7 @@ class Mirror:
         self.files, self.ranges, self.status, self.cut, self.hold = files, ranges, status, cut, hold
         self.lengths = lengths
         self.sent, self.asked = 0, []  # bytes of bodies sent; requests as (path, Range)
-        self.go_on = threading.Event()  # set to end the pause at `hold`
+        self.go_on = threading.Event()  # set by a test to end the pause after `hold` bytes
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

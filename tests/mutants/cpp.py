@@ -69,7 +69,7 @@ class Source:
         self.lines = text.split("\n")
         self.code = without_words_for_people(masked(text)).split("\n")
         self.skipped = set()
-        inside = 0  # open parentheses of a skipped statement
+        inside = 0  # number of open parentheses of a skipped statement
         for number, code in enumerate(self.code):
             starts = LOG_OR_HINT.search(code) or WITHOUT_BEHAVIOUR.search(code)
             if not inside and not starts and code.strip():

@@ -15,7 +15,7 @@ import unittest
 from pathlib import Path
 
 BUILD = Path(sys.argv.pop(1))
-# Upper limit of the stripped libvitrine_cuda.so with kernels. container_test.py assumes it for the server's image.
+# Maximum size in bytes of the stripped libvitrine_cuda.so with kernels. container_test.py adds this size to the server's image.
 LIBRARY_BYTES = 3.4e6
 # gRPC, libraries that only gRPC needs, and libcurl.
 NOT_IN_THE_SERVER = ("libgrpc", "libgpr.", "libupb", "libcares", "libre2", "libaddress_sorting", "libabsl_random", "libcurl")

@@ -63,7 +63,7 @@ TEST_F(PublishProgram, CardAndManifestHaveTheGivenInformation) {
                              HasSubstr("| continued from | small/1"), Not(HasSubstr("random weights"))));
 }
 
-// The published version is the newest one, but the resumed run still starts from the version before it.
+// small/2 is the newest version when the run is resumed, but the run must still start from small/1.
 TEST_F(PublishProgram, AResumedRunKeepsItsStartVersion) {
   ASSERT_EQ(Publish("").exit_code, 0);
   flags_ = absl::StrCat(" --data imagefolder:", data_, " --work ", folder_.Path("again"), " ");

@@ -112,7 +112,8 @@ TEST_F(MovingNames, KeepTheChannelWithoutAnAddress) {
   EXPECT_THAT(Servers::Open({.address = List()}).status().message(), HasSubstr("no address of a.test"));
 }
 
-// The names first have the address of a server that stops, and then the address of another server.
+// Both names first have the address of a server that stops. Then a.test gets the address of another server, and b.test
+// has no address.
 TEST_F(MovingNames, AreFollowedByCalls) {
   Place("a.test", "127.0.0.1");
   Place("b.test", "127.0.0.1");

@@ -99,7 +99,7 @@ TEST_F(TeamTest, MembersWithoutScratchMemoryGetNoShare) {
   }
 }
 
-// When the last members leave, the remaining members take over the shares of these members from the next step on.
+// When recalled members leave, the remaining members take over their shares from the next step on.
 TEST_F(TeamTest, RecalledMembersLeaveBetweenTwoSteps) {
   constexpr int kMembers = 4, kItems = 100;
   std::atomic<int64_t> recalls = 0;

@@ -61,7 +61,7 @@ TEST(CountedRuns, MultiplyAddsOfKvClassifiersEqualTheWorkload) {
   }
 }
 
-// Checks that the counter counts all products: a model with one block less must cost exactly one block less.
+// Checks that the counter counts all products: models with two blocks and with one must differ by the cost of a block.
 TEST(CountedRuns, TheCounterCountsEveryProductOfABlock) {
   const v1::ModelConfig two = SmallForms()[0].config;
   v1::ModelConfig one = two;

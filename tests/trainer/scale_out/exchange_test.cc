@@ -107,7 +107,7 @@ TEST(Connect, ErrorNamesAnAddressWithoutAListener) {
                                       HasSubstr(absl::StrCat("127.0.0.1:", port))));
 }
 
-// Listens on a port like a foreign program, which is not a rank.
+// A foreign program that listens on a port and is not a rank.
 class Stranger {
  public:
   Stranger() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
