@@ -196,7 +196,8 @@ class Runbooks(unittest.TestCase):
 
 
 def commands(text):
-    """Yields the lines of code blocks and the code within sentences. Joins lines that end with a backslash, and cuts off pipes."""
+    """Yields the lines of code blocks and the code within sentences. Joins lines that end with a backslash. Ends a line at
+    the first pipe, redirection or `&&`."""
     for code in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text):
         yield code
     for block in re.findall(r"^```\n(.*?)^```", text, re.M | re.S):

@@ -86,7 +86,7 @@ vitrine::v1::Preprocessing Model() {
   return model;
 }
 
-// Returns a model that crops columns of most landscape images and rows of most portrait images.
+// Returns a preprocessing that crops columns of most landscape images and rows of most portrait images.
 vitrine::v1::Preprocessing Cropping(vitrine::v1::Preprocessing::Decode decode) {
   vitrine::v1::Preprocessing model = Model();
   model.mutable_fixed()->set_height(5);

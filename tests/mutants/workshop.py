@@ -140,7 +140,7 @@ class Workshop:
 
     @staticmethod
     def test_seconds(output, otherwise):
-        """Returns the run time that ctest prints, or `otherwise` if it prints none. It excludes the waits of the --through command."""
+        """Returns the run time that ctest prints, which excludes the waits of the --through command; `otherwise` if ctest prints none."""
         said = re.search(r"Passed\s+([\d.]+) sec", output)
         return float(said.group(1)) if said else otherwise
 

@@ -92,7 +92,7 @@ def observe(trace, i):
 
 
 def run(case, model, images):
-    """Returns {name: tensor} in the model's dtype."""
+    """Runs the model on each image alone. Returns the tensors to record by name, in the model's dtype."""
     found, logits = {}, []
     for i, image in enumerate(images):
         trace = Trace()

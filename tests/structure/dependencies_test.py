@@ -35,7 +35,7 @@ class Dependencies(unittest.TestCase):
 
 
 class Advisories(unittest.TestCase):
-    """Compares a list of one library, installed in version 1.2-1, with small trackers."""
+    """Compares a list of one library, installed in version 1.2-1, with made-up security trackers."""
     DAY = datetime.date(2026, 11, 25)
     LISTED = {"date": "2026-11-25", "release": "bookworm",
               "libraries": [{"source": "lib", "package": "lib1", "version": "1.2-1", "open": {"CVE-1": "accepted: why"}}]}

@@ -74,7 +74,7 @@ class Pods(unittest.TestCase):
                     self.assertGreaterEqual(manifests.quantity(resources["limits"]["memory"]), 64 * 2**20)
 
     def test_threads_fit_cores(self):
-        """A trainer with more threads than cores would be throttled in the middle of a step."""
+        """A trainer with more threads than cores would be throttled in the middle of a training step."""
         for pod in manifests.pods():
             for container in pod.containers():
                 threads = manifests.flag(container, "--threads")

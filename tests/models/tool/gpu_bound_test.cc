@@ -62,7 +62,7 @@ TEST(GpuBound, IsTheLargerOfProductsAndBytes) {
 
 // In a block of ViT-Ti, the layer `qkv` reads rows of 192 numbers and writes rows of 576 numbers, for 4 x 197 tokens.
 // It has 192 x 576 weights and 576 biases. In bf16, the engine also stores the written rows in bf16, because only
-// attention reads them. The rows that it reads are fp32, because they are also the residual.
+// attention reads them. The rows that `qkv` reads are fp32, because they are also the residual.
 TEST(GpuBound, CountsRowsAndWeightsOnce) {
   for (const auto& [precision, bytes] : {std::pair(Precision::kFp32, 4), std::pair(Precision::kBf16, 2)}) {
     const std::vector<StepWork> steps = Steps("vit-ti16", precision);

@@ -49,8 +49,8 @@ inline bool MadeMeasures(int64_t step) {
   return step == 6 || step % kMadeStepsPerEpoch == 0;
 }
 
-// Reports measurements: the validation split at step 6, in the middle of an epoch, and the test split at the ends of
-// the second and third epoch. Reports the end of each epoch.
+// Reports the measurement of this step, if the run has one: of the validation split at step 6, in the middle of an
+// epoch, and of the test split at the ends of the second and third epoch. Reports the end of an epoch at its last step.
 inline void FeedMeasurement(int64_t step, Observer& observer) {
   if (step == 6) observer.OnScore(MadeScore("validation", step));
   if (step == 8 || step == 12) observer.OnScore(MadeScore("test", step));
