@@ -29,8 +29,8 @@ std::vector<Taps> CubicTaps(int from, int to);
 std::vector<Taps> TapsOf(GridResize resize, int from, int to);
 
 // Returns the weights for both axes as a matrix [to.cells(), from.cells()]: a row per new cell, a column per old cell.
-// NOTE: for grids of one column, the results differ from those of LibTorch 2.11's _upsample_bicubic2d_aa, which gives
-// every row the values of the first row.
+// NOTE: for grids with only one column of cells, LibTorch 2.11's _upsample_bicubic2d_aa returns other results: every
+// row of the new grid gets the values of the first row of the new grid.
 std::vector<float> InterpolationMatrix(GridResize resize, Grid from, Grid to);
 
 }  // namespace vitrine

@@ -53,7 +53,8 @@ double Seconds(const Json& json) {
   return json.is_null() ? 0 : json.get<double>();
 }
 
-// Parses an image. For invalid members, nlohmann throws an exception, which Parse converts to a status.
+// Returns a Prediction from the journal's JSON object of one image. For invalid members, nlohmann throws an exception,
+// which Lines::Take converts to a status.
 Prediction ReadImage(const Json& json) {
   Prediction p;
   p.index = json.at("i").get<int64_t>();

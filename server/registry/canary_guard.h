@@ -103,7 +103,10 @@ struct CanaryEvidence {
   // Drift of the outputs in the last run of the goldens. Unset before the first run; infinite or NaN if the computation
   // failed.
   std::optional<double> drift;
-  std::optional<double> tolerance;  // allowed drift when the guard sets none; unset: unknown
+  // Bound for `drift` if the guard sets no bound: the tolerance in the canary's manifest. Unset if the manifest has no
+  // tolerance for the canary's device and precision, or if the canary was unloaded. Without a bound, the drift is not
+  // judged.
+  std::optional<double> tolerance;
   ComputeComparison compute;
   AnswerComparison answers;
   PairCounts paired;

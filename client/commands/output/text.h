@@ -15,7 +15,7 @@ std::string Printable(absl::string_view text);
 // Returns the terminal columns of printable text: 0 for a combining mark, 2 for East Asian wide characters and emoji.
 int DisplayWidth(absl::string_view text);
 
-// Prefix of the first class of an unsure answer.
+// Text before the name of the first class, if the server marked the answer as unsure (ClassifyResponse.unsure).
 inline constexpr char kUnsure[] = "unsure: ";
 
 // Cut the text to at most `width` terminal columns and mark the cut with an ellipsis. Require width >= 1. CutStart

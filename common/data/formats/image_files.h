@@ -34,7 +34,8 @@ std::unique_ptr<Dataset> MakeImageFiles(std::filesystem::path root, ImageList li
 // (common/imaging/fit_image.h). INVALID_ARGUMENT, prefixed by `name`, if the image is too large to be reduced.
 absl::StatusOr<std::string> SentFile(std::string_view name, std::string bytes);
 
-// Returns Decode(SentFile(...)), which is the image that a server would decode. Errors are prefixed by `name`.
+// Decodes the file as a client sends it (see SentFile), so the result is the image that a server decodes. Errors are
+// prefixed by `name`.
 absl::StatusOr<Image> DecodeNamed(std::string_view name, std::string bytes);
 
 }  // namespace vitrine

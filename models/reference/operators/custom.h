@@ -7,9 +7,9 @@
 
 namespace vitrine {
 
-// Runs a family's own loops over every image of x [T, columns], without class tokens. Returns [T, columns] fp32,
-// differentiable with the gradient function of `custom`; padding rows are zeros. Runs on the CPU: values on another
-// device are copied to it and back.
+// Applies `custom`, an operation that a model family implements as its own loops, to each image of x [T, columns]. The
+// rows of x must not contain class tokens. Returns [T, columns] fp32, differentiable with custom.gradient; rows that
+// belong to no image are zeros. Computes on the CPU: copies x to the CPU, and the result to the device of x.
 at::Tensor RunCustom(const PackedTokens& x, const program::Custom& custom);
 
 }  // namespace vitrine

@@ -39,7 +39,7 @@ std::vector<std::string> ForeignArchs(ForeignSource source);
 
 // Converts the tensors of a foreign checkpoint to the names and layout of the model that `config` describes. Only
 // renames, reshapes, permutes and joins tensors; keeps their stored types. `config` is a result of ForeignConfig, or
-// another config of the same family with layers that the source library has.
+// another config of the same model family. All layers of such a config must exist in the source library.
 //
 // FAILED_PRECONDITION names the first tensor (by its source name) that is missing, has another shape, is not
 // floating-point, is not finite, or has no counterpart in the model. The message also gives the expected and the found

@@ -72,10 +72,10 @@ class Scheduler {
   // shorten the wait of the first call.
   void Stop(absl::Duration drain);
 
-  // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep or, if
-  // the queue was empty then, of the first request after that sweep.
+  // Returns the totals of the queue. `oldest` is the age of the request that was the oldest at the last sweep. If the
+  // queue was empty at that sweep or later, `oldest` is the age of the first request that then entered the empty queue.
   QueueStatus depth() const;
-  // Returns the number of executors that wait for work and were not sent to a team.
+  // Returns the number of idle executors, without those that were assigned to help with another executor's batch.
   int64_t idle() const;
 
  private:

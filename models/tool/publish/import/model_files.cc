@@ -118,7 +118,7 @@ class Reader {
     return arguments != json.end() && arguments->is_object() ? CheckArguments(*arguments) : absl::OkStatus();
   }
 
-  // Checks the arguments of timm's model that change its results, but not the shapes of its tensors.
+  // Checks the arguments with which timm makes the model (`model_args`), but only those that tensor shapes do not show.
   absl::Status CheckArguments(const Json& arguments) const {
     RETURN_IF_ERROR(CheckHeads(arguments, "num_heads"));
     const bool is_quick = model_.vit().activation() == v1::VitConfig::QUICK_GELU;
