@@ -82,7 +82,7 @@ def main():
 
     def setup(scratch):
         return ProofSetup(arguments.build.resolve(), ROOT / "models/bundled", scratch, sys.executable, arguments.quick,
-                          arguments.old_server)
+                          old_server=arguments.old_server)
 
     failed = False
     for name in arguments.proofs:
