@@ -15,7 +15,7 @@ namespace vitrine {
 namespace {
 
 // Sets the rate limit of a connection to `points` per second, for --reset-limit. HttpAbuseLimits defines the points.
-// Scales the connection's burst and the limits of an address in proportion.
+// Scales connection_burst, address_rate and address_burst in proportion.
 void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
   const HttpAbuseLimits defaults;
   const double scale = static_cast<double>(points) / defaults.connection_rate;

@@ -81,7 +81,7 @@ class Fronts {
   void StartLeaving();
   // Stops accepting further requests on open streams.
   void CloseStreams();
-  // Stops accepting calls and ends the streams. Clients get up to kShutdownGrace to read the last answers.
+  // Stops accepting calls and ends the streams. Waits up to kShutdownGrace for open calls and for unread answers.
   void EndCalls();
   void EndAdmin();
   void EndMetrics() { http_.reset(); }

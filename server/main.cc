@@ -76,9 +76,9 @@ void RaiseFileLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Makes glibc keep freed memory. By default, glibc returns freed blocks of 128 KiB or more to the system, and must get
-// zeroed pages from the system for the next inference. With a small model, this default lowers the throughput by a
-// fifth. Blocks above 4 MiB are still returned at once.
+// Makes glibc keep freed memory. By default, glibc may return freed blocks of 128 KiB or more to the system, and must
+// then get zeroed pages from the system for the next inference. With a small model, this default lowers the throughput
+// by a fifth. Blocks above 4 MiB are still returned at once.
 void KeepFreedMemory() {
   mallopt(M_MMAP_THRESHOLD, 4 << 20);
   mallopt(M_TRIM_THRESHOLD, 64 << 20);
@@ -328,7 +328,7 @@ int Main(int argc, char** argv) {
   options.end_patience = kEndPatience;
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
-  ShareArenas(options.executor.ThreadCount());  // called before a thread starts that would get its own arena
+  ShareArenas(options.executor.ThreadCount());  // called before CheckLimits, whose threads would each get an arena
   if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {

@@ -22,8 +22,8 @@ namespace vitrine {
 // microseconds of work:
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a frame of an unknown type 1, a WINDOW_UPDATE
 //   1/8, DATA below 64 B 1/32. Larger DATA costs nothing, because a client may send a whole window of it before it
-//   knows that its request is refused. On an open stream, DATA that is only padding costs 1 more. Otherwise these
-//   frames cost the same on open and on closed streams.
+//   knows that its request is refused. On an open stream, DATA that is only padding costs 1 more, unless it ends the
+//   stream. Otherwise these frames cost the same on open and on closed streams.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams or after the last GOAWAY costs 4, and 1 more for each kilobyte of
@@ -121,7 +121,8 @@ struct HttpServerOptions {
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Connections from these networks are exempt from the limits per
   // address, but not from the limit on requests of one HttpPeer::network that wait for a worker thread. A connection
-  // may start with a header of the PROXY protocol, version 2, that gives the client's address.
+  // may start with a header of the PROXY protocol, version 2, that gives the client's address. The limits of this
+  // address then apply.
   std::vector<std::string> trusted_proxies = {};
   // Returns certificate and key for a new connection; null: plaintext. Called for each connection, so that a rotated
   // certificate is used. Must return the same object until the certificate changes.

@@ -60,7 +60,7 @@ struct PairedTest {
 std::vector<PairedTest> TestPaired(std::span<const std::vector<double>> comparisons, double margin = 0);
 
 // Returns the number of pairs for which a t test at one-sided level `tail` rejects the hypothesis with a probability of
-// 80 %. The true mean is at `distance` from the hypothesis. The result is at least kFewestPairs, and at most one above
+// 80 %, given a true mean at `distance` from the hypothesis. The result is at least kFewestPairs, and at most one above
 // the exact number. Returns nullopt if the number is above a million, or if `deviation` or `distance` is 0.
 std::optional<int64_t> PairsNeeded(double deviation, double distance, double tail);
 

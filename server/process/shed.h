@@ -18,7 +18,7 @@ enum class ShedReason : int {
   kWait,          // the predicted latency exceeds the server's limit
   kDeadline,      // the predicted latency exceeds the deadline
   kModel,         // the model's limit is reached
-  kShare,         // the caller has used up its fair share of a limit or of executor time
+  kShare,         // the caller's share of a limit is used up, or its turn among the callers comes too late
   kQuota,         // the caller's quota is used up
   kAnswers,       // the budget of unread answers is used up
   kMemory,        // the device had no memory for the batch

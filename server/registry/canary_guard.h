@@ -36,8 +36,8 @@ bool ComparesPairs(const v1::CanaryGuard& guard);
 absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
-// A sliding window over counters that only grow. `Counters` must have operator-. Keeps about kSamples samples for any
-// window length, so the window's start is exact only to window / kSamples.
+// A sliding window over counters that only grow. `Counters` must have operator-. Keeps at most about kSamples samples
+// for any window length, so the window's start is exact at best to window / kSamples.
 template <typename Counters>
 class CounterWindow {
  public:

@@ -47,7 +47,7 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
                           const std::function<int()>& cores) {
   absl::Time begin;
   const GoldenRun run = {
-      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens, because other tests only emulate a GPU
+      .few = device.kind == Device::Kind::kCpu,  // a GPU runs all goldens, because unit tests only emulate its kernels
       .before_alone = [&begin] { begin = SteadyClock().Now(); },
       .after_alone =
           [&begin, &cost = *loaded.cost](int64_t tokens) {

@@ -164,7 +164,7 @@ Http1Session::Step Http1Session::ReadBody() {
 
 void Http1Session::GiveBody(absl::StatusOr<std::string> body) {
   is_whole_ = parser_->is_done();
-  parser_ = nullptr;  // frees a rejected body now, because the budget no longer counts its bytes
+  parser_ = nullptr;  // frees a rejected body now, because the budget stops counting its bytes when the handler ends
   auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
   Work(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr), request = request_,
               max_bytes = options_.max_body_bytes](std::shared_ptr<HttpReply> reply) {

@@ -93,7 +93,7 @@ class ExecutorPool {
     mutable Mutex mutex;
     int at_work ABSL_GUARDED_BY(mutex) = 0;        // number of workers that compute a batch or help with one
     absl::Time busy_since ABSL_GUARDED_BY(mutex);  // time since which at_work has been above 0
-    absl::Duration busy ABSL_GUARDED_BY(mutex);    // time with at_work above 0 before `busy_since`
+    absl::Duration busy ABSL_GUARDED_BY(mutex);    // total of the ended periods with at_work above 0
     uint64_t batches ABSL_GUARDED_BY(mutex) = 0;   // number of started batches
 
     ExecutorStatus Status(const Clock& clock) const;

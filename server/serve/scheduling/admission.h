@@ -59,8 +59,8 @@ struct Admitted {
   // Removes the request from the predicted work, because it was computed or will never be computed. If `used` is false,
   // gives its quota back as if it had never been taken.
   void Answered(bool used);
-  // Gives all resources back as if they had never been taken. Called for a request that is rejected because the
-  // server is busy.
+  // Gives all resources back as if they had never been taken. Called for a request that CheckRequestLimit or
+  // ClassifyService::Admit rejects.
   void Cancel();
 
   HeldRoom room = {};    // room for the answer

@@ -19,8 +19,8 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on the bytes of a message that are neither images nor values. Most of these bytes are small fields, which
-// become objects that take up to a hundred times their size in memory.
+// Limit on the bytes of a message that are neither images nor values. These bytes may be small fields, which become
+// objects that take up to a hundred times their size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
 // A message is slow to parse if it has more than this many bytes besides raw contents.
 constexpr size_t kSlowBytes = size_t{256} << 10;
