@@ -18,7 +18,7 @@ struct Taps {
 // Ways to resize a table of positions to another grid.
 enum class GridResize {
   kAntialiased,    // the weights of CubicTaps
-  kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing
+  kBicubic,        // PyTorch's bicubic interpolation (a = -3/4) without antialiasing; border values continue outside
   kBicubicOffset,  // kBicubic with the scale factor (to + 0.1) / from, as in DINOv2's own code
 };
 

@@ -57,8 +57,9 @@ class Builder {
 
   // --- weights
 
-  // Initialization of the Linear weights added later: a normal distribution with standard deviation 0.02 and zero
-  // biases, as in timm, or a uniform distribution from -1 / sqrt(inputs) to 1 / sqrt(inputs), as in PyTorch.
+  // Initialization of the Linear weights added later. kTruncatedNormal, as in timm: a normal distribution with mean 0
+  // and standard deviation 0.02 (Initial::Kind::kTruncatedNormal), and zero biases. kFanIn, as in PyTorch: a uniform
+  // distribution from -1 / sqrt(inputs) to 1 / sqrt(inputs), also for biases.
   enum class LinearInitial { kTruncatedNormal, kFanIn };
   void StartLinears(LinearInitial initial) { linear_initial_ = initial; }
   // Adds a weight and returns its index. Weight decay applies to weights of two or more dimensions, as in timm, except

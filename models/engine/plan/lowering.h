@@ -46,7 +46,8 @@ class Lowering {
 
   Demand Wanted(Value value) const { return demands_[static_cast<size_t>(value.id)]; }
   // Returns the operand of `value` for the operator that computes `result`. If only the tokens that a head reads are
-  // computed for `result`, returns a copy of these tokens of `value`. The first such call adds the steps that copy.
+  // computed for `result`, but `value` has more tokens, returns a copy of these tokens. Adds the steps that copy,
+  // unless an earlier call has added them.
   Operand Read(Value value, Value result);
   Operand Read(Value value) { return values_[static_cast<size_t>(value.id)]; }
   bool IsThere(Value value) const { return values_[static_cast<size_t>(value.id)].buffer >= 0; }
@@ -90,8 +91,8 @@ class Lowering {
     const Operator* last;  // its output is the step's result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
-  // Returns the linear layer that alone reads the result of `folded`. Null if there is none, or if it needs a step of
-  // its own.
+  // Returns the linear layer that alone reads the result of `folded`. Null if there is none, or if the two layers
+  // cannot run in one step.
   const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators

@@ -63,7 +63,7 @@ struct AttentionSpace {
   float* dweights;
   float* flat;  // [width, padded]: scaled queries, transposed
   float* flat_dout;
-  float* q;  // [tokens, width], like k and v
+  float* q;  // [tokens, width], like k, v and dout
   float* k;
   float* v;
   float* dout;

@@ -43,8 +43,8 @@ absl::StatusOr<std::map<std::string, std::vector<int64_t>>> ForeignShapes(Foreig
                                                                           const v1::ModelConfig& config,
                                                                           const TensorMap& tensors);
 
-// Returns true if `tensors` fits the body, which is the model of `config` without the head. Then every tensor of the
-// body is in `tensors` and has the right shape, and `tensors` contains no other body layers.
+// Returns true if `tensors` fits the body, which is the model of `config` without the head. It fits if every tensor of
+// the body is in `tensors` and has the right shape, and `tensors` contains no other body layers.
 bool FitsBody(ForeignSource source, const v1::ModelConfig& config, const TensorMap& tensors);
 
 // Returns the names (as for ForeignConfig) of all models whose body `tensors` fit (see FitsBody). Builds every model,

@@ -37,7 +37,9 @@ struct StepWork {
   std::string name;  // "blocks.*.attention.qkv" for several equal steps
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // memory traffic: each row, weight and map in a stem is read or written once, as stored
+  // Memory traffic, in the types in which values are stored. The step's rows and weights are read or written once. Maps
+  // between the layers of a stem are written once and read once.
+  int64_t bytes = 0;
   int count = 1;
 
   // Returns the minimum seconds per step: the longer of the time for the products at peak rate and the time for the

@@ -17,7 +17,7 @@ namespace vitrine {
 struct Subject {
   std::string name;
   WeightedModel model;
-  WorkloadInput input;  // the size of the model's printed FLOPs, otherwise the model's default
+  WorkloadInput input;  // zoo variant with printed FLOPs: the size that they are for; otherwise the model's default
 
   const v1::ModelConfig& config() const { return model.description.config(); }
 };

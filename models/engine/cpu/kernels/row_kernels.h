@@ -42,7 +42,7 @@ template <class Block>
   for (; i < rows; ++i) block(Rows<1>(), i);
 }
 
-// Writes finish(load, normalized, column) to y for every vector of a row. `normalized` has mean 0 and variance 1.
+// Writes finish(load, normalized, column) to y for every vector of x. `normalized` has mean 0 and variance 1 per row.
 template <class V, class Finish>
 [[gnu::always_inline]] inline void NormalizeRows(View<const float> x, float epsilon, View<float> y, Finish finish) {
   ForRowsAtOnce(x.rows, [&](auto at_once, int64_t first) {

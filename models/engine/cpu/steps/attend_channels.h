@@ -10,8 +10,8 @@
 
 namespace vitrine::engine {
 
-// Attention among channels in fp32: v * softmax(t * k^T q), with a learned factor t per head. The softmax runs over
-// the channels of k. The columns of q and k are first scaled to unit length.
+// Attention among channels in fp32: v * softmax(t * k^T q), with a learned factor t per head. The softmax runs over the
+// channels of k. The columns of q and k are first scaled to unit length.
 class AttendChannels : public Step {
  public:
   AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v, std::vector<float> temperature,

@@ -17,8 +17,8 @@
 #define VITRINE_TABLE __device__ const
 // Unrolls a loop, so that the compiler knows the indices of arrays and can keep these arrays in registers.
 #define VITRINE_UNROLL _Pragma("unroll")
-// Unrolls `count` iterations of a loop. A count of 1 prevents unrolling. In an unrolled loop, the compiler loads
-// values of later iterations early, which needs more registers.
+// Unrolls `count` iterations of a loop. A count of 1 prevents unrolling. In an unrolled loop, the compiler loads values
+// of later iterations early, which needs more registers.
 #define VITRINE_UNROLL_BY(count) VITRINE_PRAGMA(unroll count)
 #define VITRINE_PRAGMA(text) _Pragma(#text)
 // Defines a kernel: VITRINE_KERNEL(name, Arguments) { ... arguments ... }

@@ -52,8 +52,8 @@ VITRINE_DEVICE void SumOverTokens(const ChannelArguments& arguments, const Matri
   });
 }
 
-// Computes k^T q, [channel of k, channel of q]. vitrine_channel_scale multiplies the result by factors, which
-// gives XCiT's scores.
+// Computes k^T q, [channel of k, channel of q]. vitrine_channel_scale multiplies the result by factors, which gives
+// XCiT's scores.
 VITRINE_KERNEL(vitrine_channel_products, ChannelArguments) {
   SumOverTokens(arguments, arguments.k, arguments.q);
 }
@@ -90,8 +90,8 @@ VITRINE_KERNEL(vitrine_channel_softmax, ChannelArguments) {
   });
 }
 
-// Computes y(j) = sum over i of factor * x(i) * matrix(i, j), with one factor per row (1 if `row_factors` is null).
-// Reads as many rows of x in each image as y has, starting at the image's first row.
+// Computes y(j) = sum over i of factor * x(i) * matrix(i, j), with one factor per row and head (1 if `row_factors` is
+// null). Reads as many rows of x in each image as y has, starting at the image's first row.
 VITRINE_DEVICE void MultiplyByMatrices(const ChannelArguments& arguments, const Matrix& x, const float* row_factors) {
   const Images images(arguments.batch);
   const int width = HeadWidth(arguments), each = width * width;

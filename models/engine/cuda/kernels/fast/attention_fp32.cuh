@@ -2,10 +2,10 @@
 // Softmax attention among tokens in fp32, bit-identical to vitrine_attend: y = softmax(scale q k^T + offsets) v.
 //
 // A block of 128 threads computes 32 queries of one head of an image. It keeps the scores of up to 224 keys in shared
-// memory. For an image with more keys, each of the three passes computes all scores. The passes find the largest
-// score, the sum of the powers exp(score - largest score), and the weighted sum of the values. Keys and values are
-// loaded 32 at a time. A thread computes 2 x 4 scores, or 4 x 4 outputs, each as one sequence of multiply-adds. One
-// thread adds the powers of a query in the order of the keys.
+// memory. For an image with more keys, each of the three passes computes all scores. The passes find the largest score,
+// the sum of the powers exp(score - largest score), and the weighted sum of the values. Keys and values are loaded 32
+// at a time. A thread computes 2 x 4 scores, or 4 x 4 outputs, each as one sequence of multiply-adds. One thread adds
+// the powers of a query in the order of the keys.
 //
 // Shared memory: 34 to 47 kB. Traffic per image and layer (ViT-Ti/16, 224 x 224): 2.4 MB, mostly from L2, for 30 MFLOP.
 // The kernel is limited by shared memory: 6 accesses per 32 multiply-adds.
