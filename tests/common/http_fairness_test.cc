@@ -41,7 +41,8 @@ TEST(Http2Server, AnUploadIsReadOncePerTurn) {
         [](const auto&, const std::shared_ptr<HttpReply>& reply) { reply->Send([] { return HttpResponse(); }); });
   });
   Http2Client upload(server->address()), small(server->address()), blocks(server->address());
-  // Each of these requests has less than 1 KiB, so the server limits the next read from `upload` to 8 KiB.
+  // Each of these requests has less than 1 KiB, so the server limits the next read from `upload` to 8 KiB. `upload`
+  // sends two requests, so that this also holds if the first request arrives together with the preface.
   for (Http2Client* const client : {&upload, &upload, &small, &blocks}) EXPECT_EQ(client->Get("/").body, "here");
   blocks.Begin("/block");
   blocked.get_future().wait();

@@ -281,7 +281,7 @@ TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
   EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the ClientHello
   for (const FileDescriptor* const end : {&encrypted, &plain}) fcntl(end->get(), F_SETFL, 0);
   char bytes[4096];
-  for (int i = 0; i < 2; ++i) {  // before the second answer, the loop has also read the ClientHello
+  for (int i = 0; i < 2; ++i) {  // before the second answer, the loop has also noticed the ClientHello
     EXPECT_GT(send(plain.get(), kGetHere, sizeof(kGetHere) - 1, MSG_NOSIGNAL), 0);
     EXPECT_GT(recv(plain.get(), bytes, sizeof(bytes), 0), 0);
   }

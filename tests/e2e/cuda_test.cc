@@ -324,10 +324,10 @@ bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t ve
 }
 
 // Starts three servers, each of which loads models, answers, and loads the next version. One driver call of each server
-// fails. The first load has about the calls 1 to 785, the requests have the calls 840 to 1155, and the next load has
-// the calls 1156 to 1610. Each of these ranges has one failing call. Periodic probes would add calls, so they are
-// switched off. Requests also arrive during the next load, so the third failing call may belong to a load or to a
-// request.
+// fails. Without a failure, the first load has about the calls 1 to 785, the requests have the calls 840 to 1155, and
+// the next load has the calls 1156 to 1610. Each of these ranges has one failing call. Periodic probes would add calls,
+// so their interval is longer than the test. Requests also arrive during the next load, so the third failing call may
+// belong to a load or to a request.
 TEST_F(CudaServer, AfterAFailedDriverCallItAnswersAgainOrEnds) {
   const v1::ClassifyRequest request = ImageRequest("mixed", NoiseJpeg(16, 16, 1));
   for (const auto& [nth, log] : {std::pair(400, "load failed"), {1000, "batch failed"}, {1250, "failed"}}) {

@@ -23,8 +23,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of pixels of an image that this test decodes. For a larger image, the test only checks the result of
-// PlanRequest, which reads the image's header but no pixels. So a run is quick.
+// Maximum number of pixels of an image that this test decodes. For a larger image, the test checks only the parsed
+// message and the result of PlanRequest, which reads the image's header but no pixels. So a run is quick.
 constexpr int64_t kMostPixels = 1 << 12;
 
 const std::vector<ModelHandle>& Models() {

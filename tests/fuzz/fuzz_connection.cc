@@ -31,7 +31,7 @@ enum Setting : uint8_t {
 constexpr CloseReason kLeavingReasons[] = {CloseReason::kShutdown, CloseReason::kAge, CloseReason::kIdle,
                                            CloseReason::kCertificate};
 constexpr std::chrono::milliseconds kStuckRound{100};
-// The longest round that the event loop does not count as a pause of the process.
+// A long round that the event loop does not yet count as a pause of the process.
 constexpr std::chrono::milliseconds kLongRound = EventLoop::kLongestRound;
 constexpr int kMostStuck = 1000;   // rounds in which the server does not read
 constexpr int kMostRounds = 4000;  // rounds until a connection without new bytes is idle or closed

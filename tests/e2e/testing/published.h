@@ -17,7 +17,7 @@ namespace vitrine::testing {
 
 // Small models for all kinds of requests, with weights from an integer hash.
 v1::ModelConfig MixedConfig();  // EIT: RGB, native size of 4 to 64 cells of 4 x 4 pixels, class token, 7 classes
-v1::ModelConfig FixedConfig();  // KV+Pos: grey, 28 x 28 pixels, class token, 10 classes, attention kind SCORES
+v1::ModelConfig FixedConfig();  // KV+Pos: grey, 28 x 28 pixels, class token, 10 classes, offers SCORES and WEIGHTS
 v1::ModelConfig NullModelConfig();
 // Returns an EIT with native resolution that takes more than 0.1 s for SlowImage() on one core.
 v1::ModelConfig SlowConfig();

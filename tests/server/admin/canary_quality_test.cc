@@ -33,8 +33,8 @@ struct Answer {
   double confidence = 0;
 };
 
-// Simulated answers of a version. The version answers an image correctly if its hardness is at most `skill`. For a
-// harder image, it answers a pseudo-random class that depends on the image and on `seed`.
+// Simulated answers of a version. The version answers an image correctly if the image's hardness for this version is at
+// most `skill`. For a harder image, it answers a pseudo-random class that depends on the image and on `seed`.
 struct Behaviour {
   double skill = 0.8;
   uint64_t seed = 1;              // the version's training seed

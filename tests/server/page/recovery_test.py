@@ -91,7 +91,7 @@ class Recovery(PageCase):
         self.assertEqual(page.locator(".card .trouble").count(), 0)
 
     def test_requests_are_resent_after_a_proxy_error(self):
-        """While the server is unreachable, a proxy answers with an error page. The open page then sends its requests again."""
+        """While the server is away, a proxy answers with an error page. When the server is back, the open page repeats its requests."""
         page = self.open("#sample=cifar/cat-chelsea.jpg")
         lost = {"status": 502, "content_type": "text/html", "body": "<h1>Bad Gateway</h1>"}
         for path in ("**/v1/models/*:classify*", "**/page/samples/**"):

@@ -107,7 +107,7 @@ TEST(Connect, ErrorNamesAnAddressWithoutAListener) {
                                       HasSubstr(absl::StrCat("127.0.0.1:", port))));
 }
 
-// A foreign program that listens on a port and is not a rank.
+// Simulates a foreign program, which listens on a port but is not a rank.
 class Stranger {
  public:
   Stranger() : socket_(socket(AF_INET, SOCK_STREAM, 0)) {

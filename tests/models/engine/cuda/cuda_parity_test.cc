@@ -23,8 +23,8 @@ TEST_P(CudaParity, LogitsOfManySizesAgreeWithTheReference) {
 }
 
 // The tolerances for bf16 and int8 equal the tolerances for the CPU (narrow_test.cc). Uses the rounding model of
-// compute capability 9.0 for every form, and that of 8.0 for one form per family. cuda_fast_forms_test.cc uses all
-// rounding models.
+// compute capability 9.0 for every form, and that of 8.0 only for bf16 and one form per family. cuda_fast_forms_test.cc
+// uses all rounding models.
 TEST_P(CudaParity, NarrowLogitsAreCloseToTheReference) {
   using cuda::emulated::RoundingModel;
   const std::vector<at::Tensor> images = Images(3);

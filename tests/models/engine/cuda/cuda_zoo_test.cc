@@ -36,9 +36,9 @@ class HollowDevice : public cuda::Device {
   absl::Status Run(const cuda::Launch&) override { return absl::OkStatus(); }
 };
 
-// Returns the models of the zoo, with only two blocks except in EIT. If several models are then equal, returns the
-// first. Of the ViTs with more than 100 M parameters, returns only one per width, because smaller ViTs cover the patch
-// sizes.
+// Returns the models of the zoo with their depth reduced to two blocks, except in EIT. If several models are then
+// equal, returns the first. Of the ViTs with more than 100 M parameters, returns only one per width, because smaller
+// ViTs cover the patch sizes.
 std::vector<ZooRow> Rows() {
   std::vector<ZooRow> rows;
   std::set<std::string> seen;
