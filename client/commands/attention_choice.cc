@@ -81,7 +81,8 @@ absl::Status CheckOptions(const AttentionOptions& options, const std::vector<v1:
 // Maximum number of layers or heads that a server may report.
 constexpr int kMostNumbers = 4096;
 
-// Returns distinct indices from 0. `count`: number of layers or heads; 0: not known, so negative indices are kept.
+// Returns distinct indices, counted from 0. `count`: number of layers or heads; 0: not known, so negative indices are
+// kept.
 absl::StatusOr<std::vector<int32_t>> Resolve(const Indices& given, bool all, int count, v1::AttentionKind kind,
                                              const v1::ModelVersion& model, const char* what) {
   std::vector<int32_t> numbers;
