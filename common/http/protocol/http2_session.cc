@@ -14,7 +14,7 @@ using Next = ByteStream::Result::Next;
 // Maximum number of bytes per read from a connection that recently spent points, or whose requests are small. The bytes
 // may be many frames or requests, which would delay the other connections.
 constexpr size_t kFewBytes = size_t{8} << 10;
-constexpr size_t kSmallRequest = size_t{1} << 10;
+constexpr size_t kSmallRequest = size_t{1} << 10;  // bytes; the mean of the requests of a read is compared
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr size_t kSmallData = 64;
 constexpr std::chrono::seconds kRateCheck{1};

@@ -146,8 +146,7 @@ TEST_F(AdmissionTest, UrgentWorkDelaysPatientRequestsAtItsRecentRate) {
   }
 }
 
-// Rejects a LOW request after a burst of urgent requests. The error must name the urgent requests, but must not state
-// their predicted time, which is very long.
+// Rejects a LOW request after a burst of urgent requests: the error names them, but not their very long predicted time.
 TEST_F(AdmissionTest, TheErrorNamesTheCallersUrgentRequests) {
   Admission admission({}, clock_);
   InferenceRequest high = Request(10'000), low = Request(10);

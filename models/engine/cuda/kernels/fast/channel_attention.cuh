@@ -18,7 +18,7 @@
 
 namespace vitrine::cuda {
 
-// Of every eight rows (or columns) of an operand, lane 4 g + t of a warp holds row (or column) g. Along the summed
+// Lane 4 g + t of a warp holds row (or column) g of every eight rows (or columns) of an operand. Along the summed
 // dimension, the lane holds elements 2 t, 2 t + 1, 2 t + 8 and 2 t + 9.
 template <int kWidth, class Number>
 class ChannelHead {
