@@ -87,7 +87,8 @@ TEST_F(DescribingCallsTest, CallsAboutModelsWaitForAWorker) {
   const std::shared_future<void> gone = go.get_future().share();
   std::latch begun(2);
   for (int i = 0; i < 2; ++i) {  // Workers has two threads
-    parts_.workers.Do("other", [&] {
+    // A worker may still read the future after the test has ended, so each has its own.
+    parts_.workers.Do("other", [&begun, gone] {
       begun.count_down();
       gone.wait();
     });
