@@ -33,25 +33,26 @@ class Server:
             ["taskset", "-c", self.cores, self.program, "--repository", str(self.repository), "--listen", self.listen,
              "--metrics", "127.0.0.1:0", "--port-file", str(ports), *map(str, self.flags)],
             stdout=subprocess.DEVNULL, stderr=self.log_file, env=self.environment)
-        while not self._is_ready(ports):
+        while not self._has_logged_ready():
             if self.process.poll() is not None or time.monotonic() > started + READY_SECONDS:
                 self.__exit__()
                 raise RuntimeError("the server did not get ready:\n" + self.log())
             time.sleep(0.0005)
         self.start_seconds = time.monotonic() - started
-        return self
-
-    def _is_ready(self, ports):
-        """Returns True if the server has tried to load every version and serves."""
-        if not ports.exists():
-            return False
         addresses = dict(line.split("=", 1) for line in ports.read_text().split())
         self.address, self.metrics, self.http = (addresses.get(name) for name in ("grpc", "metrics", "http"))
         connection = http.client.HTTPConnection(self.metrics, timeout=5)
-        with contextlib.closing(connection), contextlib.suppress(OSError):
+        with contextlib.closing(connection):
             connection.request("GET", "/readyz")
-            return connection.getresponse().status == 200
-        return False
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise RuntimeError(f"the server has logged \"ready\", but /readyz returns {answer.status}")
+        return self
+
+    def _has_logged_ready(self):
+        """Returns True if the server has tried to load every version and serves. Reads the log, because requests to the server
+        would take processor time from its start."""
+        return any(line.split()[1:3] == ["info", "ready"] for line in self.log().splitlines())
 
     def __exit__(self, *_):
         self.stop()
