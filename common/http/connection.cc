@@ -23,9 +23,10 @@ constexpr absl::string_view kPlainHttpRefusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
-constexpr std::chrono::milliseconds kLastLinger{50};  // used instead of kLingerTime during shutdown
-// Maximum wait, during shutdown, for the first request of a connection.
-constexpr std::chrono::milliseconds kFirstRequestTime{100};
+// Used instead of kLingerTime during shutdown, and maximum wait, during shutdown, for the first request of a connection.
+// A client on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A client that
+// closes its connection ends the wait.
+constexpr std::chrono::milliseconds kLastWait{500};
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
@@ -285,7 +286,7 @@ void HttpConnection::End() {
   if (phase_ != Phase::kDetect) return Close(CloseReason::kShutdown);
   // Does not close yet: the client may be sending its first request, and closing now would reset the connection.
   is_ending_ = true;
-  given_up_ = std::min(given_up_, loop().now() + kFirstRequestTime);
+  given_up_ = std::min(given_up_, loop().now() + kLastWait);
 }
 
 void HttpConnection::Linger(CloseReason reason, bool awaits_body) {
@@ -296,7 +297,7 @@ void HttpConnection::Linger(CloseReason reason, bool awaits_body) {
   leaving_reason_ = reason;
   const bool is_late = common_->is_shutting_down.load(std::memory_order_relaxed);
   const bool takes_body = awaits_body && !is_late;
-  given_up_ = loop().now() + (is_late ? kLastLinger : kLingerTime);
+  given_up_ = loop().now() + (is_late ? kLastWait : kLingerTime);
   lingers_until_ = takes_body ? loop().now() + Nanoseconds(common_->options.body_timeout) : given_up_;
   most_lingering_bytes_ = takes_body ? kLingerBodyBytes : kLingerBytes;
   Await(true, false);
