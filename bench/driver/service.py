@@ -37,7 +37,7 @@ class Server:
             if self.process.poll() is not None or time.monotonic() > started + READY_SECONDS:
                 self.__exit__()
                 raise RuntimeError("the server did not get ready:\n" + self.log())
-            time.sleep(0.0005)
+            time.sleep(0.002)
         self.start_seconds = time.monotonic() - started
         addresses = dict(line.split("=", 1) for line in ports.read_text().split())
         self.address, self.metrics, self.http = (addresses.get(name) for name in ("grpc", "metrics", "http"))
