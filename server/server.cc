@@ -271,8 +271,9 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // Waits until at least one model has computed, or until there is no model. Failing models are tried again later.
-    while (!probe_.TryAll().ok()) {
+    // Waits until a model has computed, or until there is no model. The other models' goldens were run when they were
+    // loaded; they are probed later, one by one.
+    while (!probe_.TryUntilOneComputes().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
       changed_.WaitFor(mutex_, kProbeRetry);

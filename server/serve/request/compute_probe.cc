@@ -134,11 +134,15 @@ absl::Status ComputeProbe::Try() {
   return first;
 }
 
-absl::Status ComputeProbe::TryAll() {
+absl::Status ComputeProbe::TryUntilOneComputes() {
   const std::vector<ModelHandle> models = parts_.models();
   KeepOnly(models);
   absl::Status first;
-  for (const ModelHandle& model : models) first.Update(TryModel(model));
+  for (const ModelHandle& model : models) {
+    const absl::Status tried = TryModel(model);
+    if (tried.ok()) break;
+    first.Update(tried);
+  }
   const ComputeFindings found = Report();
   if (models.empty()) EndIfLost();
   const bool computes = models.empty() || found.failing.size() < models.size();

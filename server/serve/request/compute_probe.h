@@ -68,9 +68,9 @@ class ComputeProbe {
   // distinguishes a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
-  // Tries every model, one after the other. Returns OK if there is no model, or if at least one model computes and no
-  // model hangs; otherwise the first failure.
-  absl::Status TryAll();
+  // Tries the models one after the other until one computes. Returns OK if there is no model, or if one computes and
+  // none of those before it hangs; otherwise the first failure.
+  absl::Status TryUntilOneComputes();
 
   // Starts a thread that calls Try periodically while a model fails or while no request has been answered OK for
   // options.interval. Stop ends this thread.
