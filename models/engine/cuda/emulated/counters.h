@@ -34,6 +34,8 @@ class Counters {
   void EndBlock();
   // Returns the traffic of shared or of global memory, summed over all source lines.
   Traffic Total(bool is_shared) const;
+  void AddFma() { ++fmas_; }
+  int64_t fmas() const { return fmas_; }  // calls of Fma in all threads
 
  private:
   struct Access {
@@ -44,6 +46,7 @@ class Counters {
   std::map<Place, std::vector<std::vector<Access>>> requests_;  // requests of the current block
   std::map<Place, size_t> counts_;                              // accesses by (thread, line, true for shared memory)
   std::map<std::pair<int, bool>, Traffic> by_line_;             // traffic by (line, true for shared memory)
+  int64_t fmas_ = 0;
 };
 
 }  // namespace vitrine::cuda::emulated

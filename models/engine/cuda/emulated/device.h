@@ -213,6 +213,7 @@ inline uint32_t PackBf16(float low, float high) {
   return rounded(low) | rounded(high) << 16;
 }
 inline float Fma(float a, float b, float c) {
+  emulated::Machine::Current().CountFma();
   return std::fma(a, b, c);
 }
 inline float MostOrNan(float a, float b) {

@@ -82,6 +82,7 @@ class Machine {
   void CommitCopies();
   void WaitCopies(size_t left, Source at);
   void RequireAligned(const void* address, size_t alignment, Source at);
+  void CountFma() { counters_.AddFma(); }
   std::mt19937_64& random() { return random_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests that the fast and the plain depthwise convolutions give the same bits, for grids of one tile and of several
-// tiles.
+// tiles, and that the fast ones do no more work than their tiles need.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -108,6 +108,67 @@ TEST(CudaFastDepthwise, PropagatesNan) {
     EXPECT_EQ(std::isnan(y[cell * 20 + kChannel]), cell % 16 >= 12 && cell % 16 <= 14) << cell;
     EXPECT_FALSE(std::isnan(y[cell * 20 + kChannel + 1])) << cell;
   }
+}
+
+// The tests of counts run 2 x 2 tiles for two groups of 16 channels. The grid has cells on two sides of each tile. 16
+// floats are two sectors, and a pass of shared memory serves eight lanes with four floats each.
+constexpr int64_t kSide = cuda::kTileSide, kCells = kSide * kSide, kChannels = cuda::kTileChannels;
+constexpr int64_t kTiles = 4 * 2, kWarps = cuda::kTileThreads / 32;
+// Returns the number of cells from which `side` x `side` cells are computed. Each column is computed in two halves,
+// each with one more cell above and below.
+constexpr int64_t CellsInHalves(int64_t side) {
+  return 2 * (side / 2 + 2) * side;
+}
+
+class CountedBatch : public KernelBatch {
+ public:
+  CountedBatch() : KernelBatch({{2 * kSide, 2 * kSide}}, {.sms = 1, .counts = true}) {}
+
+  DepthwiseArguments NewLayer(bool activates) {
+    const Matrix x = NewMatrix(RowsOf::kCells, 2 * kChannels);
+    DepthwiseArguments layer = NewArguments(*this, {2 * kChannels, RowsOf::kCells, activates, false, true}, x);
+    layer.y = layer.residual = NewMatrix(RowsOf::kCells, 2 * kChannels);
+    return layer;
+  }
+  // Runs the fast kernel and compares its counts for each tile with these.
+  template <class Arguments>
+  void ExpectCounts(const Arguments& arguments, int64_t fmas, int64_t sectors, int64_t passes) {
+    const cuda::KernelChoice choice = cuda::Choose(arguments, true);
+    Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+    const cuda::emulated::Counters& counters = machine().counters();
+    const cuda::emulated::Traffic shared = counters.Total(/*is_shared=*/true);
+    EXPECT_EQ(counters.fmas(), kTiles * fmas);
+    // The description of a tile is in one sector or in two.
+    EXPECT_LE(counters.Total(/*is_shared=*/false).sectors, kTiles * (sectors + 2 * kWarps));
+    constexpr int64_t kTablePasses = 2 * cuda::kGeluTableBytes / 128;  // two blocks
+    EXPECT_EQ(shared.passes, kTiles * passes + kTablePasses);
+    EXPECT_EQ(shared.passes, shared.least_passes);
+  }
+};
+
+TEST(CudaFastDepthwise, DoesTheWorkOfItsTilesWithoutBankConflicts) {
+  CountedBatch batch;
+  const int64_t rows = 2 * ((kSide + 1) * (kSide + 1) + 2 * kCells), weights = 2 * kWarps * (9 + 1);
+  batch.ExpectCounts(batch.NewLayer(/*activates=*/false), kChannels * 9 * CellsInHalves(kSide), rows + weights,
+                     ((kSide + 2) * (kSide + 2) + 3 * CellsInHalves(kSide)) / 2);
+}
+
+TEST(CudaFastDepthwise, LocalInteractionDoesTheWorkOfItsTilesWithoutBankConflicts) {
+  CountedBatch batch;
+  const float* const weight = batch.Copy(batch.Numbers(2 * kChannels));
+  const float* const statistics = batch.Copy(batch.Numbers(2 * 4 * kCells));
+  const cuda::LocalArguments arguments = {batch.NewLayer(/*activates=*/true), batch.NewLayer(/*activates=*/false),
+                                          reinterpret_cast<const cuda::RowStatistics*>(statistics), weight, weight};
+  // The kernel loads a border of two cells, and activates one of one cell; the grid has the cells on two sides.
+  constexpr int64_t kMiddle = kSide + 2, kLoaded = kSide + 4, kActivated = (kSide + 1) * (kSide + 1);
+  constexpr int64_t kConvolved = CellsInHalves(kMiddle) + CellsInHalves(kSide);
+  // GELU takes three FMAs and three words of its table. A warp activates eight columns.
+  const int64_t fmas = (kSide + 2) * (kSide + 2) + 9 * kConvolved + (3 + 1) * kActivated;
+  const int64_t table = 2 * (kSide + 1) * 4 * 3;
+  const int64_t rows = 2 * ((kSide + 2) * (kSide + 2) + 2 * kCells), weights = 2 * kWarps * (2 + 10 + 2 + 10);
+  const int64_t statistics_sectors = kLoaded * kLoaded / 2;  // at most four for eight cells
+  batch.ExpectCounts(arguments, kChannels * fmas, rows + weights + statistics_sectors,
+                     (kLoaded * kLoaded + kMiddle * kMiddle + 3 * kConvolved) / 2 + table);
 }
 
 // The engine chooses the plain kernel if the number of channels is no multiple of the channel group.
