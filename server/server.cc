@@ -194,10 +194,13 @@ class RunningServer : public Server {
     fronts_.EndCalls();
     if (tracing_ != nullptr) tracing_->Stop(kSpansGrace);
     // Loads and destructors must not use a lost device, because its driver may block.
-    if (begun_ && IsLost(options_.executor.device)) EndProcess(kExitDevice, [this] { LogStopped(); });
-    // At this point all requests are answered. The first tick comes at once. The second tick comes after end_patience,
-    // and ends the process if a model load still runs.
-    const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, calls = 0]() mutable {
+    const auto end_if_lost = [this] {
+      if (begun_ && IsLost(options_.executor.device)) EndProcess(kExitDevice, [this] { LogStopped(); });
+    };
+    end_if_lost();
+    // All requests are answered. The second tick, after end_patience, ends the process if a model load still runs.
+    const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, end_if_lost, calls = 0]() mutable {
+      end_if_lost();
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
     });
     if (end == nullptr) Log(LogLevel::kWarning, "no thread can end a shutdown that waits for a load");
@@ -208,12 +211,12 @@ class RunningServer : public Server {
     if (starter_.joinable()) starter_.join();
     fronts_.EndMetrics();
     status_.Stop();
+    end_if_lost();  // a load may have lost it
     return LogStopped();
   }
 
  private:
-  // Returns the sources of the gauges, which are read at each scrape. The first scrape may come before executors and
-  // listeners exist.
+  // Returns the sources of the gauges. The first scrape may come before executors and listeners exist.
   Metrics::Sources MetricSources() {
     return {.versions = [this](MetricFamilies& families) { AddVersionFamilies(families, registry_.List()); },
             .queue = [this] { return scheduler_.depth(); },
@@ -252,8 +255,7 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        // Null on a CPU, which cannot be lost. A check of a CPU could only do harm: if the process was stopped
-        // (SIGSTOP), the check could time out, which would count as a loss.
+        // Null on a CPU: a check that times out, because SIGSTOP stopped the process, would count as a loss.
         .fatal = LossSource(options_.executor.device),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};
@@ -297,11 +299,8 @@ class RunningServer : public Server {
       if (phase_ == Phase::kDraining) return;
       changed_.WaitFor(mutex_, kProbeRetry);
     }
-    const std::vector<VersionStatus> versions = registry_.List();
-    const auto ready = std::count_if(versions.begin(), versions.end(),
-                                     [](const VersionStatus& version) { return version.state == v1::READY; });
-    Log(LogLevel::kInfo, "ready",
-        {{"versions", int64_t{ready}}, {"refused", static_cast<int64_t>(versions.size()) - ready}});
+    const int64_t ready = std::ssize(registry_.ReadyModels()), known = std::ssize(registry_.List());
+    Log(LogLevel::kInfo, "ready", {{"versions", ready}, {"refused", known - ready}});
   }
 
   // Runs on the watchdog's thread, which also runs while the server drains. A hung thread cannot be ended, and its
@@ -331,6 +330,7 @@ class RunningServer : public Server {
 
   Counts LogStopped() {
     const Counts counts = CountsNow();
+    registry_.LogLoading();
     if (begun_) Log(LogLevel::kInfo, "stopped", {{"accepted", counts.accepted}, {"answered", counts.answered}});
     return counts;
   }

@@ -93,6 +93,8 @@ class Registry {
   void Start();
   // Stops polling permanently. Waits for the running loads; no other load begins. Idempotent.
   void Stop();
+  // Logs a warning with the versions that are being loaded, if any. For a process that ends without waiting for Stop.
+  void LogLoading() const;
   // Returns true once Stop was called; the thread may still be in its last load.
   bool stopping() const { return stop_.load(std::memory_order_acquire); }
   // Waits until the first poll that could read the repository has ended. Returns false on timeout.

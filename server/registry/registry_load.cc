@@ -171,6 +171,11 @@ absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan&
   return loaded;
 }
 
+void Registry::LogLoading() const {
+  const std::string names = claims_.Names();
+  if (!names.empty()) Log(LogLevel::kWarning, "the process ends while versions are loading", {{"versions", names}});
+}
+
 // Logs that a version is ready. Called after the version is in the table, because readers of the log line may request
 // the version.
 void Registry::TellReady(const LoadedModel& loaded, absl::Duration spent) {

@@ -298,6 +298,26 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
 }
 
+// No request runs. The process ends before the batch of the load counts as lost, so it cannot know whether the load
+// hangs or only takes long.
+TEST_F(CudaServer, AServerEndsDuringALoadThatNeverEndsAndNamesTheVersion) {
+  std::filesystem::remove_all(Repository() / "fixed");
+  const auto server = Start("cuda:0", "hang=1");
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(server->Output(), "a kernel hangs"); }, absl::Minutes(1)));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), 0) << server->Output();
+  EXPECT_THAT(server->Output(), HasSubstr("the process ends while versions are loading versions=mixed/1"));
+}
+
+// The batch of the load counts as lost after the lame duck, and before the process ends without the load.
+TEST_F(CudaServer, ALoadThatLosesTheDeviceAfterTheDrainEndsTheServerWithItsCode) {
+  std::filesystem::remove_all(Repository() / "fixed");
+  const auto server = Start("cuda:0", "hang=1", {"--device-batch-timeout", "3s", "--lame-duck", "2s"});
+  ASSERT_TRUE(Eventually([&] { return absl::StrContains(server->Output(), "a kernel hangs"); }, absl::Minutes(1)));
+  server->Signal(SIGTERM);
+  EXPECT_EQ(server->Wait(), kExitDevice) << server->Output();
+}
+
 // Calls the server until `version` or a later version answers. Returns false if the server has ended. Appends the
 // errors of the calls to `errors`.
 bool Answers(ChildServer& server, const v1::ClassifyRequest& request, int64_t version, std::string& errors) {

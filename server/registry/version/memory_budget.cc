@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace vitrine {
 namespace {
@@ -52,6 +53,13 @@ void MemoryClaims::Release(const VersionId& id, const std::function<void()>& set
   MutexLock lock(mutex_);
   if (settle != nullptr) settle();
   bytes_.erase(id);
+}
+
+std::string MemoryClaims::Names() const {
+  MutexLock lock(mutex_);
+  return absl::StrJoin(bytes_, ", ", [](std::string* out, const auto& claim) {
+    absl::StrAppend(out, claim.first.model, "/", claim.first.version);
+  });
 }
 
 int MemoryClaims::count() const {

@@ -42,8 +42,9 @@ class MemoryClaims {
   // Ends a claim, if there is one, and calls `settle`, which adds the version to the versions in memory. Both happen
   // under one lock, so that the version is counted exactly once.
   void Release(const VersionId& id, const std::function<void()>& settle = nullptr);
-  // Returns the number of versions that are being loaded.
+  // Return the number of versions that are being loaded, and their names, like "digits/1, digits/2".
   int count() const;
+  std::string Names() const;
 
  private:
   const std::function<std::vector<VersionStatus>()> versions_;

@@ -59,6 +59,7 @@ TEST(MemoryBudget, AClaimCountsOnceUntilItsVersionIsLoaded) {
   EXPECT_TRUE(claims.Claim({"a", 1}, 60, none, 100).ok());
   EXPECT_FALSE(claims.Claim({"b", 1}, 41, none, 100).ok());
   EXPECT_EQ(claims.count(), 1);
+  EXPECT_EQ(claims.Names(), "a/1");
   EXPECT_TRUE(claims.Claim({"a", 1}, 70, none, 100).ok()) << "a new claim of the version replaces its old claim";
   EXPECT_FALSE(claims.Claim({"a", 1}, 101, none, 100).ok());
   EXPECT_FALSE(claims.Claim({"b", 1}, 31, none, 100).ok()) << "a refused claim leaves the previous claim of 70";
