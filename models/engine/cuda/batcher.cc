@@ -148,6 +148,7 @@ void Batcher::WakeWaiting() {
 }
 
 absl::Status Batcher::Copy(const Lane& lane, std::span<const ImagePlanes> images, int64_t first_pixel) const {
+  if (card_.lost()) return card_.Enter();  // copies of a failed batch may still read the pinned memory
   float* const pinned = reinterpret_cast<float*>(lane.slot->pinned()) + first_pixel;
   size_t pixels = 0;
   for (const ImagePlanes& image : images) {

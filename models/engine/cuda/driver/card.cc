@@ -67,7 +67,7 @@ Card::~Card() {
 
 absl::Status Card::Enter() const {
   if (lost()) {
-    const absl::MutexLock lock(&mutex_);
+    const MutexLock lock(mutex_);
     return absl::UnavailableError(why_lost_);
   }
   return Check(functions().cuCtxSetCurrent(context_), "cuCtxSetCurrent");
@@ -84,7 +84,7 @@ absl::Status Card::Check(Result result, std::string_view call) const {
 
 absl::StatusOr<FunctionHandle> Card::FindFunction(std::string_view name, size_t shared_bytes) {
   const Functions& call = functions();
-  const absl::MutexLock lock(&functions_mutex_);
+  const MutexLock lock(functions_mutex_);
   auto found = functions_.find(name);
   if (found == functions_.end()) {
     const std::string text(name);
@@ -125,7 +125,7 @@ absl::StatusOr<Card::Memory> Card::ReadMemory() const {
 }
 
 void Card::Lose(std::string why) const {
-  const absl::MutexLock lock(&mutex_);
+  const MutexLock lock(mutex_);
   if (lost()) return;
   why_lost_ = std::move(why);
   lost_.store(true, std::memory_order_release);

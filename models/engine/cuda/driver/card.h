@@ -12,7 +12,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "common/mutex.h"
 #include "models/engine/cuda/driver/activity.h"
 #include "models/engine/cuda/driver/driver.h"
 
@@ -87,14 +87,14 @@ class Card {
   std::atomic<Clock::time_point> last_end_ = Clock::time_point();
   Activity activity_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   mutable std::string why_lost_ ABSL_GUARDED_BY(mutex_);
   // A function and the maximum dynamic shared memory of its launches.
   struct Function {
     FunctionHandle handle = nullptr;
     size_t shared_bytes = size_t{48} << 10;
   };
-  absl::Mutex functions_mutex_;
+  Mutex functions_mutex_;
   std::map<std::string, Function, std::less<>> functions_ ABSL_GUARDED_BY(functions_mutex_);
 };
 
