@@ -26,15 +26,16 @@ void SetResetLimit(int64_t points, HttpAbuseLimits& abuse) {
 }
 
 // Adds a duration flag in Abseil's format: 250ms, 1.5s, 10m, inf.
-void AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value, const std::string& help) {
-  app.add_option_function<std::string>(
-         flag,
-         [&value, flag](const std::string& text) {
-           if (!absl::ParseDuration(text, &value)) {
-             throw CLI::ValidationError(flag, "\"" + text + "\" is not a duration; write 250ms, 1.5s, 10m or inf");
-           }
-         },
-         help)
+CLI::Option* AddDuration(CLI::App& app, const std::string& flag, absl::Duration& value, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          flag,
+          [&value, flag](const std::string& text) {
+            if (!absl::ParseDuration(text, &value)) {
+              throw CLI::ValidationError(flag, "\"" + text + "\" is not a duration; write 250ms, 1.5s, 10m or inf");
+            }
+          },
+          help)
       ->default_str(absl::FormatDuration(value))
       ->type_name("DURATION");
 }
@@ -194,7 +195,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   AddDuration(app, "--device-batch-timeout", options.device_batch.timeout,
               "maximum time in which a CUDA device finishes no batch while batches wait for it, and a sixth of the "
               "maximum time "
-              "of one batch; after it, the device counts as lost, and the process ends with exit code 4");
+              "of one batch; after it, the device counts as lost, and the process ends with exit code 4")
+      ->each([&options](const std::string&) { options.chosen.insert("--device-batch-timeout"); });
   Add(app, "--precision", options.registry.precision,
       "precision of models without one in --serving-config: fp32, bf16 or int8; versions without a plan for it in "
       "their manifest (see vitrine-repo quantize) are rejected. auto: on a CUDA device bf16 for versions with a plan "

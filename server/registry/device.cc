@@ -56,7 +56,7 @@ absl::Status CheckDevice(std::string_view text, const DeviceBatch& batch, const 
       faults.push_back(absl::StrCat(flag, " needs --device cuda:N"));
     }
   }
-  if (is_cpu && batch.timeout != DeviceBatch().timeout) {
+  if (is_cpu && given.contains("--device-batch-timeout")) {
     faults.emplace_back("--device-batch-timeout needs --device cuda:N");
   }
   return faults.empty() ? absl::OkStatus() : absl::InvalidArgumentError(absl::StrJoin(faults, "\n"));

@@ -199,7 +199,9 @@ TEST(ServerOptions, DeviceBatchFlagsNeedADevice) {
     EXPECT_EQ(FaultsOf({flag, "7", "--device", "cuda:0"}), "");
     EXPECT_THAT(FaultsOf({flag, "0", "--device", "cuda:0"}), HasSubstr(flag + " is 0; it must be 1 to "));
   }
-  EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s"}), "--device-batch-timeout needs --device cuda:N");
+  for (const char* const value : {"7s", "10s"}) {
+    EXPECT_EQ(FaultsOf({"--device-batch-timeout", value}), "--device-batch-timeout needs --device cuda:N") << value;
+  }
   EXPECT_EQ(FaultsOf({"--device-batch-timeout", "7s", "--device", "cuda:0"}), "");
   EXPECT_THAT(FaultsOf({"--device-batch-timeout", "2m", "--device", "cuda:0"}),
               HasSubstr("must be shorter than --hung-worker-timeout"));
