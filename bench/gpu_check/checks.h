@@ -15,6 +15,10 @@
 
 namespace vitrine {
 
+// Timeout of work on the device, for all checks and measurements. It is longer than a server's, because a slow GPU may
+// need more time for a large batch that the user chooses, and the emulated driver of tests is slow.
+inline constexpr absl::Duration kDeviceTimeout = absl::Minutes(1);
+
 // Input of the checks.
 struct CheckSetting {
   int device = 0;

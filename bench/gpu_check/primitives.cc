@@ -212,7 +212,8 @@ absl::StatusOr<std::string> Bf16(cuda::Device& device, int capability) {
 }  // namespace
 
 void CheckPrimitives(const CheckSetting& setting, CheckReport& report) {
-  const absl::StatusOr<std::unique_ptr<cuda::driver::Slot>> slot = cuda::driver::Slot::Make(*setting.card, {});
+  const absl::StatusOr<std::unique_ptr<cuda::driver::Slot>> slot =
+      cuda::driver::Slot::Make(*setting.card, {.limit = kDeviceTimeout});
   const auto run = [&](const char* name, const std::function<absl::StatusOr<std::string>(cuda::Device&)>& check) {
     report.Run(name, [&]() -> absl::StatusOr<std::string> {
       RETURN_IF_ERROR(slot.status());

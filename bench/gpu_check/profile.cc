@@ -52,7 +52,7 @@ absl::StatusOr<Profile> Measure(const CheckSetting& setting, const Measured& mea
                    ProfiledDevice::Make(*setting.card, StagingFor(limits), passes));
   ASSIGN_OR_RETURN(
       const std::unique_ptr<cuda::driver::Slot> slot,
-      cuda::driver::Slot::Make(*setting.card, {.staging_bytes = StagingFor(limits), .limit = absl::Minutes(1)}));
+      cuda::driver::Slot::Make(*setting.card, {.staging_bytes = StagingFor(limits), .limit = kDeviceTimeout}));
   const std::vector<const float*> weights = measured.subject.weights();
   engine::WeightsInMemory source(weights);
   const program::Program& program = measured.subject.description().program();

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "bench/gpu_check/checks.h"
 #include "common/status_macros.h"
 
 namespace vitrine {
@@ -58,7 +59,7 @@ absl::StatusOr<std::vector<double>> TimedEvents::Take() {
 absl::StatusOr<std::unique_ptr<ProfiledDevice>> ProfiledDevice::Make(cuda::driver::Card& card, size_t staging_bytes,
                                                                      int passes) {
   ASSIGN_OR_RETURN(std::unique_ptr<cuda::driver::Slot> slot,
-                   cuda::driver::Slot::Make(card, {.staging_bytes = staging_bytes, .limit = absl::Minutes(1)}));
+                   cuda::driver::Slot::Make(card, {.staging_bytes = staging_bytes, .limit = kDeviceTimeout}));
   return std::unique_ptr<ProfiledDevice>(new ProfiledDevice(std::move(slot), card, passes));
 }
 

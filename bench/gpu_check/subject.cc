@@ -80,10 +80,9 @@ LargestImage LargestOf(const ModelDescription& description, std::span<const Floa
 
 DeviceBatch BatchOf(const ModelDescription& description, std::span<const FloatArray> images) {
   const int count = static_cast<int>(images.size()) + 1;
-  // The timeout is long, because the emulated driver of tests is slow.
   return {.images = count,
           .tokens = static_cast<int>(count * LargestOf(description, images).cells),
-          .timeout = absl::Minutes(1)};
+          .timeout = kDeviceTimeout};
 }
 
 absl::StatusOr<std::vector<float>> LogitsOf(const Backend& backend, int64_t classes, std::span<const FloatArray> images,

@@ -66,7 +66,8 @@ absl::StatusOr<Rates> MeasureOn(const CheckSetting& setting, const MeasuredSetti
   engine::WeightsInMemory source(weights);
   ASSIGN_OR_RETURN(const std::unique_ptr<const Backend> backend,
                    cuda::MakeBackend(*setting.card, measured.subject.description().program(), source,
-                                     {.engine = {.limits = limits, .choice = {.precision = precision, .kept = {}}}}));
+                                     {.engine = {.limits = limits, .choice = {.precision = precision, .kept = {}}},
+                                      .slot = {.limit = kDeviceTimeout}}));
   return Measure(*backend, measured, options);
 }
 

@@ -65,6 +65,10 @@ class GpuCheck(unittest.TestCase):
         self.assertTrue(re.search(r"ok +throughput vit bf16 batch 1 +\d+ images/s", text), text)
         self.assertIn("1 checks on cuda:0, 0 failed", text)
 
+    def test_a_batch_may_take_longer_than_on_a_server(self):
+        code, text = run("--throughput", "vit", "--batch", "1", "--threads", "1", fake="kernel_us=600000")  # about 14 s
+        self.assertEqual(code, 0, text)
+
     def test_devices_have_the_names_of_the_server(self):
         for device, code, words in (("cuda:1", 77, "there is no cuda:1"), ("cpu", 2, "--device must be cuda:0")):
             found, text = run("--device", device)
