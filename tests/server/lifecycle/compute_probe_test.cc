@@ -181,7 +181,8 @@ TEST_F(ComputeProbeTest, AMissingAnswerIsAFailureAndMayComeLater) {
 TEST_F(ComputeProbeTest, TheStartProbeFailsWhileAnImageIsStuck) {
   ComputeProbe probe({.timeout = absl::Milliseconds(20)}, Parts(), clock_);
   stuck_ = {models_[0]->id.model};
-  EXPECT_EQ(probe.TryUntilOneComputes().code(), absl::StatusCode::kDeadlineExceeded) << "the other model computes on what is left";
+  EXPECT_EQ(probe.TryUntilOneComputes().code(), absl::StatusCode::kDeadlineExceeded)
+      << "the other model computes on what is left";
   EXPECT_TRUE(last_.stuck);
   stuck_.clear();
   EXPECT_TRUE(probe.TryUntilOneComputes().ok());
