@@ -23,9 +23,9 @@ constexpr absl::string_view kPlainHttpRefusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
-// Used instead of kLingerTime during shutdown, and maximum wait, during shutdown, for the first request of a connection.
-// A client on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A client that
-// closes its connection ends the wait.
+// Used instead of kLingerTime during shutdown, and maximum wait, during shutdown, for the first request of a
+// connection. A client on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A
+// client that closes its connection ends the wait.
 constexpr std::chrono::milliseconds kLastWait{500};
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
