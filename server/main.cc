@@ -51,7 +51,7 @@ constexpr absl::Duration kEndPatience = absl::Seconds(2);
 // to kEndPatience.
 constexpr absl::Duration kEndSpare = absl::Seconds(10);
 // Interval between checks that the repository is copied and that the server is ready.
-constexpr absl::Duration kReadyTick = absl::Milliseconds(20);
+constexpr absl::Duration kReadyTick = absl::Milliseconds(200);
 // Number of threads that the process may need besides its computing threads: for listeners, loads and watchdogs.
 constexpr int kOtherThreads = 32;
 // Timeout of --health-check, less than the three seconds that the Dockerfile's HEALTHCHECK allows.
