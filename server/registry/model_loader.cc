@@ -34,14 +34,9 @@ namespace {
 // largest file.
 constexpr int64_t kBesideWeights = 1 << 20;
 
-int OneThread() {
-  return 1;
-}
-
-// Asks `threads` before each run, because another load may have ended since the last run.
-Forward ForwardOf(const LoadedModel& model, std::function<int()> threads) {
-  return [&model, threads = std::move(threads)](std::span<const FloatArray> images) {
-    return LogitsOf(*model.backend, model.description->outputs(), images, threads());
+Forward ForwardOf(const LoadedModel& model, int threads) {
+  return [&model, threads](std::span<const FloatArray> images) {
+    return LogitsOf(*model.backend, model.description->outputs(), images, threads);
   };
 }
 
@@ -62,9 +57,8 @@ absl::Status ProveGoldens(const StoredVersion& stored, const LoadedModel& loaded
   };
   // A CUDA device computes batches one after the other, so several threads would not be faster.
   const bool alone = cores == nullptr || device.kind != Device::Kind::kCpu;
-  const std::function<int()> threads = alone ? OneThread : cores;
-  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, threads), DecodeGoldenInput, device.kind_name(),
-                     loaded.precision, run);
+  return CheckGolden(stored, *loaded.description, ForwardOf(loaded, alone ? 1 : cores()), DecodeGoldenInput,
+                     device.kind_name(), loaded.precision, run);
 }
 
 // Converts stored weights to floats one by one. Frees each weight once the engine has taken it, so that memory use
@@ -247,7 +241,7 @@ absl::StatusOr<ModelHandle> ModelLoader::Load(const VersionId& id) {
 absl::StatusOr<double> RerunGoldens(const LoadedModel& model) {
   if (model.golden == nullptr) return absl::FailedPreconditionError("the version has no goldens");
   try {
-    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, OneThread),
+    ASSIGN_OR_RETURN(const float drift, GoldenDrift(*model.golden, *model.description, ForwardOf(model, 1),
                                                     DecodeGoldenInput, model.precision));
     return drift;
   } catch (const std::exception& error) {
