@@ -198,7 +198,7 @@ class RunningServer : public Server {
       if (begun_ && IsLost(options_.executor.device)) EndProcess(kExitDevice, [this] { LogStopped(); });
     };
     end_if_lost();
-    // All requests are answered. The second tick, after end_patience, ends the process if a model load still runs.
+    // All requests are answered. If a model load still runs, the second tick ends the process, after end_patience.
     const std::unique_ptr<Ticker> end = TryToTick(options_.end_patience, [this, end_if_lost, calls = 0]() mutable {
       end_if_lost();
       if (calls++ > 0) EndProcess(CountsNow().accepted == CountsNow().answered ? 0 : 1, [this] { LogStopped(); });
@@ -211,7 +211,7 @@ class RunningServer : public Server {
     if (starter_.joinable()) starter_.join();
     fronts_.EndMetrics();
     status_.Stop();
-    end_if_lost();  // a load may have lost it
+    end_if_lost();  // the device may have been lost during a load
     return LogStopped();
   }
 
@@ -273,8 +273,7 @@ class RunningServer : public Server {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
     }
-    // Waits until a model has computed, or until there is no model. The other models' goldens were run when they were
-    // loaded; they are probed later, one by one.
+    // Waits until a model has computed, or until there is no model. Each model's goldens were run when it was loaded.
     while (!probe_.TryUntilOneComputes().ok()) {
       MutexLock lock(mutex_);
       if (phase_ == Phase::kDraining) return;
@@ -299,8 +298,9 @@ class RunningServer : public Server {
       if (phase_ == Phase::kDraining) return;
       changed_.WaitFor(mutex_, kProbeRetry);
     }
-    const int64_t ready = std::ssize(registry_.ReadyModels()), known = std::ssize(registry_.List());
-    Log(LogLevel::kInfo, "ready", {{"versions", ready}, {"refused", known - ready}});
+    const std::vector<VersionStatus> versions = registry_.List();
+    const int64_t ready = std::ranges::count(versions, v1::READY, &VersionStatus::state);
+    Log(LogLevel::kInfo, "ready", {{"versions", ready}, {"refused", std::ssize(versions) - ready}});
   }
 
   // Runs on the watchdog's thread, which also runs while the server drains. A hung thread cannot be ended, and its

@@ -140,8 +140,8 @@ absl::Status ComputeProbe::TryUntilOneComputes() {
   absl::Status first;
   for (const ModelHandle& model : models) {
     const absl::Status tried = TryModel(model);
-    if (tried.ok()) break;
     first.Update(tried);
+    if (tried.ok() && !Report().stuck) break;
   }
   const ComputeFindings found = Report();
   if (models.empty()) EndIfLost();

@@ -184,6 +184,11 @@ TEST_F(ComputeProbeTest, TheStartProbeFailsWhileAnImageIsStuck) {
   EXPECT_EQ(probe.TryUntilOneComputes().code(), absl::StatusCode::kDeadlineExceeded)
       << "the other model computes on what is left";
   EXPECT_TRUE(last_.stuck);
+  broken_ = {models_[0]->id.model};
+  stuck_ = {models_[1]->id.model};
+  EXPECT_FALSE(probe.TryUntilOneComputes().ok());
+  broken_.clear();
+  EXPECT_EQ(probe.TryUntilOneComputes().code(), absl::StatusCode::kDeadlineExceeded) << "the other one is still stuck";
   stuck_.clear();
   EXPECT_TRUE(probe.TryUntilOneComputes().ok());
   EXPECT_FALSE(last_.stuck);
