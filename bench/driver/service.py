@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the real server, and `vitrine bench` as its load generator."""
-import contextlib
-import http.client
 import json
 import pathlib
 import subprocess
 import tempfile
 import time
+import urllib.request
 
 READY_SECONDS = 30
 
@@ -33,25 +32,27 @@ class Server:
             ["taskset", "-c", self.cores, self.program, "--repository", str(self.repository), "--listen", self.listen,
              "--metrics", "127.0.0.1:0", "--port-file", str(ports), *map(str, self.flags)],
             stdout=subprocess.DEVNULL, stderr=self.log_file, env=self.environment)
-        while not self._has_logged_ready():
+        try:
+            self._await_ready(ports, started)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _await_ready(self, ports, started):
+        """Waits until the server has tried to load every version and serves. Reads the log, because requests to the server
+        would take processor time from its start."""
+        while not (ports.exists() and self._has_logged_ready()):
             if self.process.poll() is not None or time.monotonic() > started + READY_SECONDS:
-                self.__exit__()
                 raise RuntimeError("the server did not get ready:\n" + self.log())
             time.sleep(0.002)
         self.start_seconds = time.monotonic() - started
         addresses = dict(line.split("=", 1) for line in ports.read_text().split())
         self.address, self.metrics, self.http = (addresses.get(name) for name in ("grpc", "metrics", "http"))
-        connection = http.client.HTTPConnection(self.metrics, timeout=5)
-        with contextlib.closing(connection):
-            connection.request("GET", "/readyz")
-            answer = connection.getresponse()
-            if answer.status != 200:
-                raise RuntimeError(f"the server has logged \"ready\", but /readyz returns {answer.status}")
-        return self
+        with urllib.request.urlopen(f"http://{self.metrics}/readyz", timeout=5):  # raises an exception unless the status is 200
+            pass
 
     def _has_logged_ready(self):
-        """Returns True if the server has tried to load every version and serves. Reads the log, because requests to the server
-        would take processor time from its start."""
         return any(line.split()[1:3] == ["info", "ready"] for line in self.log().splitlines())
 
     def __exit__(self, *_):
