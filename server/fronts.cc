@@ -13,8 +13,8 @@
 namespace vitrine {
 namespace {
 
-// Maximum wait for a listener's open calls to end and for their clients to read the answers. A busy machine needs more
-// than half a second; an idle machine needs less than 100 ms.
+// Maximum wait for a listener's open calls to end and for their clients to read the answers. Clients that close their
+// connections need less than 100 ms on an idle machine; a connection that its client does not close takes 0.5 s.
 constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 // Maximum wait for the open calls of the Admin service to end. Must be below ServerOptions::end_patience.
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);

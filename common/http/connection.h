@@ -91,11 +91,11 @@ class HttpConnection final : public Watched {
   // kShutdown.
   void StartLeaving(CloseReason reason);
   // Called when the server shuts down. Closes a connection whose PROXY header or TLS handshake is incomplete. If these
-  // are complete and the client has sent nothing else, waits up to 0.1 s for its first request.
+  // are complete and the client has sent nothing else, waits up to 0.5 s for its first request.
   void End();
   void Close(CloseReason reason);
-  // Closes the connection after the last response was sent. First discards bytes from the client for one second, up to
-  // 1 MiB. An immediate close would make the kernel reset the connection before the client has read the response. Many
+  // Closes the connection after the last response was sent. First discards bytes from the client for one second (during
+  // shutdown, half a second), up to 1 MiB. An immediate close would make the kernel reset the connection before the client has read the response. Many
   // clients read only after they have sent their whole body. For them, `awaits_body` raises the limits: up to 64 MiB
   // are discarded, until no byte has come for one second, but for at most `body_timeout`.
   void Linger(CloseReason reason, bool awaits_body = false);
