@@ -27,7 +27,7 @@ def sources() -> dict[str, str]:
 
 
 def digest(texts: dict[str, str]) -> str:
-    """Returns a digest that does not depend on comments and spaces."""
+    """Returns a digest that does not depend on spaces and // comments."""
     code = "\n".join("".join(re.sub("//.*", "", texts[name]).split()) for name in sorted(texts))
     return hashlib.sha256(code.encode()).hexdigest()[:12]
 
