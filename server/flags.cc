@@ -212,9 +212,9 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "maximum executors that compute one batch together while the others are idle; 1: one per batch, 0: all", "N");
   Add(app, "--pin", options.pin,
       "pin each executor to a core: auto (if no other control group may use the cores), on or off", "WORD");
-  AddDuration(
-      app, "--probe-interval", options.probe.interval,
-      "time without an answered request after which the server classifies a test image of its own; inf: only at the start, until one model has computed");
+  AddDuration(app, "--probe-interval", options.probe.interval,
+              "time without an answered request after which the server classifies a test image of its own; inf: only "
+              "at the start, until one model has computed");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens,
       "maximum tokens in a batch; on a CPU only a long queue or --max-wait makes batches this large", "TOKENS");
   Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "maximum pixels of the images in a batch", "PIXELS");

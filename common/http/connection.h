@@ -95,9 +95,10 @@ class HttpConnection final : public Watched {
   void End();
   void Close(CloseReason reason);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second (during
-  // shutdown, half a second), up to 1 MiB. An immediate close would make the kernel reset the connection before the client has read the response. Many
-  // clients read only after they have sent their whole body. For them, `awaits_body` raises the limits: up to 64 MiB
-  // are discarded, until no byte has come for one second, but for at most `body_timeout`.
+  // shutdown, half a second), up to 1 MiB. An immediate close would make the kernel reset the connection before the
+  // client has read the response. Many clients read only after they have sent their whole body. For them, `awaits_body`
+  // raises the limits: up to 64 MiB are discarded, until no byte has come for one second, but for at most
+  // `body_timeout`.
   void Linger(CloseReason reason, bool awaits_body = false);
   // Charges points (see HttpAbuseLimits). Returns false if the limit is exceeded; the caller must then close the
   // connection with kAbuse.
