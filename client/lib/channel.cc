@@ -88,6 +88,13 @@ bool IsLastingTls(const std::string& detail) {
   return false;
 }
 
+// Returns true if a connection over TCP failed with an error that it cannot have. gRPC 1.51 reads errno only after it
+// has called other functions, so an error of one of these, such as malloc in a system without /sys, ends the
+// connection.
+bool IsOfAnotherCall(absl::string_view detail, const ClientOptions& options) {
+  return absl::StrContains(detail, "no such socket") && !absl::StartsWith(options.address, "unix:");
+}
+
 // Makes one call without wait_for_ready, because only a call returns the cause of a failed connection.
 absl::Status WhyNot(const std::shared_ptr<grpc::Channel>& channel, const ClientOptions& options) {
   grpc::ClientContext context;
@@ -197,7 +204,11 @@ absl::Status WaitUntilConnected(const std::shared_ptr<grpc::Channel>& channel, c
   const auto deadline = absl::ToChronoTime(absl::Now() + options.connect_timeout);
   grpc_connectivity_state state = channel->GetState(/*try_to_connect=*/true);
   while (state != GRPC_CHANNEL_READY) {
-    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) return WhyNot(channel, options);
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE || state == GRPC_CHANNEL_SHUTDOWN) {
+      const absl::Status why = WhyNot(channel, options);
+      // gRPC connects again by itself, after a second.
+      if (why.ok() || state == GRPC_CHANNEL_SHUTDOWN || !IsOfAnotherCall(why.message(), options)) return why;
+    }
     if (!channel->WaitForStateChange(state, deadline)) {
       return absl::UnavailableError(absl::StrCat("no server answered at ", options.address, " within ",
                                                  absl::FormatDuration(options.connect_timeout), WayTo(options)));
