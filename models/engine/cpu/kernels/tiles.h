@@ -50,45 +50,13 @@ class RowPointers {
   const T* pointers_[kPointers];
 };
 
-// Returns Tiles::kOf<rows, kVectors> for 1 to kTileRows rows.
-template <class V, class Tiles, int kVectors>
+// Returns Tiles::kOf<rows, kVectors> for 1 to kMostRows rows.
+template <class V, class Tiles, int kVectors, int kMostRows = kTileRows<V>>
 typename Tiles::Function TileOfRows(int64_t rows) {
-  if constexpr (kTileRows<V> == 14) {
-    switch (rows) {
-      case 14:
-        return Tiles::template kOf<14, kVectors>;
-      case 13:
-        return Tiles::template kOf<13, kVectors>;
-      case 12:
-        return Tiles::template kOf<12, kVectors>;
-      case 11:
-        return Tiles::template kOf<11, kVectors>;
-      case 10:
-        return Tiles::template kOf<10, kVectors>;
-      case 9:
-        return Tiles::template kOf<9, kVectors>;
-      case 8:
-        return Tiles::template kOf<8, kVectors>;
-      case 7:
-        return Tiles::template kOf<7, kVectors>;
-      default:
-        break;
-    }
+  if constexpr (kMostRows > 1) {
+    if (rows != kMostRows) return TileOfRows<V, Tiles, kVectors, kMostRows - 1>(rows);
   }
-  switch (rows) {
-    case 6:
-      return Tiles::template kOf<6, kVectors>;
-    case 5:
-      return Tiles::template kOf<5, kVectors>;
-    case 4:
-      return Tiles::template kOf<4, kVectors>;
-    case 3:
-      return Tiles::template kOf<3, kVectors>;
-    case 2:
-      return Tiles::template kOf<2, kVectors>;
-    default:
-      return Tiles::template kOf<1, kVectors>;
-  }
+  return Tiles::template kOf<kMostRows, kVectors>;
 }
 
 // Calls run(tile, row, column) panel by panel. Two tiles of a panel differ in size by at most one row.
