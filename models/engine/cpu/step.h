@@ -38,13 +38,14 @@ class Step {
   Operand writes;              // buffer -1 if the step writes no operand
 };
 
-// A step that reads one matrix and writes one.
-class OneToOne : public Step {
+// A step with the settings of its PlanStep.
+template <class Settings>
+class StepOf : public Step {
  public:
-  OneToOne(Operand x, Operand y) : x_(x), y_(y) {}
+  explicit StepOf(const Settings& step) : step_(step) {}
 
  protected:
-  const Operand x_, y_;
+  const Settings step_;
 };
 
 }  // namespace vitrine::engine

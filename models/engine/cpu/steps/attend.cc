@@ -13,26 +13,14 @@ constexpr int64_t kQueries = 48;
 
 }  // namespace
 
-Attend::Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
-               Operand y)
-    : heads_(attend.heads),
-      layer_(attend.layer),
-      source_(attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens),
-      scale_(static_cast<float>(attend.scale)),
-      q_(q),
-      k_(k),
-      v_(v),
-      y_(y),
-      key_offsets_(std::move(key_offsets)) {}
-
 int64_t Attend::Scratch(const Frame& frame) const {
-  return (frame.most_tokens() + q_.columns) * kQueries;
+  return (frame.most_tokens() + step_.q.columns) * kQueries;
 }
 
 StepCost Attend::CostOn(const Frame& frame) const {
-  StepCost cost = {.kind = StepKind::kProduct};
+  StepCost cost = {.kind = StepKind::kProduct, .precision = step_.precision};
   for (int image = 0; image < frame.images(); ++image) {
-    cost.multiply_adds += 2 * frame.Of(y_, image).rows * frame.Of(k_, image).rows * q_.columns;
+    cost.multiply_adds += 2 * frame.Of(step_.y, image).rows * frame.Of(step_.k, image).rows * step_.q.columns;
   }
   return cost;
 }
@@ -41,18 +29,19 @@ StepCost Attend::CostOn(const Frame& frame) const {
 // queries.
 void Attend::Run(const Frame& frame) const {
   const int64_t width = head_width();
-  const bool by_heads = heads_ % frame.members() == 0;
-  const Segment heads = by_heads ? frame.Share(heads_) : Segment{0, heads_};
+  const bool by_heads = step_.attend.heads % frame.members() == 0;
+  const Segment heads = by_heads ? frame.Share(step_.attend.heads) : Segment{0, step_.attend.heads};
   for (int image = 0; image < frame.images(); ++image) {
-    if (frame.Watched(image, source_, layer_)) HandOut(frame, image);
-    const View<float> y = frame.Of(y_, image);  // has fewer rows than q if only prefix tokens are needed
-    View<float> q = frame.Of(q_, image);
+    if (frame.Watched(image, SourceOf(step_.attend), step_.attend.layer)) HandOut(frame, image);
+    const View<float> y = frame.Of(step_.y, image);  // has fewer rows than q if only prefix tokens are needed
+    View<float> q = frame.Of(step_.q, image);
     q.rows = y.rows;
     const Segment queries = by_heads ? Segment{0, y.rows} : frame.Share(y.rows);
     if (queries.count == 0) continue;
     for (int64_t head = heads.first; head < heads.first + heads.count; ++head) {
-      const View<const float> k = Head(frame.Of(k_, image), head, width), v = Head(frame.Of(v_, image), head, width);
-      if (source_ == AttentionSource::kClassQuery) {
+      const View<const float> k = Head(frame.Of(step_.k, image), head, width),
+                              v = Head(frame.Of(step_.v, image), head, width);
+      if (step_.attend.class_query) {
         MixOne(frame, Head(q, head, width), k, v, Head(y, head, width));
       } else {
         MixHead(frame, RowsFrom(Head(q, head, width), queries.first, queries.count), k, v,
@@ -86,7 +75,7 @@ void Attend::MixOne(const Frame& frame, View<const float> q, View<const float> k
                     View<float> y) const {
   float* const weights = frame.scratch();
   float* const scaled = weights + k.rows;
-  for (int64_t c = 0; c < q.columns; ++c) scaled[c] = scale_ * q.data[c];
+  for (int64_t c = 0; c < q.columns; ++c) scaled[c] = scale() * q.data[c];
   frame.kernels().dots(k, scaled, weights);
   AddOffsets(weights, k.rows, 1);
   frame.kernels().softmax_row(weights, k.rows);
@@ -99,7 +88,7 @@ float* Attend::Scores(const Frame& frame, View<const float> q, View<const float>
   float* const scores = frame.scratch();
   float* const flat = scores + k.rows * q.rows;  // [width, queries], scaled
   for (int64_t c = 0; c < q.columns; ++c) {
-    for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale_ * q.Row(i)[c];
+    for (int64_t i = 0; i < q.rows; ++i) flat[c * q.rows + i] = scale() * q.Row(i)[c];
   }
   frame.kernels().product({.a = k.data,
                            .a_row = k.stride,
@@ -115,9 +104,9 @@ float* Attend::Scores(const Frame& frame, View<const float> q, View<const float>
 }
 
 void Attend::AddOffsets(float* scores, int64_t keys, int64_t queries) const {
-  for (size_t key = 0; key < std::min(key_offsets_.size(), static_cast<size_t>(keys)); ++key) {
+  for (size_t key = 0; key < std::min(step_.key_offsets.size(), static_cast<size_t>(keys)); ++key) {
     float* const row = scores + static_cast<int64_t>(key) * queries;
-    for (int64_t i = 0; i < queries; ++i) row[i] += key_offsets_[key];
+    for (int64_t i = 0; i < queries; ++i) row[i] += step_.key_offsets[key];
   }
 }
 
@@ -130,16 +119,16 @@ void Attend::Softmax(const Frame& frame, float* scores, int64_t keys, int64_t qu
 // needs fewer. They are computed from q and k in fp32, even if the products of the step are bf16.
 void Attend::HandOut(const Frame& frame, int image) const {
   const int64_t width = head_width();
-  View<float> all = frame.Of(q_, image);
-  if (source_ == AttentionSource::kClassQuery) all.rows = 1;  // the class token is the first row
-  const View<float> keys = frame.Of(k_, image);
+  View<float> all = frame.Of(step_.q, image);
+  if (step_.attend.class_query) all.rows = 1;  // the class token is the first row
+  const View<float> keys = frame.Of(step_.k, image);
   AttentionTap::Matrices matrices;
   const auto append = [](const float* from, int64_t queries, int64_t count, FloatArray& to) {
     for (int64_t i = 0; i < queries; ++i) {
       for (int64_t j = 0; j < count; ++j) to.values.push_back(from[j * queries + i]);
     }
   };
-  for (int head = 0; head < heads_; ++head) {
+  for (int head = 0; head < step_.attend.heads; ++head) {
     const View<const float> k = Head(keys, head, width);
     for (int64_t first = 0; first < all.rows; first += kQueries) {
       const View<float> q = RowsFrom(Head(all, head, width), first, std::min(kQueries, all.rows - first));
@@ -149,8 +138,8 @@ void Attend::HandOut(const Frame& frame, int image) const {
       append(scores, q.rows, k.rows, matrices.weights);
     }
   }
-  matrices.scores.shape = matrices.weights.shape = {heads_, all.rows, keys.rows};
-  frame.attention->Put(frame.first_image() + image, source_, layer_, std::move(matrices));
+  matrices.scores.shape = matrices.weights.shape = {step_.attend.heads, all.rows, keys.rows};
+  frame.attention->Put(frame.first_image() + image, SourceOf(step_.attend), step_.attend.layer, std::move(matrices));
 }
 
 }  // namespace vitrine::engine

@@ -3,7 +3,6 @@
 #define VITRINE_MODELS_ENGINE_CPU_STEPS_ATTEND_H_
 
 #include <cstdint>
-#include <vector>
 
 #include "models/engine/cpu/steps/heads.h"
 #include "models/engine/cpu/steps/steps.h"
@@ -11,9 +10,9 @@
 namespace vitrine::engine {
 
 // Attention among tokens in fp32: softmax(scale * q k^T + offsets) v per image and head.
-class Attend : public Step {
+class Attend : public StepOf<AttendStep> {
  public:
-  Attend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets, Operand y);
+  using StepOf::StepOf;
 
   int64_t Scratch(const Frame& frame) const override;
   StepCost CostOn(const Frame& frame) const override;
@@ -24,10 +23,8 @@ class Attend : public Step {
   virtual void MixHead(const Frame& frame, View<const float> q, View<const float> k, View<const float> v,
                        View<float> y) const;
 
-  int64_t head_width() const { return q_.columns / heads_; }
-  float scale() const { return scale_; }
-  // Offsets added to the scores, one per key position of the largest grid; empty if there are none.
-  const std::vector<float>& key_offsets() const { return key_offsets_; }
+  int64_t head_width() const { return step_.q.columns / step_.attend.heads; }
+  float scale() const { return static_cast<float>(step_.attend.scale); }
 
  private:
   void MixOne(const Frame& frame, View<const float> q, View<const float> k, View<const float> v, View<float> y) const;
@@ -35,13 +32,6 @@ class Attend : public Step {
   void AddOffsets(float* scores, int64_t keys, int64_t queries) const;
   void Softmax(const Frame& frame, float* scores, int64_t keys, int64_t queries) const;
   void HandOut(const Frame& frame, int image) const;
-
-  const int heads_;
-  const int layer_;
-  const AttentionSource source_;
-  const float scale_;
-  const Operand q_, k_, v_, y_;
-  const std::vector<float> key_offsets_;
 };
 
 }  // namespace vitrine::engine

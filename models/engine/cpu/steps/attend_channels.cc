@@ -19,32 +19,30 @@ void Append(View<const float> weights, FloatArray& to) {
 
 }  // namespace
 
-AttendChannels::AttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
-                               std::vector<float> temperature, Operand y)
-    : heads_(attend.heads), layer_(attend.layer), q_(q), k_(k), v_(v), y_(y), temperature_(std::move(temperature)) {}
-
 int64_t AttendChannels::Scratch(const Frame&) const {
-  return 2 * q_.columns + head_width() * head_width();
+  return 2 * step_.q.columns + head_width() * head_width();
 }
 
 StepCost AttendChannels::CostOn(const Frame& frame) const {
-  return {.kind = StepKind::kProduct, .multiply_adds = 2 * frame.At(q_).rows * q_.columns * head_width()};
+  return {.kind = StepKind::kProduct,
+          .precision = step_.precision,
+          .multiply_adds = 2 * frame.At(step_.q).rows * step_.q.columns * head_width()};
 }
 
 void AttendChannels::Run(const Frame& frame) const {
   const int64_t width = head_width();
   float* const inverse_q = frame.scratch();
-  float* const inverse_k = inverse_q + q_.columns;
-  const View<float> weights{inverse_k + q_.columns, width, width, width};
+  float* const inverse_k = inverse_q + step_.q.columns;
+  const View<float> weights{inverse_k + step_.q.columns, width, width, width};
   float* const scratch = weights.data + width * width;
-  const Segment heads = frame.Share(heads_);
+  const Segment heads = frame.Share(step_.attend.heads);
   if (heads.count == 0) return;
   const auto of_heads = [&](View<float> x) {
     return View<float>{x.data + heads.first * width, x.rows, heads.count * width, x.stride};
   };
   for (int image = 0; image < frame.images(); ++image) {
-    const View<float> q = frame.Of(q_, image), k = frame.Of(k_, image), v = frame.Of(v_, image);
-    const bool watched = frame.Watched(image, AttentionSource::kChannels, layer_);
+    const View<float> q = frame.Of(step_.q, image), k = frame.Of(step_.k, image), v = frame.Of(step_.v, image);
+    const bool watched = frame.Watched(image, AttentionSource::kChannels, step_.attend.layer);
     AttentionTap::Matrices matrices;
     frame.kernels().inverse_lengths(of_heads(q), kLeastLength, inverse_q + heads.first * width);
     frame.kernels().inverse_lengths(of_heads(k), kLeastLength, inverse_k + heads.first * width);
@@ -54,11 +52,12 @@ void AttendChannels::Run(const Frame& frame) const {
       if (watched) Append(weights, matrices.scores);
       frame.kernels().softmax_columns(weights.data, width, width);
       if (watched) Append(weights, matrices.weights);
-      Mix(frame, Head(v, head, width), weights, Head(frame.Of(y_, image), head, width), scratch);
+      Mix(frame, Head(v, head, width), weights, Head(frame.Of(step_.y, image), head, width), scratch);
     }
     if (!watched) continue;
-    matrices.scores.shape = matrices.weights.shape = {heads_, width, width};
-    frame.attention->Put(frame.first_image() + image, AttentionSource::kChannels, layer_, std::move(matrices));
+    matrices.scores.shape = matrices.weights.shape = {step_.attend.heads, width, width};
+    frame.attention->Put(frame.first_image() + image, AttentionSource::kChannels, step_.attend.layer,
+                         std::move(matrices));
   }
 }
 
@@ -74,7 +73,7 @@ void AttendChannels::Mix(const Frame& frame, View<const float> v, View<const flo
 
 void AttendChannels::Scale(int64_t head, const float* inverse_q, const float* inverse_k, View<float> weights) const {
   for (int64_t row = 0; row < weights.rows; ++row) {
-    const float factor = temperature_[static_cast<size_t>(head)] * inverse_k[row];
+    const float factor = step_.temperature[static_cast<size_t>(head)] * inverse_k[row];
     float* const scores = weights.Row(row);
     for (int64_t c = 0; c < weights.columns; ++c) scores[c] *= factor * inverse_q[c];
   }

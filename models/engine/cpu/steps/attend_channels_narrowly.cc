@@ -2,7 +2,6 @@
 // Attention among channels in bf16: q, k, v and the softmax weights are rounded. Sums, lengths and the softmax are
 // fp32.
 #include <algorithm>
-#include <utility>
 
 #include "models/engine/cpu/steps/attend_channels.h"
 #include "models/engine/cpu/steps/layer.h"
@@ -13,21 +12,14 @@ namespace {
 
 class AttendChannelsNarrowly : public AttendChannels {
  public:
-  AttendChannelsNarrowly(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
-                         std::vector<float> temperature, Operand y, const NarrowKernels& kernels)
-      : AttendChannels(attend, q, k, v, std::move(temperature), y), kernels_(kernels) {}
+  AttendChannelsNarrowly(const AttendChannelsStep& step, const NarrowKernels& kernels)
+      : AttendChannels(step), kernels_(kernels) {}
 
   int64_t Scratch(const Frame& frame) const override {
     const int64_t columns = Columns(), width = head_width();
     return AttendChannels::Scratch(frame) + columns +
            std::max(2 * GroupsOf(frame.most_tokens()) * columns,
                     GroupsOf(width) * columns + kChunkRows * GroupsOf(width));
-  }
-
-  StepCost CostOn(const Frame& frame) const override {
-    StepCost cost = AttendChannels::CostOn(frame);
-    cost.precision = Precision::kBf16;
-    return cost;
   }
 
  protected:
@@ -78,10 +70,9 @@ class AttendChannelsNarrowly : public AttendChannels {
 
 }  // namespace
 
-StepPtr MakeAttendChannels(const program::AttendChannels& attend, Operand q, Operand k, Operand v,
-                           std::vector<float> temperature, Operand y, const NarrowKernels* bf16) {
-  if (bf16 == nullptr) return std::make_unique<AttendChannels>(attend, q, k, v, std::move(temperature), y);
-  return std::make_unique<AttendChannelsNarrowly>(attend, q, k, v, std::move(temperature), y, *bf16);
+StepPtr MakeAttendChannels(const AttendChannelsStep& step, const NarrowKernels* bf16) {
+  if (bf16 == nullptr) return std::make_unique<AttendChannels>(step);
+  return std::make_unique<AttendChannelsNarrowly>(step, *bf16);
 }
 
 }  // namespace vitrine::engine

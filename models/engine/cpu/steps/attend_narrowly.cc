@@ -2,7 +2,6 @@
 // Attention among tokens in bf16: q, k, v and the softmax weights are rounded. Sums and the softmax are fp32.
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "models/engine/cpu/steps/attend.h"
 #include "models/engine/cpu/steps/layer.h"
@@ -15,18 +14,10 @@ constexpr float kLog2OfE = 1.44269504f;
 
 class AttendNarrowly : public Attend {
  public:
-  AttendNarrowly(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
-                 Operand y, const NarrowKernels& kernels)
-      : Attend(attend, q, k, v, std::move(key_offsets), y), kernels_(kernels) {}
+  AttendNarrowly(const AttendStep& step, const NarrowKernels& kernels) : Attend(step), kernels_(kernels) {}
 
   int64_t Scratch(const Frame& frame) const override {
     return std::max(Attend::Scratch(frame), PlacesFor(frame.most_tokens(), nullptr).floats);
-  }
-
-  StepCost CostOn(const Frame& frame) const override {
-    StepCost cost = Attend::CostOn(frame);
-    cost.precision = Precision::kBf16;
-    return cost;
   }
 
  protected:
@@ -88,8 +79,9 @@ class AttendNarrowly : public Attend {
   // Writes `zeros` and `offsets`. The offset of a padding column is minus infinity.
   void PutOffsets(int64_t tokens, const Places& at) const {
     std::fill(at.zeros, at.offsets, 0.0f);
-    const int64_t known = std::min(static_cast<int64_t>(key_offsets().size()), tokens);
-    for (int64_t key = 0; key < known; ++key) at.offsets[key] = kLog2OfE * key_offsets()[static_cast<size_t>(key)];
+    const std::vector<float>& offsets = step_.key_offsets;
+    const int64_t known = std::min(static_cast<int64_t>(offsets.size()), tokens);
+    for (int64_t key = 0; key < known; ++key) at.offsets[key] = kLog2OfE * offsets[static_cast<size_t>(key)];
     std::fill(at.offsets + known, at.offsets + tokens, 0.0f);
     std::fill(at.offsets + tokens, at.offsets + at.columns, -std::numeric_limits<float>::infinity());
   }
@@ -99,10 +91,9 @@ class AttendNarrowly : public Attend {
 
 }  // namespace
 
-StepPtr MakeAttend(const program::Attend& attend, Operand q, Operand k, Operand v, std::vector<float> key_offsets,
-                   Operand y, const NarrowKernels* bf16) {
-  if (bf16 == nullptr) return std::make_unique<Attend>(attend, q, k, v, std::move(key_offsets), y);
-  return std::make_unique<AttendNarrowly>(attend, q, k, v, std::move(key_offsets), y, *bf16);
+StepPtr MakeAttend(const AttendStep& step, const NarrowKernels* bf16) {
+  if (bf16 == nullptr) return std::make_unique<Attend>(step);
+  return std::make_unique<AttendNarrowly>(step, *bf16);
 }
 
 }  // namespace vitrine::engine

@@ -17,61 +17,52 @@ void HandOnClass(const Frame& frame, Operand x, Operand y, int image) {
   for (int64_t row = 0; row < from.rows; ++row) std::copy_n(from.Row(row), from.columns, to.Row(row));
 }
 
-class Depthwise : public Step {
+class Depthwise : public StepOf<DepthwiseStep> {
  public:
-  Depthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual,
-            const NarrowKernels* narrow)
-      : x_(x),
-        y_(y),
-        residual_(residual),
-        weights_(std::move(weights)),
-        zeros_(static_cast<size_t>(x.columns), 0.0f),
-        narrow_(narrow) {}
+  Depthwise(const DepthwiseStep& step, const NarrowKernels* narrow)
+      : StepOf(step), zeros_(static_cast<size_t>(step.x.columns), 0.0f), narrow_(narrow) {}
   StepCost CostOn(const Frame& frame) const override {
     return {.kind = StepKind::kConvolution,
-            .multiply_adds = kTaps * frame.rows(RowsOf::kCells) * x_.columns,
-            .outside_floats = static_cast<int64_t>(weights_.weights.size())};
+            .multiply_adds = kTaps * frame.rows(RowsOf::kCells) * step_.x.columns,
+            .outside_floats = static_cast<int64_t>(step_.weights.size())};
   }
   void Run(const Frame& frame) const override {
     const auto depthwise = narrow_ == nullptr ? frame.kernels().depthwise : narrow_->depthwise;
     for (int image = 0; image < frame.images(); ++image) {
-      const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
+      const View<float> x = frame.CellsOf(step_.x, image), y = frame.CellsOf(step_.y, image);
       const Grid grid = frame.grid(image);
       const Segment rows = frame.Share(grid.rows);
       View<const float> residual;
-      if (residual_) residual = frame.CellsOf(*residual_, image);
+      if (step_.residual) residual = frame.CellsOf(*step_.residual, image);
       depthwise({.x = x.data,
                  .x_stride = x.stride,
                  .rows = grid.rows,
                  .columns = grid.columns,
                  .channels = x.columns,
-                 .weights = weights_.weights.data(),
-                 .bias = weights_.bias.data(),
+                 .weights = step_.weights.data(),
+                 .bias = step_.bias.data(),
                  .zeros = zeros_.data(),
-                 .scale = weights_.scale.empty() ? nullptr : weights_.scale.data(),
-                 .shift = weights_.shift.empty() ? nullptr : weights_.shift.data(),
+                 .scale = step_.scale.empty() ? nullptr : step_.scale.data(),
+                 .shift = step_.shift.empty() ? nullptr : step_.shift.data(),
                  .y = y.data,
                  .y_stride = y.stride,
                  .residual = residual.data,
                  .residual_stride = residual.stride,
                  .first_row = rows.first,
                  .wanted_rows = rows.count});
-      HandOnClass(frame, x_, y_, image);
+      HandOnClass(frame, step_.x, step_.y, image);
     }
   }
 
  private:
-  const Operand x_, y_;
-  const std::optional<Operand> residual_;
-  const DepthwiseWeights weights_;
   const std::vector<float> zeros_;
   const NarrowKernels* const narrow_;
 };
 
-class DenseConvolution : public Step {
+class DenseConvolution : public StepOf<DenseConvolutionStep> {
  public:
-  DenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation)
-      : x_(x), y_(y), layer_(std::move(matrix), std::nullopt, activation) {}
+  DenseConvolution(const DenseConvolutionStep& step, MatrixPtr matrix)
+      : StepOf(step), layer_(std::move(matrix), std::nullopt, step.activation) {}
 
   int64_t Scratch(const Frame&) const override { return GatheredFloats() + layer_.Scratch(); }
   StepCost CostOn(const Frame& frame) const override {
@@ -86,7 +77,7 @@ class DenseConvolution : public Step {
     const int64_t width = layer_.matrix().inputs();
     float* const scratch = frame.scratch() + GatheredFloats();
     for (int image = 0; image < frame.images(); ++image) {
-      const View<float> x = frame.CellsOf(x_, image), y = frame.CellsOf(y_, image);
+      const View<float> x = frame.CellsOf(step_.x, image), y = frame.CellsOf(step_.y, image);
       const Segment share = frame.Share(x.rows);
       const int64_t end = share.first + share.count;
       for (int64_t first = share.first; first < end; first += kChunkRows) {
@@ -96,13 +87,13 @@ class DenseConvolution : public Step {
         const LeftSide left = layer_.Take(frame.kernels(), {frame.scratch(), count, width, width}, scratch);
         layer_.Multiply(frame.kernels(), left, count, {}, {.wide = y.Row(first), .stride = y.stride});
       }
-      HandOnClass(frame, x_, y_, image);
+      HandOnClass(frame, step_.x, step_.y, image);
     }
   }
 
  private:
   // Returns the scratch size for the neighbourhoods of a chunk of cells.
-  int64_t GatheredFloats() const { return kChunkRows * kTaps * x_.columns; }
+  int64_t GatheredFloats() const { return kChunkRows * kTaps * step_.x.columns; }
 
   static float* Gather(View<const float> x, Grid grid, int64_t cell, float* out) {
     const int64_t row = cell / grid.columns, column = cell % grid.columns;
@@ -117,18 +108,16 @@ class DenseConvolution : public Step {
     return out;
   }
 
-  const Operand x_, y_;
   const Layer layer_;
 };
 
 }  // namespace
 
-StepPtr MakeDepthwise(Operand x, Operand y, DepthwiseWeights weights, std::optional<Operand> residual,
-                      const NarrowKernels* narrow) {
-  return std::make_unique<Depthwise>(x, y, std::move(weights), residual, narrow);
+StepPtr MakeDepthwise(const DepthwiseStep& step, const NarrowKernels* narrow) {
+  return std::make_unique<Depthwise>(step, narrow);
 }
-StepPtr MakeDenseConvolution(Operand x, Operand y, std::shared_ptr<const LinearMatrix> matrix, Activation activation) {
-  return std::make_unique<DenseConvolution>(x, y, std::move(matrix), activation);
+StepPtr MakeDenseConvolution(const DenseConvolutionStep& step, MatrixPtr matrix) {
+  return std::make_unique<DenseConvolution>(step, std::move(matrix));
 }
 
 }  // namespace vitrine::engine

@@ -9,6 +9,11 @@
 // Helpers for the steps that mix tokens.
 namespace vitrine::engine {
 
+// Returns the source of the maps of program::Attend or program::AttendLinearly.
+AttentionSource SourceOf(const auto& attend) {
+  return attend.class_query ? AttentionSource::kClassQuery : AttentionSource::kTokens;
+}
+
 // Returns the columns of one head.
 inline View<float> Head(View<float> x, int64_t head, int64_t width) {
   return {x.data + head * width, x.rows, width, x.stride};

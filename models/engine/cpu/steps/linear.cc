@@ -13,18 +13,17 @@ View<const float> Chunk(View<const float> x, int64_t first, int64_t rows) {
   return {x.Row(first), rows, x.columns, x.stride};
 }
 
-Layer LayerOf(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix) {
-  return {std::move(matrix), settings.norm_epsilon, settings.activation};
+Layer LayerOf(const LinearStep& step, MatrixPtr matrix) {
+  return {std::move(matrix), step.norm_epsilon, step.activation};
 }
 
-View<const float> ResidualOf(const Frame& frame, const LinearSettings& settings) {
-  return settings.residual ? View<const float>(frame.At(*settings.residual)) : View<const float>();
+View<const float> ResidualOf(const Frame& frame, const LinearStep& step) {
+  return step.residual ? View<const float>(frame.At(*step.residual)) : View<const float>();
 }
 
-class Linear : public Step {
+class Linear : public StepOf<LinearStep> {
  public:
-  Linear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix)
-      : settings_(settings), layer_(LayerOf(settings, std::move(matrix))) {}
+  Linear(const LinearStep& step, MatrixPtr matrix) : StepOf(step), layer_(LayerOf(step, std::move(matrix))) {}
 
   int64_t Scratch(const Frame&) const override { return layer_.Scratch(); }
 
@@ -32,14 +31,14 @@ class Linear : public Step {
     const LinearMatrix& matrix = layer_.matrix();
     return {.kind = StepKind::kLinear,
             .precision = matrix.precision(),
-            .multiply_adds = frame.At(settings_.x).rows * matrix.weights(),
+            .multiply_adds = frame.At(step_.x).rows * matrix.weights(),
             .outside_floats = matrix.weight_floats()};
   }
 
   void Run(const Frame& frame) const override {
-    const View<const float> x = frame.At(settings_.x);
-    const View<const float> residual = ResidualOf(frame, settings_);
-    const View<float> y = frame.At(settings_.y);
+    const View<const float> x = frame.At(step_.x);
+    const View<const float> residual = ResidualOf(frame, step_);
+    const View<float> y = frame.At(step_.y);
     const Segment share = frame.Share(x.rows);
     const int64_t end = share.first + share.count;
     const int64_t chunk = layer_.Scratch() > 0 ? kChunkRows : share.count;
@@ -52,14 +51,13 @@ class Linear : public Step {
   }
 
  private:
-  const LinearSettings settings_;
   const Layer layer_;
 };
 
-class Perceptron : public Step {
+class Perceptron : public StepOf<PerceptronStep> {
  public:
-  Perceptron(Operand x, Layer first, const LinearSettings& last, Layer second)
-      : x_(x), last_(last), first_(std::move(first)), second_(std::move(second)) {}
+  Perceptron(const PerceptronStep& step, MatrixPtr first, MatrixPtr second)
+      : StepOf(step), first_(LayerOf(step.first, std::move(first))), second_(LayerOf(step.second, std::move(second))) {}
 
   int64_t Scratch(const Frame&) const override { return HiddenFloats() + first_.Scratch() + second_.Scratch(); }
 
@@ -68,15 +66,15 @@ class Perceptron : public Step {
     const LinearMatrix &first = first_.matrix(), &second = second_.matrix();
     return {.kind = StepKind::kLinear,
             .precision = std::min(first.precision(), second.precision()),
-            .multiply_adds = frame.At(x_).rows * (first.weights() + second.weights()),
+            .multiply_adds = frame.At(step_.first.x).rows * (first.weights() + second.weights()),
             .outside_floats = first.weight_floats() + second.weight_floats()};
   }
 
   void Run(const Frame& frame) const override {
     const Kernels& kernels = frame.kernels();
-    const View<const float> x = frame.At(x_);
-    const View<const float> residual = ResidualOf(frame, last_);
-    const View<float> y = frame.At(last_.y);
+    const View<const float> x = frame.At(step_.first.x);
+    const View<const float> residual = ResidualOf(frame, step_.second);
+    const View<float> y = frame.At(step_.second.y);
     const int64_t hidden = first_.matrix().outputs(), stride = FloatStride(hidden);
     float* const first_scratch = frame.scratch() + HiddenFloats();
     float* const second_scratch = first_scratch + first_.Scratch();
@@ -109,21 +107,16 @@ class Perceptron : public Step {
   }
   int64_t HiddenFloats() const { return kChunkRows * FloatStride(first_.matrix().outputs()); }
 
-  const Operand x_;
-  const LinearSettings last_;
   const Layer first_, second_;
 };
 
 }  // namespace
 
-StepPtr MakeLinear(const LinearSettings& settings, std::shared_ptr<const LinearMatrix> matrix) {
-  return std::make_unique<Linear>(settings, std::move(matrix));
+StepPtr MakeLinear(const LinearStep& step, MatrixPtr matrix) {
+  return std::make_unique<Linear>(step, std::move(matrix));
 }
-
-StepPtr MakePerceptron(const LinearSettings& first, std::shared_ptr<const LinearMatrix> first_matrix,
-                       const LinearSettings& second, std::shared_ptr<const LinearMatrix> second_matrix) {
-  return std::make_unique<Perceptron>(first.x, LayerOf(first, std::move(first_matrix)), second,
-                                      LayerOf(second, std::move(second_matrix)));
+StepPtr MakePerceptron(const PerceptronStep& step, MatrixPtr first, MatrixPtr second) {
+  return std::make_unique<Perceptron>(step, std::move(first), std::move(second));
 }
 
 }  // namespace vitrine::engine

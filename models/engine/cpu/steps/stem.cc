@@ -68,8 +68,9 @@ void MaxPool(const float* x, int columns, int64_t channels, int pool, float* y) 
 template <class Number>
 class Passage {
  public:
-  Passage(const Kernels& kernels, const std::vector<StemLayer>& layers, const ImagePlanes& image)
-      : kernels_(kernels), layers_(layers), image_(image) {
+  Passage(const Kernels& kernels, const std::vector<StemConvolution>& layers, const std::vector<MatrixPtr>& matrices,
+          const ImagePlanes& image)
+      : kernels_(kernels), layers_(layers), matrices_(matrices), image_(image) {
     MapSize size{image.height, image.width};
     int64_t channels = image.channels;
     for (size_t i = 0; i < layers.size(); ++i) {
@@ -78,7 +79,7 @@ class Passage {
       maps_[i] = {
           .size = {size.height / cut * cut, size.width / cut * cut}, .channels = channels, .border = convolve.padding};
       size = program::ResultOf(convolve, size);
-      channels = layers[i].matrix->outputs();
+      channels = matrices[i]->outputs();
     }
     result_size_ = size;
   }
@@ -123,7 +124,7 @@ class Passage {
 
   int64_t BandFloats(size_t i) const {
     const int pool = layers_[i].convolve.pool;
-    return int64_t{pool} * pool * SizeOf(i + 1).width * layers_[i].matrix->outputs();
+    return int64_t{pool} * pool * SizeOf(i + 1).width * matrices_[i]->outputs();
   }
 
   // Skips the map rows that are needed only for result rows before `row`.
@@ -185,7 +186,7 @@ class Passage {
     if constexpr (kIsNarrow) {
       auto* const rounded = reinterpret_cast<Number*>(planes_);
       const int64_t stride = PlaneFloats() * kFloatBytes / kNumberBytes;
-      const NarrowKernels& kernels = layers_[0].matrix->narrow()->kernels();
+      const NarrowKernels& kernels = matrices_[0]->narrow()->kernels();
       kernels.take(planes, -1, reinterpret_cast<std::byte*>(rounded), PlaneFloats() * kFloatBytes, nullptr);
       Interleave(rounded, stride, map.Row(row));
     } else {
@@ -216,12 +217,11 @@ class Passage {
   // the distance between its positions.
   template <class RowOf>
   void Convolve(size_t i, int first, int rows, MapSize size, RowOf row_of, int64_t stride) {
-    const StemLayer& layer = layers_[i];
+    const program::Convolve& convolve = layers_[i].convolve;
     const Map<Number>& from = maps_[i];
-    const program::Convolve& convolve = layer.convolve;
-    const Convolution<Number> convolution{*layer.matrix,   layer.activation, convolve.kernel,
-                                          convolve.stride, from.channels,    from.columns()};
-    const int64_t channels = layer.matrix->outputs(), panel_columns = convolution.panel_columns(kernels_);
+    const Convolution<Number> convolution{*matrices_[i],   layers_[i].activation, convolve.kernel,
+                                          convolve.stride, from.channels,         from.columns()};
+    const int64_t channels = matrices_[i]->outputs(), panel_columns = convolution.panel_columns(kernels_);
     const int pool = std::max(1, convolve.pool);
     const int64_t places = int64_t{size.width} * pool;
     for (int64_t panel = 0; panel < channels; panel += panel_columns) {
@@ -242,7 +242,8 @@ class Passage {
   }
 
   const Kernels& kernels_;
-  const std::vector<StemLayer>& layers_;
+  const std::vector<StemConvolution>& layers_;
+  const std::vector<MatrixPtr>& matrices_;  // by layer
   const ImagePlanes& image_;
   std::array<Map<Number>, kMostStemLayers> maps_;  // maps_[i]: input of layer i
   MapSize result_size_;
@@ -251,30 +252,29 @@ class Passage {
   float* planes_ = nullptr;
 };
 
-class Stem : public Step {
+class Stem : public StepOf<StemStep> {
  public:
-  Stem(std::vector<StemLayer> layers, Operand y)
-      : layers_(std::move(layers)), narrow_(layers_[0].matrix->narrow() != nullptr), y_(y) {}
+  Stem(const StemStep& step, std::vector<MatrixPtr> matrices) : StepOf(step), matrices_(std::move(matrices)) {}
 
   int64_t Scratch(const Frame& frame) const override {
     int64_t most = 0;
     for (const ImagePlanes& planes : frame.inputs()) {
-      most = std::max(most, narrow_ ? Passage<cpu::Bf16>(frame.kernels(), layers_, planes).Floats()
-                                    : Passage<float>(frame.kernels(), layers_, planes).Floats());
+      Pass(frame, planes, [&](auto passage) { most = std::max(most, passage.Floats()); });
     }
     return most;
   }
 
   StepCost CostOn(const Frame& frame) const override {
     StepCost cost = {
-        .kind = StepKind::kConvolution, .precision = layers_[0].matrix->precision(), .outside_floats = frame.pixels()};
-    for (const StemLayer& layer : layers_) cost.outside_floats += layer.matrix->weight_floats();
+        .kind = StepKind::kConvolution, .precision = matrices_[0]->precision(), .outside_floats = frame.pixels()};
+    for (const MatrixPtr& matrix : matrices_) cost.outside_floats += matrix->weight_floats();
     for (const ImagePlanes& planes : frame.inputs()) {
       MapSize size{planes.height, planes.width};
-      for (const StemLayer& layer : layers_) {
-        size = program::ResultOf(layer.convolve, size);
-        const int64_t pool = std::max(1, layer.convolve.pool);
-        cost.multiply_adds += int64_t{size.height} * size.width * pool * pool * layer.matrix->weights();
+      for (size_t i = 0; i < matrices_.size(); ++i) {
+        const program::Convolve& convolve = step_.layers[i].convolve;
+        size = program::ResultOf(convolve, size);
+        const int64_t pool = std::max(1, convolve.pool);
+        cost.multiply_adds += int64_t{size.height} * size.width * pool * pool * matrices_[i]->weights();
       }
     }
     return cost;
@@ -282,28 +282,30 @@ class Stem : public Step {
 
   void Run(const Frame& frame) const override {
     for (int image = 0; image < frame.images(); ++image) {
-      const ImagePlanes& planes = frame.inputs()[static_cast<size_t>(image)];
-      const auto pass = [&](auto passage) {
-        passage.Run(frame.scratch(), frame.Share(passage.result_rows()), frame.Of(y_, image));
-      };
-      if (narrow_) {
-        pass(Passage<cpu::Bf16>(frame.kernels(), layers_, planes));
-      } else {
-        pass(Passage<float>(frame.kernels(), layers_, planes));
-      }
+      Pass(frame, frame.inputs()[static_cast<size_t>(image)], [&](auto passage) {
+        passage.Run(frame.scratch(), frame.Share(passage.result_rows()), frame.Of(step_.y, image));
+      });
     }
   }
 
  private:
-  const std::vector<StemLayer> layers_;
-  const bool narrow_;  // true if all layers are bf16
-  const Operand y_;
+  // Calls use(passage) for one image. All layers have the same precision.
+  template <class Use>
+  void Pass(const Frame& frame, const ImagePlanes& planes, Use use) const {
+    if (matrices_[0]->precision() == Precision::kBf16) {
+      use(Passage<cpu::Bf16>(frame.kernels(), step_.layers, matrices_, planes));
+    } else {
+      use(Passage<float>(frame.kernels(), step_.layers, matrices_, planes));
+    }
+  }
+
+  const std::vector<MatrixPtr> matrices_;  // by layer
 };
 
 }  // namespace
 
-StepPtr MakeStem(std::vector<StemLayer> layers, Operand y) {
-  return std::make_unique<Stem>(std::move(layers), y);
+StepPtr MakeStem(const StemStep& step, std::vector<MatrixPtr> matrices) {
+  return std::make_unique<Stem>(step, std::move(matrices));
 }
 
 }  // namespace vitrine::engine
