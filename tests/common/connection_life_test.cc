@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how the age of a connection ends it, and that its flow-control window grows.
+// Tests how its age and the end of the server end a connection, and that its flow-control window grows.
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "common/http/connection.h"
+#include "common/http/event_loop.h"
 #include "common/http/protocol/flow_window.h"
 #include "common/http/server.h"
 #include "tests/common/http2_client.h"
@@ -96,6 +100,54 @@ TEST(ConnectionEnd, ARequestOfAPendingConnectionIsAnsweredAtShutdown) {
   EXPECT_EQ(second.Await(request).body, "answer");
   EXPECT_TRUE(second.AwaitEnd());
   shutdown.join();
+}
+
+EventLoop::Time time_of_connections = EventLoop::Time(std::chrono::hours(1));
+
+EventLoop::Time TimeOfConnections() {
+  return time_of_connections;
+}
+
+// Opens a connection whose client sends nothing and stays connected, then calls `act` with it. Returns the time for
+// which the connection then stays open, on a clock that does not wait.
+std::chrono::milliseconds TimeUntilClosed(bool is_shutting_down, const std::function<void(HttpConnection&)>& act) {
+  constexpr std::chrono::milliseconds kStep{10};
+  const std::shared_ptr<EventLoop> loop = *EventLoop::Make(TimeOfConnections);
+  int sockets[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, sockets), 0);
+  const FileDescriptor client(sockets[1]);
+  const auto common = std::make_shared<HttpCommon>();
+  common->is_shutting_down = is_shutting_down;
+  std::vector<char> scratch(1024);
+  sockaddr_storage address = {};
+  address.ss_family = AF_UNIX;
+  const auto connection =
+      std::make_shared<HttpConnection>(*loop, FileDescriptor(sockets[0]), address, nullptr, /*is_from_proxy=*/false,
+                                       common, scratch, [](HttpConnection&) {});
+  std::chrono::milliseconds open{0};
+  const auto advance = [&] {
+    time_of_connections += kStep;
+    open += kStep;
+  };
+  loop->Post([&] {
+    connection->Begin();
+    act(*connection);
+    advance();
+  });
+  loop->Run(kStep, [&] {
+    connection->OnTick();
+    if (connection->is_closed() || open > std::chrono::minutes(1)) return loop->Stop();
+    advance();
+  });
+  return open;
+}
+
+TEST(ConnectionEnd, AClientHasHalfASecondAtTheEndOfTheServer) {
+  const auto linger = [](HttpConnection& connection) { connection.Linger(CloseReason::kShutdown); };
+  EXPECT_EQ(TimeUntilClosed(true, [](HttpConnection& connection) { connection.End(); }), std::chrono::milliseconds(500))
+      << "to send its first request";
+  EXPECT_EQ(TimeUntilClosed(true, linger), std::chrono::milliseconds(500)) << "to read the last response or GOAWAY";
+  EXPECT_EQ(TimeUntilClosed(false, linger), std::chrono::seconds(1)) << "while the server serves";
 }
 
 // The client delays its answer to the server's PING until it has sent a whole window. This simulates a long round trip.
