@@ -40,8 +40,10 @@ struct HttpResponse {
   int code = 200;
   std::string type = "application/json";
   std::string body = {};
-  HttpHeaders headers = {};         // headers besides type and length
-  std::shared_ptr<void> held = {};  // released when the kernel has taken the body or the client is gone; may be null
+  HttpHeaders headers = {};  // headers besides type and length
+  // Released when the kernel has taken the body or the client is gone; may be null. If it is not null, the handler must
+  // limit the size of all such bodies, because HttpServerOptions::max_unsent_bytes does not prevent this response.
+  std::shared_ptr<void> held = {};
 };
 
 // A request whose headers were read. A handler may add to `answer_headers` before it returns; afterwards only `hung_up`

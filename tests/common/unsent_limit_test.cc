@@ -20,6 +20,9 @@ using ::testing::Le;
 using ::testing::StartsWith;
 
 constexpr size_t kLargeBytes = 300'000;
+// More than the size up to which responses are always sent, but less than the average of the connections that a check
+// of the limit may close.
+constexpr size_t kHeldBytes = 10'000;
 
 std::unique_ptr<HttpServer> StartServer(Closings& closings, int64_t max_unsent_bytes, int loops = 1) {
   HttpServerOptions options = {.listen = "127.0.0.1:0", .observer = &closings};
@@ -27,6 +30,9 @@ std::unique_ptr<HttpServer> StartServer(Closings& closings, int64_t max_unsent_b
   options.loops = loops;
   return *HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>& request) {
     const std::string body(request->path() == "/small" ? 10 : kLargeBytes, 'x');
+    if (request->path() == "/held") {
+      return HttpHandling::Answer({.body = std::string(kHeldBytes, 'x'), .held = std::make_shared<int>()});
+    }
     if (request->path() == "/made") return HttpHandling::Make([body] { return HttpResponse{.body = body}; });
     if (request->path() == "/read") {
       return HttpHandling::Read([body](absl::StatusOr<std::string>, const std::shared_ptr<HttpReply>& reply) {
@@ -92,6 +98,26 @@ TEST(UnsentLimit, Http1AnswersAreRefusedAndHeadIsNot) {
   EXPECT_THAT(other.ReadUntil("\r\n\r\n"), StartsWith("HTTP/1.1 200"));
   ASSERT_TRUE(other.Send("GET /large HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
   EXPECT_THAT(other.ReadAll(), StartsWith("HTTP/1.1 503"));
+}
+
+// The size of these answers was limited before they were computed, so a refusal would only waste the work.
+TEST(UnsentLimit, AnswersThatHoldResourcesAreNotRefused) {
+  for (const bool is_http2 : {true, false}) {
+    Closings closings;
+    const auto server = StartServer(closings, 100'000);
+    Http2Client alone(server->address(), "", 0);
+    alone.Begin("/large");
+    ASSERT_TRUE(alone.Until([&] { return server->unsent_bytes() >= static_cast<int64_t>(kLargeBytes); }));
+    Http2Client two(server->address());
+    EXPECT_EQ(two.Get("/large").headers.at(":status"), "503");
+    if (is_http2) {
+      EXPECT_EQ(two.Get("/held").body.size(), kHeldBytes);
+      continue;
+    }
+    Http1Client one(server->address());
+    ASSERT_TRUE(one.Send("GET /held HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+    EXPECT_THAT(one.ReadAll(), StartsWith("HTTP/1.1 200"));
+  }
 }
 
 // `patient` waits longer than `many` and has more unsent bytes than the average connection. The server must still not
