@@ -8,20 +8,26 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "common/gunzip.h"
 #include "common/http/body.h"
 #include "server/process/clock.h"
+#include "server/wire/http/openapi.h"
 #include "server/wire/http/refusal.h"
 #include "tests/scratch_folder.h"
 #include "tests/server/http_asked.h"
 #include "tests/server/logged.h"
 #include "tests/server/registry/fake_repository.h"
+#include "tests/server/small_models.h"
 
 namespace vitrine {
 namespace {
 
+using nlohmann::json;
 using ::testing::AllOf;
 using testing::AnswerOf;
 using ::testing::HasSubstr;
@@ -41,7 +47,7 @@ class HttpPortTest : public ::testing::Test {
   FakeClock clock_;
   Metrics metrics_{"1"};
   Registry registry_{{.root = files_.root(), .serving_config = "", .admin_state = ""},
-                     [](const VersionId&) -> absl::StatusOr<ModelHandle> { return absl::NotFoundError("none"); },
+                     [](const VersionId& id) { return MakeLoaded(id.model, id.version, SmallNativeConfig()); },
                      clock_};
   Health health_{registry_};
   Admission admission_{{}, clock_};
@@ -76,6 +82,25 @@ TEST_F(HttpPortTest, ErrorsForOtherMethodsListTheAllowedOnes) {
       EXPECT_EQ(HeaderOf(response.headers, "Allow"), "GET, HEAD") << url;
     }
     EXPECT_EQ(AnswerOf(Begin(HeadOf("HEAD", url))).code, 200) << url;
+  }
+}
+
+// A response that a worker thread makes may become a 503 in plain text: if too much work waits for the threads, or if
+// too many bytes are unsent (see HttpServerOptions::max_unsent_bytes).
+TEST_F(HttpPortTest, TheDocumentHas503ForEachResponseThatAWorkerMakes) {
+  files_.Add("m", 1);
+  registry_.Poll();
+  const json document = json::parse(kOpenApiJson);
+  for (const auto& [path, operations] : document["paths"].items()) {
+    const std::string url = absl::StrReplaceAll(path, {{"{model}", "m"}, {"{version}", "1"}});
+    for (const auto& [method, operation] : operations.items()) {
+      const bool is_at_once = Begin(HeadOf(absl::AsciiStrToUpper(method), url)).response.has_value();
+      const json described = operation["responses"].value("503", json::object());
+      EXPECT_EQ(described.empty(), is_at_once) << method << " " << path;
+      if (described.empty()) continue;
+      const json::json_pointer at(described["$ref"].get<std::string>().substr(1));
+      EXPECT_TRUE(document[at]["content"].contains("text/plain")) << method << " " << path;
+    }
   }
 }
 
