@@ -26,6 +26,7 @@
 #include "common/command_line/command_line.h"
 #include "common/command_line/setting_sources.h"
 #include "common/file/replace.h"
+#include "common/join_faults.h"
 #include "common/machine/machine.h"
 #include "common/status_macros.h"
 #include "server/health_check.h"
@@ -145,6 +146,14 @@ absl::Status CheckLimits(const ServerOptions& options) {
   const int computing = ComputingThreads(options);
   RETURN_IF_ERROR(CheckAddressSpace(computing));
   return CheckThreads(computing + kOtherThreads);
+}
+
+// Returns every fault that --check finds if the process may not start the server's threads. `limits` is the error of
+// CheckLimits.
+absl::Status CheckWithoutThreads(const ServerOptions& options, const absl::Status& limits) {
+  return JoinFaults({limits, CheckFiles(options), options.models.empty() ? CheckRepository(options) : absl::OkStatus(),
+                     absl::ResourceExhaustedError("the ports, the device and the models of --model were not checked, "
+                                                  "because this needs threads")});
 }
 
 absl::StatusOr<std::unique_ptr<Server>> StartServer(const ServerOptions& options) {
@@ -329,7 +338,9 @@ int Main(int argc, char** argv) {
   StartLogging(check ? "warning" : options.log_level, options.log_format);
   RedirectLibraryLogs();
   ShareArenas(options.executor.ThreadCount());  // called before CheckLimits, whose threads would each get an arena
-  if (const absl::Status limits = CheckLimits(options); !limits.ok()) return Fail("vitrine-server", limits);
+  if (const absl::Status limits = CheckLimits(options); !limits.ok()) {
+    return Fail("vitrine-server", check ? CheckWithoutThreads(options, limits) : limits);
+  }
   if (const std::optional<int> code = ImportRequested(options, signals)) return *code;
   if (check) {
     if (const absl::Status opened = Server::Check(options); !opened.ok()) return Fail("vitrine-server", opened);

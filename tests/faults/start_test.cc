@@ -11,6 +11,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -237,6 +239,22 @@ TEST_F(ServerStart, SaysThatAThreadCannotBeStartedBeforeModelsAreCopied) {
       EXPECT_EQ(shell.Wait(), 1);
       EXPECT_THAT(shell.Output(), HasSubstr("vitrine-server: a thread cannot be started: "));
     }
+  }
+}
+
+TEST_F(ServerStart, CheckListsALimitOfThreadsTogetherWithOtherFaults) {
+  const std::string folder = folder_.path().string();
+  std::filesystem::create_directory(folder + "/empty");
+  std::map<std::string, std::string> limits = {{"threads with their stacks need", "ulimit -v 300000; exec "}};
+  if (CanLimitThreads()) limits["a thread cannot be started: "] = "exec " + WithThreads(4);
+  for (const auto& [fault, limit] : limits) {
+    Shell shell(folder_.path(),
+                absl::StrCat(limit, VITRINE_BIN "/vitrine-server --check --listen 127.0.0.1:0 --metrics 127.0.0.1:0",
+                             " --admin unix://", folder, "/admin --audit-log ", folder, "/none/audit --repository ",
+                             folder, "/empty"));
+    EXPECT_EQ(shell.Wait(), 1);
+    EXPECT_THAT(shell.Output(), AllOf(HasSubstr(fault), HasSubstr("--audit-log is \"" + folder + "/none/audit\""),
+                                      HasSubstr("--allow-empty"), HasSubstr("the ports, the device")));
   }
 }
 
