@@ -20,7 +20,6 @@
 #include "server/observe/metrics.h"
 #include "server/pages/status_reader.h"
 #include "server/pages/version_families.h"
-#include "server/process/address_space.h"
 #include "server/process/end_process.h"
 #include "server/process/ticker.h"
 #include "server/registry/device.h"
@@ -378,7 +377,6 @@ absl::StatusOr<std::unique_ptr<RunningServer>> OpenServer(ServerOptions options)
                    Tracing::Open(options.tracing, SteadyClock(), HttpCode, VITRINE_VERSION));
   options = Resolve(std::move(options), device, machine);
   Log(LogLevel::kInfo, "machine", DescribeMachine(machine, options));
-  RETURN_IF_ERROR(CheckAddressSpace(options.executor.ThreadCount() + options.executor.SlowThreadCount()));
   auto server =
       std::make_unique<RunningServer>(options, std::move(settings), std::move(tracing), machine, SteadyClock());
   RETURN_IF_ERROR(server->Open());
