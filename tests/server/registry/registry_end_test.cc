@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests the end of the server (SIGTERM) while an operator waits for a load. The operator's call must neither hang nor
-// report success.
+// Tests the end of the server (SIGTERM) during a load. The call of an operator who waits for the load must neither hang
+// nor report success.
 #include <gmock/gmock.h>
 
 #include <atomic>
 #include <memory>
 #include <thread>
 
+#include "tests/server/logged.h"
 #include "tests/server/registry/registry_test.h"
 
 namespace vitrine {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 class StopDuringALoad : public RegistryTest {
  protected:
@@ -59,6 +61,34 @@ TEST_F(StopDuringALoad, IsReportedToACallThatPollsItself) {
   registry_->Poll();
   ASSERT_THAT(States(*registry_), ElementsAre("m/1 FAILED"));
   EXPECT_EQ(ReconcileUntilTheEnd().code(), absl::StatusCode::kUnavailable);
+}
+
+class LogLoading : public RegistryTest {
+ protected:
+  std::string LogOf(const Registry& registry) {
+    return Logged("info", "text", [&] { registry.LogLoading(); });
+  }
+};
+
+TEST_F(LogLoading, NamesAVersionBeforeAndAfterItsSizeIsKnown) {
+  Add("m", 1);
+  const Registry* seen = nullptr;
+  std::string while_sized, while_loaded;
+  const auto size = [&](const VersionId& /*id*/) {
+    while_sized = LogOf(*seen);
+    return 100;
+  };
+  const auto load = [&](const VersionId& id) {
+    while_loaded = LogOf(*seen);
+    return Load(id);
+  };
+  Registry registry(Options(), {.load = load, .bytes_of = size}, clock_);
+  seen = &registry;
+  registry.Poll();
+  const std::string warning = "the process ends while versions are loading versions=m/1";
+  EXPECT_THAT(while_sized, HasSubstr(warning));
+  EXPECT_THAT(while_loaded, HasSubstr(warning));
+  EXPECT_EQ(LogOf(registry), "");
 }
 
 }  // namespace
