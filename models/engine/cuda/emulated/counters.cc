@@ -55,6 +55,7 @@ void Counters::EndBlock() {
       // requires that the lanes of a group have neighbouring addresses.
       std::sort(lanes.begin(), lanes.end(), [](const Access& a, const Access& b) { return a.address < b.address; });
       ++traffic.requests;
+      for (const Access& access : lanes) traffic.bytes += static_cast<int64_t>(access.bytes);
       if (is_shared) {
         traffic.passes += Passes(lanes);
         traffic.least_passes += LeastPasses(lanes);
@@ -80,6 +81,7 @@ Traffic Counters::Total(bool is_shared) const {
   for (const auto& [place, traffic] : by_line_) {
     if (place.second != is_shared) continue;
     total.requests += traffic.requests;
+    total.bytes += traffic.bytes;
     total.passes += traffic.passes;
     total.least_passes += traffic.least_passes;
     total.sectors += traffic.sectors;

@@ -16,6 +16,7 @@ namespace vitrine::cuda::emulated {
 // Traffic that one source line causes in one kind of memory (global or shared).
 struct Traffic {
   int64_t requests = 0;  // number of requests, each by one warp
+  int64_t bytes = 0;     // sum over all lanes, so bytes that two lanes access count twice
   // For shared memory: passes that the requests take, and passes that they would take without bank conflicts.
   int64_t passes = 0;
   int64_t least_passes = 0;

@@ -110,10 +110,13 @@ TEST(CudaFastDepthwise, PropagatesNan) {
   }
 }
 
-// The tests of counts run 2 x 2 tiles for two groups of 16 channels. The grid has cells on two sides of each tile. 16
-// floats are two sectors, and a pass of shared memory serves eight lanes with four floats each.
+// The tests of counts run 2 x 2 tiles for two groups of 16 channels, in two blocks. The grid has cells on two sides of
+// each tile. 16 floats are two sectors, and a pass of shared memory serves eight lanes with four floats each.
 constexpr int64_t kSide = cuda::kTileSide, kCells = kSide * kSide, kChannels = cuda::kTileChannels;
-constexpr int64_t kTiles = 4 * 2, kWarps = cuda::kTileThreads / 32;
+constexpr int64_t kTiles = 4 * 2, kBlocks = 2, kThreads = cuda::kTileThreads, kWarps = kThreads / 32;
+constexpr int64_t kSectorBytes = 32, kFourBytes = 16;
+// Threads that convolve the columns of a tile in two halves, each for four channels.
+constexpr int64_t kOfColumns = 2 * kSide * kChannels / 4;
 // Returns the number of cells from which `side` x `side` cells are computed. Each column is computed in two halves,
 // each with one more cell above and below.
 constexpr int64_t CellsInHalves(int64_t side) {
@@ -130,17 +133,22 @@ class CountedBatch : public KernelBatch {
     layer.y = layer.residual = NewMatrix(RowsOf::kCells, 2 * kChannels);
     return layer;
   }
-  // Runs the fast kernel and compares its counts for each tile with these.
+  // Runs the fast kernel and compares its counts for each tile with these: FMAs, the bytes that lanes load and store,
+  // the most sectors for them, and passes.
   template <class Arguments>
-  void ExpectCounts(const Arguments& arguments, int64_t fmas, int64_t sectors, int64_t passes) {
+  void ExpectCounts(const Arguments& arguments, int64_t fmas, int64_t bytes, int64_t sectors, int64_t passes) {
     const cuda::KernelChoice choice = cuda::Choose(arguments, true);
     Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
     const cuda::emulated::Counters& counters = machine().counters();
     const cuda::emulated::Traffic shared = counters.Total(/*is_shared=*/true);
+    const cuda::emulated::Traffic global = counters.Total(/*is_shared=*/false);
     EXPECT_EQ(counters.fmas(), kTiles * fmas);
+    // Each thread loads the description of each tile, and the number of tiles once.
+    constexpr int64_t kTileBytes = kThreads * int64_t{sizeof(cuda::GridTile)};
+    EXPECT_EQ(global.bytes, kTiles * (bytes + kTileBytes) + kBlocks * kThreads * int64_t{sizeof(int)});
     // The description of a tile is in one sector or in two.
-    EXPECT_LE(counters.Total(/*is_shared=*/false).sectors, kTiles * (sectors + 2 * kWarps));
-    constexpr int64_t kTablePasses = 2 * cuda::kGeluTableBytes / 128;  // two blocks
+    EXPECT_LE(global.sectors, kTiles * (sectors + 2 * kWarps));
+    constexpr int64_t kTablePasses = kBlocks * cuda::kGeluTableBytes / 128;
     EXPECT_EQ(shared.passes, kTiles * passes + kTablePasses);
     EXPECT_EQ(shared.passes, shared.least_passes);
   }
@@ -149,7 +157,8 @@ class CountedBatch : public KernelBatch {
 TEST(CudaFastDepthwise, DoesTheWorkOfItsTilesWithoutBankConflicts) {
   CountedBatch batch;
   const int64_t rows = 2 * ((kSide + 1) * (kSide + 1) + 2 * kCells), weights = 2 * kWarps * (9 + 1);
-  batch.ExpectCounts(batch.NewLayer(/*activates=*/false), kChannels * 9 * CellsInHalves(kSide), rows + weights,
+  batch.ExpectCounts(batch.NewLayer(/*activates=*/false), kChannels * 9 * CellsInHalves(kSide),
+                     kSectorBytes * rows + kFourBytes * kOfColumns * (9 + 1), rows + weights,
                      ((kSide + 2) * (kSide + 2) + 3 * CellsInHalves(kSide)) / 2);
 }
 
@@ -167,7 +176,11 @@ TEST(CudaFastDepthwise, LocalInteractionDoesTheWorkOfItsTilesWithoutBankConflict
   const int64_t table = 2 * (kSide + 1) * 4 * 3;
   const int64_t rows = 2 * ((kSide + 2) * (kSide + 2) + 2 * kCells), weights = 2 * kWarps * (2 + 10 + 2 + 10);
   const int64_t statistics_sectors = kLoaded * kLoaded / 2;  // at most four for eight cells
-  batch.ExpectCounts(arguments, kChannels * fmas, rows + weights + statistics_sectors,
+  // Four lanes load the statistics of a cell.
+  const int64_t statistics_bytes = 4 * (kSide + 2) * (kSide + 2) * int64_t{sizeof(cuda::RowStatistics)};
+  const int64_t weights_bytes = kFourBytes * (kThreads * (2 + 10 + 2) + kOfColumns * 10);
+  batch.ExpectCounts(arguments, kChannels * fmas, kSectorBytes * rows + weights_bytes + statistics_bytes,
+                     rows + weights + statistics_sectors,
                      (kLoaded * kLoaded + kMiddle * kMiddle + 3 * kConvolved) / 2 + table);
 }
 

@@ -76,6 +76,7 @@ TEST(Traffic, CountsBankConflictsAndSectors) {
   ASSERT_FALSE(fault.has_value()) << fault->ToString();
   const emulated::Traffic reads = machine.counters().Total(/*is_shared=*/false);
   EXPECT_EQ(reads.requests, 2);
+  EXPECT_EQ(reads.bytes, 2 * 128);
   EXPECT_EQ(reads.sectors, 4 + 32);
   EXPECT_EQ(reads.least_sectors, 4 + 4);
   const emulated::Traffic writes = machine.counters().Total(/*is_shared=*/true);
