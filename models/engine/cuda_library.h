@@ -35,8 +35,9 @@ struct CudaLibrary {
   absl::StatusOr<DeviceStatus> (*status)(int device);
   // Loads a model onto an open device. Allocates memory for batches within the limits `most`; if one image of size
   // `largest` has more tokens than `most`, the memory has room for one such image. UNIMPLEMENTED: the device does not
-  // support an operator, which the message names. RESOURCE_EXHAUSTED: the memory of the device is too small; the
-  // message has the required bytes. INTERNAL: another error of the device.
+  // support an operator, which the message names. INVALID_ARGUMENT: the model lacks an operator of `choice.kept`.
+  // RESOURCE_EXHAUSTED: the memory of the device is too small; the message has the required bytes. INTERNAL: another
+  // error of the device.
   absl::StatusOr<std::unique_ptr<const Backend>> (*make_backend)(int device, const program::Program& program,
                                                                  engine::WeightSource& weights,
                                                                  const PrecisionChoice& choice,

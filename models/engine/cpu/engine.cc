@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "common/simd/float_mode.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/frame_memory.h"
@@ -17,21 +14,6 @@
 #include "models/engine/cpu/team.h"
 
 namespace vitrine::engine {
-
-namespace {
-
-absl::Status CheckKept(const program::Program& program, const PrecisionChoice& choice) {
-  for (const std::string& name : choice.kept) {
-    const auto is_it = [&](const program::Operator& op) { return op.name == name; };
-    if (std::none_of(program.operators().begin(), program.operators().end(), is_it)) {
-      return absl::InvalidArgumentError(absl::StrCat("'", name, "' cannot be excluded from ", Name(choice.precision),
-                                                     "; the model has no such operator"));
-    }
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
 
 absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<const float* const> weights,
                                     cpu::CpuPath path, const PrecisionChoice& choice) {
@@ -42,7 +24,6 @@ absl::StatusOr<Engine> Engine::Make(const program::Program& program, std::span<c
 absl::StatusOr<Engine> Engine::Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                     const PrecisionChoice& choice) {
   RETURN_IF_ERROR(CanCompute(choice.precision, path));
-  RETURN_IF_ERROR(CheckKept(program, choice));
   ASSIGN_OR_RETURN(const Instructions instructions, FindInstructions(path));
   const cpu::FloatMode mode;  // folding weights needs the float mode of Run
   SharedMatrices matrices(program, weights);

@@ -23,8 +23,7 @@ namespace vitrine::engine {
 // thread: it sets its own modes (common/simd/float_mode.h), which treat denormals as zero.
 class Engine {
  public:
-  // Compiles `program`. Returns the errors of CanCompute and Compile, and INVALID_ARGUMENT if `choice.kept` names an
-  // operator that the program lacks.
+  // Compiles `program`. Returns the errors of CanCompute and Compile.
   static absl::StatusOr<Engine> Make(const program::Program& program, WeightSource& weights, cpu::CpuPath path,
                                      const PrecisionChoice& choice = {});
   static absl::StatusOr<Engine> Make(const program::Program& program, std::span<const float* const> weights,

@@ -33,8 +33,9 @@ struct EngineOptions {
 // and every sum is added in one fixed order.
 class Engine {
  public:
-  // Copies the weights, then calls WeightSource::LetGo for all of them. UNIMPLEMENTED names an operator that the device
-  // does not support. RESOURCE_EXHAUSTED if the memory of the device is too small. `device` must outlive the engine.
+  // Copies the weights, then calls WeightSource::LetGo for all of them. Returns the errors of Lower. UNIMPLEMENTED
+  // also names an operator that the device does not support. RESOURCE_EXHAUSTED if the memory of the device is too
+  // small. `device` must outlive the engine.
   static absl::StatusOr<std::unique_ptr<Engine>> Make(const program::Program& program, engine::WeightSource& weights,
                                                       Device& device, const EngineOptions& options = {});
   // Makes one engine per slot of a GPU. The engines share the weights and may run concurrently.

@@ -15,6 +15,7 @@ namespace vitrine::engine {
 // bf16. `head_rows`: true if the back end supports RowsOf::kHeads; otherwise all tokens are computed instead. `program`
 // and `weights` must outlive all calls of the plan's FoldedMatrix::weights; all other weights are copied. UNIMPLEMENTED
 // names an operator that is too wide for int8, or that no step can compute at its position in the program.
+// INVALID_ARGUMENT names an operator of `choice.kept` that the program lacks.
 absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
                                   bool has_bf16, bool tokens, bool head_rows);
 

@@ -2,9 +2,11 @@
 #include "models/engine/plan/lowering.h"
 
 #include <algorithm>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "common/status_macros.h"
 #include "models/engine/plan/lower.h"
 #include "models/engine/plan/position_rows.h"
 #include "models/token_tap.h"
@@ -15,12 +17,18 @@ using program::Operator;
 using program::Value;
 using program::ValueKind;
 
-absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
-                                  bool has_bf16, bool tokens, bool head_rows) {
-  return Lowering(program, weights, choice, has_bf16, tokens, head_rows).Run();
-}
-
 namespace {
+
+absl::Status CheckKept(const program::Program& program, const PrecisionChoice& choice) {
+  for (const std::string& name : choice.kept) {
+    const auto is_it = [&](const Operator& op) { return op.name == name; };
+    if (std::none_of(program.operators().begin(), program.operators().end(), is_it)) {
+      return absl::InvalidArgumentError(absl::StrCat("'", name, "' cannot be excluded from ", Name(choice.precision),
+                                                     "; the model has no such operator"));
+    }
+  }
+  return absl::OkStatus();
+}
 
 // Returns the stages by value id. A value can have two stages, for example the last block and the final tokens.
 std::multimap<int, int> StagesOf(const program::Program& program) {
@@ -39,6 +47,12 @@ std::vector<Value> ResultsOf(const program::Program& program, bool tokens) {
 }
 
 }  // namespace
+
+absl::StatusOr<LoweredPlan> Lower(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice,
+                                  bool has_bf16, bool tokens, bool head_rows) {
+  RETURN_IF_ERROR(CheckKept(program, choice));
+  return Lowering(program, weights, choice, has_bf16, tokens, head_rows).Run();
+}
 
 Lowering::Lowering(const program::Program& program, WeightSource& weights, const PrecisionChoice& choice, bool has_bf16,
                    bool tokens, bool head_rows)

@@ -37,10 +37,12 @@ class CudaEngine : public ::testing::Test {
     return b.Take(b.Linear("head", b.MeanTokens(cells), 5));
   }
 
-  absl::StatusOr<std::unique_ptr<cuda::Engine>> On(cuda::Device& device, const program::Program& program) {
+  absl::StatusOr<std::unique_ptr<cuda::Engine>> On(cuda::Device& device, const program::Program& program,
+                                                   const PrecisionChoice& choice = {}) {
     const std::vector<const float*> weights(program.weights().size(), numbers_.data());
     engine::WeightsInMemory source(weights);
-    return cuda::Engine::Make(program, source, device, {.limits = {.images = 2, .cells = 12, .pixels = 144}});
+    return cuda::Engine::Make(program, source, device,
+                              {.limits = {.images = 2, .cells = 12, .pixels = 144}, .choice = choice});
   }
 
   const program::Program program_;
@@ -72,6 +74,18 @@ TEST_F(CudaEngine, RefusesCustomOperatorsByName) {
   const absl::Status status = On(device, Make(/*custom=*/true)).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
   EXPECT_THAT(status.message(), HasSubstr("blocks.0.pool: average pool 3x3"));
+}
+
+TEST_F(CudaEngine, RefusesToKeepAnOperatorThatTheModelLacks) {
+  EmulatedDevice device;
+  PrecisionChoice choice = {.precision = Precision::kInt8, .kept = {"head"}};
+  EXPECT_TRUE(On(device, program_, choice).ok());
+  choice.kept.insert("blocks.0.fc1");
+  const absl::Status status = On(device, program_, choice).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("'blocks.0.fc1' cannot be excluded from int8"));
+  engine::ZeroWeights weights(program_);
+  EXPECT_EQ(engine::Engine::Make(program_, weights, cpu::CpuPath::kPortable, choice).status(), status);
 }
 
 // A device with `most` bytes of memory.
