@@ -27,7 +27,6 @@
 #include "common/simd/chosen_path.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/instructions.h"
-#include "models/engine/kept_layers.h"
 #include "models/repository/files/text.h"
 #include "models/repository/selection.h"
 #include "models/repository/stored_version.h"
@@ -35,6 +34,7 @@
 #include "models/tool/publish/forward.h"
 #include "models/tool/publish/goldens.h"
 #include "models/tool/publish/image.h"
+#include "models/tool/publish/kept_layers.h"
 
 namespace vitrine {
 namespace {

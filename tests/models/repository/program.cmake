@@ -10,6 +10,7 @@ vitrine_test(import_files_test SOURCES ../tool/class_vectors_test.cc ../tool/lab
 vitrine_test(remote_credentials_test SOURCES ../tool/mirror_test.cc ../tool/remote_credentials_test.cc ROOMS publish)
 vitrine_test(repo_quantize_test SOURCES ../tool/repo_quantize_test.cc ROOMS repository models PROGRAMS vitrine-repo)
 vitrine_test(linear_head_test SOURCES ../tool/linear_head_test.cc ROOMS publish)
+vitrine_test(kept_layers_test SOURCES ../tool/kept_layers_test.cc ROOMS publish)
 # Runs vitrine-repo and a server for the versions that it publishes.
 vitrine_test(head_program_test SOURCES ../tool/head_program_test.cc ROOMS server repository LIBRARIES e2e_testing
   PROGRAMS vitrine-repo)

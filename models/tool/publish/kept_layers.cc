@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/kept_layers.h"
+#include "models/tool/publish/kept_layers.h"
 
 #include <algorithm>
 #include <cmath>

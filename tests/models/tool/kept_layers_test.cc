@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests which operators may run in bf16 or int8, and the functions that select the operators to keep in a higher
 // precision.
-#include "models/engine/kept_layers.h"
+#include "models/tool/publish/kept_layers.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include "models/model_description.h"
 #include "models/program/readers.h"
 #include "models/zoo/small_forms.h"
-#include "tests/models/config_text.h"
 
 namespace vitrine::testing {
 namespace {

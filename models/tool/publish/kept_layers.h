@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_
-#define VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_
+#ifndef VITRINE_MODELS_TOOL_PUBLISH_KEPT_LAYERS_H_
+#define VITRINE_MODELS_TOOL_PUBLISH_KEPT_LAYERS_H_
 
 #include <cstddef>
 #include <set>
@@ -47,4 +47,4 @@ double RelativeError(std::span<const float> results, std::span<const float> othe
 
 }  // namespace vitrine
 
-#endif  // VITRINE_MODELS_ENGINE_KEPT_LAYERS_H_
+#endif  // VITRINE_MODELS_TOOL_PUBLISH_KEPT_LAYERS_H_
