@@ -15,7 +15,6 @@
 #include "bench/work.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
-#include "models/engine/cpu/peaks.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"
@@ -173,7 +172,7 @@ absl::StatusOr<Work> PeakWork(const ForwardOptions& forward) {
   work.description = absl::StrCat("multiply-adds of ", Name(precision), " by ", cpu::Name(path));
   work.images = 1;
   work.repeat = [instructions, precision] {
-    engine::MultiplyAdd(instructions, precision, 500'000'000);
+    instructions.MultiplyAdd(precision, 500'000'000);
     return absl::OkStatus();
   };
   return work;

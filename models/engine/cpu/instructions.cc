@@ -21,6 +21,17 @@ bool Instructions::Multiplies(Precision precision) const {
   return false;
 }
 
+void Instructions::MultiplyAdd(Precision precision, int64_t multiply_adds) const {
+  const auto run = [&](const auto& kernels) {
+    kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
+  };
+  if (precision == Precision::kFp32) {
+    run(*fp32);
+  } else {
+    run(precision == Precision::kBf16 ? *bf16 : *int8);
+  }
+}
+
 absl::StatusOr<Instructions> FindInstructions(cpu::CpuPath path) {
   const Kernels* const kernels = FindKernels(path);
   if (kernels == nullptr) {

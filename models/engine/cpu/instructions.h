@@ -2,6 +2,8 @@
 #ifndef VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_
 #define VITRINE_MODELS_ENGINE_CPU_INSTRUCTIONS_H_
 
+#include <cstdint>
+
 #include "absl/status/statusor.h"
 #include "common/simd/cpu_path.h"
 #include "models/engine/cpu/kernels/kernels.h"
@@ -17,6 +19,8 @@ struct Instructions {
   const NarrowKernels* int8 = nullptr;
 
   bool Multiplies(Precision precision) const;
+  // Runs at least `multiply_adds` multiply-adds in registers at the peak rate of a core. Requires Multiplies.
+  void MultiplyAdd(Precision precision, int64_t multiply_adds) const;
 };
 
 // Returns the kernels of `path`. FAILED_PRECONDITION if this CPU cannot run it.

@@ -95,7 +95,7 @@ int64_t TotalFlops(const std::vector<Layer>& layers) {
 
 double TotalBound(const Measurement& measured) {
   double seconds = 0;
-  for (const engine::StepProfile& step : measured.steps) seconds += BoundOf(step, measured.peaks);
+  for (const StepProfile& step : measured.steps) seconds += BoundOf(step, measured.peaks);
   return seconds;
 }
 
@@ -121,7 +121,7 @@ std::string Heading(const Subject& subject, const Description& description) {
 }
 
 // Lists the peaks that the CPU supports: "117 GFLOP/s of fp32, 233 of bf16, 466 of int8".
-std::string PeaksInWords(const engine::CorePeaks& peaks) {
+std::string PeaksInWords(const CorePeaks& peaks) {
   std::string words = absl::StrFormat("%.0f GFLOP/s of fp32", peaks.gflops);
   for (const Precision precision : {Precision::kBf16, Precision::kInt8}) {
     const double gflops = peaks.GflopsOf(precision);
@@ -192,7 +192,7 @@ absl::Status WriteDrawing(const std::string& file, const std::string& svg) {
 
 absl::Status WritePlot(const std::string& file, const Subject& subject, const Description& description) {
   const bool measured = description.measured.has_value();
-  const engine::CorePeaks peaks = measured ? description.measured->peaks : PeaksOfThisCore();
+  const CorePeaks peaks = measured ? description.measured->peaks : PeaksOfThisCore();
   Roofline roofline;
   roofline.title = absl::StrCat("Roofline of ", subject.name);
   roofline.subtitle = InputInWords(subject);

@@ -38,7 +38,7 @@ RooflineGroup GroupOf(engine::StepKind kind) {
   return RooflineGroup::kElementwise;
 }
 
-double Gflops(const engine::StepProfile& step) {
+double Gflops(const StepProfile& step) {
   return 2.0 * static_cast<double>(step.multiply_adds) / step.seconds / 1e9;
 }
 
@@ -47,7 +47,7 @@ double Gflops(const engine::StepProfile& step) {
 std::vector<StepGroup> GroupsOf(const Measurement& measured, bool every) {
   std::vector<StepGroup> groups;
   std::map<std::string, size_t> known;
-  for (const engine::StepProfile& step : measured.steps) {
+  for (const StepProfile& step : measured.steps) {
     const std::string shared = OverBlocks(step.name);
     const std::string key = absl::StrCat(shared, " ", step.multiply_adds, " ", step.bytes);
     const auto found = every ? known.end() : known.find(key);

@@ -14,7 +14,7 @@ namespace vitrine {
 // A group of equal steps in several blocks. `step` has the cost of one step, and the mean time of all steps of the
 // group.
 struct StepGroup {
-  engine::StepProfile step;  // named "blocks.*.attention.qkv" if the group has several steps
+  StepProfile step;  // named "blocks.*.attention.qkv" if the group has several steps
   int count = 1;
 };
 

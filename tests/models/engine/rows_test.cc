@@ -38,7 +38,7 @@ class EngineRows : public ::testing::TestWithParam<testing::EngineForm> {};
 INSTANTIATE_TEST_SUITE_P(, EngineRows, ::testing::ValuesIn(testing::EngineForms()),
                          [](const auto& info) { return testing::NameOf(info.param, cpu::CpuPath::kPortable); });
 
-// Checks that each step computes as many multiply-adds as its cost states, and none of them on padding. profile_test.cc
+// Checks that each step computes as many multiply-adds as its cost states, and none of them on padding. measure_test.cc
 // compares the sum of these costs with the workload, which is computed without an engine.
 TEST_P(EngineRows, DoNotIncludePadding) {
   const testing::EngineForm& form = GetParam();

@@ -114,7 +114,7 @@ RooflineGroup GroupOf(OperatorKind kind) {
 
 }  // namespace
 
-std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const engine::CorePeaks& peaks) {
+std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const CorePeaks& peaks) {
   constexpr double kShare = 0.02;
   std::vector<RooflinePoint> points;
   for (const Layer& layer : layers) {

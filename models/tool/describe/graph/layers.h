@@ -7,7 +7,7 @@
 
 #include "common/charts/html/data_table.h"
 #include "common/charts/roofline.h"
-#include "models/engine/cpu/peaks.h"
+#include "models/tool/describe/peaks.h"
 #include "models/workload/workload.h"
 
 namespace vitrine {
@@ -34,7 +34,7 @@ std::vector<Layer> LayersOf(const Workload& workload, bool every);
 DataTable LayerTable(const std::vector<Layer>& layers);
 
 // Returns a point on the roofline for every layer with arithmetic.
-std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const engine::CorePeaks& peaks);
+std::vector<RooflinePoint> PointsAtTheirBound(const std::vector<Layer>& layers, const CorePeaks& peaks);
 
 }  // namespace vitrine
 

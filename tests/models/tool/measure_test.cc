@@ -1,39 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cpu/profile.h"
+// Tests the cost and time of each step of a pass, and the peak rates of a core.
+#include "models/tool/describe/measure.h"
 
 #include <gtest/gtest.h>
 
-#include "models/engine/cpu/peaks.h"
-#include "models/workload/workload.h"
-#include "tests/models/engine/compiled.h"
-#include "tests/models/reference/images.h"
+#include <vector>
 
-namespace vitrine::engine {
+#include "models/engine/weight_source.h"
+#include "models/model_description.h"
+#include "models/tool/describe/subject.h"
+#include "models/zoo/small_forms.h"
+
+namespace vitrine {
 namespace {
-
-std::vector<ImagePlanes> Views(const std::vector<at::Tensor>& images) {
-  std::vector<ImagePlanes> views;
-  for (const at::Tensor& image : images) {
-    views.push_back({image.const_data_ptr<float>(), static_cast<int>(image.size(0)), static_cast<int>(image.size(1)),
-                     static_cast<int>(image.size(2))});
-  }
-  return views;
-}
 
 // Every step must have a name. In XCiT and X-ViT, the steps together must have as many multiply-adds as the workload.
 // In the other models, they may have fewer.
 TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
-  for (const testing::EngineForm& form : testing::EngineForms()) {
+  std::vector<SmallForm> forms = SmallForms();
+  for (const auto& more : {SmallPrefixForms(), SmallKvForms()}) forms.insert(forms.end(), more.begin(), more.end());
+  for (const SmallForm& form : forms) {
     SCOPED_TRACE(form.name);
-    const testing::Compiled compiled(form.config, cpu::CpuPath::kPortable);
-    const auto [height, width] = form.sizes[0];
-    std::vector<at::Tensor> images;
-    for (uint64_t i = 0; i < 3; ++i) {
-      images.push_back(testing::RandomImage(form.config.preprocessing().channels(), height, width, i));
-    }
-    Workspace workspace;
-    const std::vector<StepProfile> steps = ProfileSteps(*compiled.engine, Views(images), workspace);
-    ASSERT_EQ(steps.size(), compiled.engine->plan().steps.size());
+    const ModelDescription model = *ModelDescription::Make(form.config);
+    engine::ZeroWeights weights(model.program());
+    const auto engine = engine::Engine::Make(model.program(), weights, cpu::CpuPath::kPortable);
+    ASSERT_TRUE(engine.ok()) << engine.status();
+    const WorkloadInput input = {.height = form.height, .width = form.width, .images = 3};
+    const int channels = form.config.preprocessing().channels();
+    const std::vector<float> pixels = RandomPixels(channels, input, /*seed=*/1);
+    const std::vector<engine::ImagePlanes> images(3, {pixels.data(), channels, form.height, form.width});
+    engine::Workspace workspace;
+    const std::vector<StepProfile> steps = ProfileSteps(*engine, images, workspace);
+    ASSERT_EQ(steps.size(), engine->plan().steps.size());
     int64_t multiply_adds = 0;
     for (const StepProfile& step : steps) {
       EXPECT_FALSE(step.name.empty());
@@ -43,7 +41,6 @@ TEST(Profile, MultiplyAddsEqualThoseOfTheWorkload) {
     }
     // Leaves out the operators of positions, whose results the engine caches. In some models, the workload also counts
     // products that no logit needs.
-    const WorkloadInput input = {.height = height, .width = width, .images = 3};
     int64_t counted = 0;
     const absl::StatusOr<Workload> workload = WorkloadOf(form.config, input, Form::kExecuted);
     ASSERT_TRUE(workload.ok()) << workload.status();
@@ -72,11 +69,11 @@ TEST(Peaks, CombineTheMaximumOfSeveralCores) {
 }
 
 TEST(Peaks, ArePositiveWithACacheAsFastAsMemory) {
-  const CorePeaks peaks = MeasureCorePeaks(*FindInstructions(cpu::SupportedPaths().back()));
+  const CorePeaks peaks = PeaksOfThisCore();
   EXPECT_GT(peaks.gflops, 0);
   EXPECT_GT(peaks.memory_gbps, 0);
   EXPECT_GT(peaks.cache_gbps, peaks.memory_gbps / 2);  // halved, because other load may disturb the measurement
 }
 
 }  // namespace
-}  // namespace vitrine::engine
+}  // namespace vitrine

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cpu/peaks.h"
+#include "models/tool/describe/peaks.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <limits>
 
 #include "absl/functional/function_ref.h"
+#include "common/simd/chosen_path.h"
 #include "models/engine/cpu/aligned_floats.h"
+#include "models/engine/cpu/instructions.h"
 
-namespace vitrine::engine {
+namespace vitrine {
 namespace {
 
 // Multiply-adds per try. A try is far shorter than a time slice of the operating system, so that at least one try is
@@ -29,8 +32,8 @@ double ShortestSeconds(int tries, absl::FunctionRef<void()> run) {
   return shortest;
 }
 
-double ReadGbps(const Kernels& kernels, int64_t count, int repeats) {
-  const AlignedFloats memory(count);
+double ReadGbps(const engine::Kernels& kernels, int64_t count, int repeats) {
+  const engine::AlignedFloats memory(count);
   const double seconds = ShortestSeconds(5, [&] {
     for (int i = 0; i < repeats; ++i) kernels.read(memory.data(), count);
   });
@@ -38,16 +41,6 @@ double ReadGbps(const Kernels& kernels, int64_t count, int repeats) {
 }
 
 }  // namespace
-
-void MultiplyAdd(const Instructions& instructions, Precision precision, int64_t multiply_adds) {
-  if (precision == Precision::kFp32) {
-    const Kernels& kernels = *instructions.fp32;
-    kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
-  } else {
-    const NarrowKernels& kernels = precision == Precision::kBf16 ? *instructions.bf16 : *instructions.int8;
-    kernels.multiply_adds(multiply_adds / kernels.multiply_adds_of_round + 1);
-  }
-}
 
 double CorePeaks::GflopsOf(Precision precision) const {
   return precision == Precision::kInt8 ? int8_gflops : precision == Precision::kBf16 ? bf16_gflops : gflops;
@@ -61,11 +54,13 @@ void CorePeaks::RaiseTo(const CorePeaks& other) {
   memory_gbps = std::max(memory_gbps, other.memory_gbps);
 }
 
-CorePeaks MeasureCorePeaks(const Instructions& instructions) {
+CorePeaks PeaksOfThisCore() {
+  const engine::Instructions instructions =
+      *engine::FindInstructions(cpu::ChosenPath().value_or(cpu::SupportedPaths().back()));
   const auto gflops = [&](Precision precision) {
     if (!instructions.Multiplies(precision)) return 0.0;
     const double seconds =
-        ShortestSeconds(kMultiplyAddTries, [&] { MultiplyAdd(instructions, precision, kMultiplyAdds); });
+        ShortestSeconds(kMultiplyAddTries, [&] { instructions.MultiplyAdd(precision, kMultiplyAdds); });
     return 2.0 * kMultiplyAdds / seconds / 1e9;
   };
   return {.gflops = gflops(Precision::kFp32),
@@ -75,4 +70,4 @@ CorePeaks MeasureCorePeaks(const Instructions& instructions) {
           .memory_gbps = ReadGbps(*instructions.fp32, kMemoryFloats, 1)};
 }
 
-}  // namespace vitrine::engine
+}  // namespace vitrine
