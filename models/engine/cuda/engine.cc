@@ -59,7 +59,7 @@ absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSo
   for (const bool tokens : {false, true}) {
     ASSIGN_OR_RETURN(lowered.emplace_back(),
                      engine::Lower(program, weights, options.choice, options.has_bf16, tokens, /*head_rows=*/false));
-    ASSIGN_OR_RETURN(sizes.emplace_back(), MeasureLaunches(lowered.back(), options.limits, options.fast));
+    ASSIGN_OR_RETURN(sizes.emplace_back(), MeasureLaunches(lowered.back(), options.limits));
   }
   for (const std::unique_ptr<Engine>& engine : engines) {
     Arena arena;
@@ -67,9 +67,8 @@ absl::Status Engine::MakePlans(const program::Program& program, engine::WeightSo
     RETURN_IF_ERROR(arena.Allocate(engine->buffers_));
     for (const bool tokens : {false, true}) {
       const std::vector<std::byte*> places = arena.PlacesOf(sizes[tokens ? 1 : 0]);
-      ASSIGN_OR_RETURN(
-          (tokens ? engine->tokens_ : engine->logits_),
-          MakeLaunches(lowered[tokens ? 1 : 0], options.limits, engine->batch_, places, matrices, options.fast));
+      ASSIGN_OR_RETURN((tokens ? engine->tokens_ : engine->logits_),
+                       MakeLaunches(lowered[tokens ? 1 : 0], options.limits, engine->batch_, places, matrices));
     }
   }
   return absl::OkStatus();

@@ -23,7 +23,6 @@ struct EngineOptions {
   BatchLimits limits = {};
   PrecisionChoice choice = {};
   bool has_bf16 = true;  // false: fp32 replaces bf16
-  bool fast = true;      // false: only the plain kernels run, for comparison with the fast kernels
 };
 
 // A program on a device: weights and memory for batches within the limits, allocated once. Only one thread at a time

@@ -40,40 +40,36 @@ bool IsReadOnce(const engine::LoweredPlan& plan, const Operand& operand) {
 
 }  // namespace
 
-KernelChoice Choose(const StatisticsArguments& /*arguments*/, bool fast) {
-  return {.kernel = fast ? "vitrine_fast_row_statistics" : "vitrine_row_statistics"};
-}
-
-KernelChoice Choose(const AffineArguments& arguments, bool fast) {
-  const bool suits = fast && arguments.statistics == nullptr && IsOfFours(arguments.x) && IsOfFours(arguments.y);
+KernelChoice Choose(const AffineArguments& arguments) {
+  const bool suits = arguments.statistics == nullptr && IsOfFours(arguments.x) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_affine" : "vitrine_affine"};
 }
 
-KernelChoice Choose(const AddArguments& arguments, bool fast) {
-  const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.z) && IsOfFours(arguments.y);
+KernelChoice Choose(const AddArguments& arguments) {
+  const bool suits = IsOfFours(arguments.x) && IsOfFours(arguments.z) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_add" : "vitrine_add"};
 }
 
-KernelChoice Choose(const CopyArguments& arguments, bool fast) {
-  const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.y);
+KernelChoice Choose(const CopyArguments& arguments) {
+  const bool suits = IsOfFours(arguments.x) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_copy_rows" : "vitrine_copy_rows"};
 }
 
-KernelChoice Choose(const PatchifyArguments& arguments, bool fast) {
-  return {.kernel = fast && IsOfFours(arguments.y) ? "vitrine_fast_patchify" : "vitrine_patchify"};
+KernelChoice Choose(const PatchifyArguments& arguments) {
+  return {.kernel = IsOfFours(arguments.y) ? "vitrine_fast_patchify" : "vitrine_patchify"};
 }
 
-KernelChoice Choose(const GatherArguments& arguments, bool fast) {
-  const bool suits = fast && IsOfFours(arguments.x) && IsOfFours(arguments.y);
+KernelChoice Choose(const GatherArguments& arguments) {
+  const bool suits = IsOfFours(arguments.x) && IsOfFours(arguments.y);
   return {.kernel = suits ? "vitrine_fast_gather_neighbours" : "vitrine_gather_neighbours"};
 }
 
-KernelChoice Choose(const DepthwiseArguments& arguments, bool fast) {
-  if (!fast || !SuitsTiles(arguments)) return {.kernel = "vitrine_depthwise"};
+KernelChoice Choose(const DepthwiseArguments& arguments) {
+  if (!SuitsTiles(arguments)) return {.kernel = "vitrine_depthwise"};
   return {.kernel = "vitrine_fast_depthwise", .threads = kTileThreads, .shared_bytes = kDepthwiseSharedBytes};
 }
 
-KernelChoice Choose(const LocalArguments& /*arguments*/, bool /*fast*/) {
+KernelChoice Choose(const LocalArguments& /*arguments*/) {
   return {.kernel = "vitrine_fast_local", .threads = kTileThreads, .shared_bytes = kLocalSharedBytes};
 }
 

@@ -19,16 +19,15 @@ struct KernelChoice {
   size_t shared_bytes = 0;
 };
 
-// Return the kernel for these arguments; the plain kernel if `fast` is false. Local interactions have only a fast
+// Return the fast kernel if it supports these arguments, else the plain kernel. Local interactions have only a fast
 // kernel.
-KernelChoice Choose(const StatisticsArguments& arguments, bool fast);
-KernelChoice Choose(const AffineArguments& arguments, bool fast);
-KernelChoice Choose(const AddArguments& arguments, bool fast);
-KernelChoice Choose(const CopyArguments& arguments, bool fast);
-KernelChoice Choose(const PatchifyArguments& arguments, bool fast);
-KernelChoice Choose(const GatherArguments& arguments, bool fast);
-KernelChoice Choose(const DepthwiseArguments& arguments, bool fast);
-KernelChoice Choose(const LocalArguments& arguments, bool fast);
+KernelChoice Choose(const AffineArguments& arguments);
+KernelChoice Choose(const AddArguments& arguments);
+KernelChoice Choose(const CopyArguments& arguments);
+KernelChoice Choose(const PatchifyArguments& arguments);
+KernelChoice Choose(const GatherArguments& arguments);
+KernelChoice Choose(const DepthwiseArguments& arguments);
+KernelChoice Choose(const LocalArguments& arguments);
 
 // Steps of XCiT's local patch interaction that one kernel computes.
 struct LocalSteps {

@@ -27,9 +27,9 @@ using engine::Operand;
 // Converts steps to launches.
 class LaunchMaker : public StepMemory {
  public:
-  LaunchMaker(bool fast, const StepMemory& memory)
-      : StepMemory(memory), limits_(memory.limits()), batch_(memory.batch()), fast_(fast) {
-    if (fast) SetNarrow(NarrowBuffers(lowered()));
+  explicit LaunchMaker(const StepMemory& memory)
+      : StepMemory(memory), limits_(memory.limits()), batch_(memory.batch()) {
+    SetNarrow(NarrowBuffers(lowered()));
   }
 
   absl::Status Make() {
@@ -37,7 +37,7 @@ class LaunchMaker : public StepMemory {
       const engine::PlanStep& step = lowered().steps[i];
       name_ = step.name;
       Begin();
-      if (const std::optional<LocalSteps> local = fast_ ? FindLocalSteps(lowered(), i) : std::nullopt) {
+      if (const std::optional<LocalSteps> local = FindLocalSteps(lowered(), i)) {
         DoLocal(*local);
         i += LocalSteps::kCount - 1;
       } else {
@@ -62,7 +62,7 @@ class LaunchMaker : public StepMemory {
   }
   template <class Arguments>
   void AddChosen(const Arguments& arguments) {
-    const KernelChoice choice = Choose(arguments, fast_);
+    const KernelChoice choice = Choose(arguments);
     Launch launch = MakeLaunch(name_, choice.kernel, arguments);
     launch.threads = choice.threads;
     launch.shared_bytes = choice.shared_bytes;
@@ -77,7 +77,7 @@ class LaunchMaker : public StepMemory {
   const RowStatistics* AddStatistics(const Matrix& x, std::optional<float> epsilon) {
     if (!epsilon) return nullptr;
     auto* const statistics = Scratch<RowStatistics>(MostRows(x.rows));
-    AddChosen(StatisticsArguments{batch_, x, *epsilon, statistics});
+    Add("vitrine_fast_row_statistics", StatisticsArguments{batch_, x, *epsilon, statistics});
     return statistics;
   }
 
@@ -85,7 +85,7 @@ class LaunchMaker : public StepMemory {
   bool AddFastLinear(const Matrix& x, const engine::LinearStep& step, const Matrix& y) {
     FastLinearArguments arguments = FastArguments(step, batch_, x, y, At(step.residual));
     const Precision precision = step.matrix.precision;
-    if (!fast_ || !SuitsFastLinear(step, arguments)) return false;
+    if (!SuitsFastLinear(step, arguments)) return false;
     if (!arguments.normalizes) arguments.statistics = AddStatistics(x, step.norm_epsilon);
     SetWeights(arguments, Find(step.matrix, MatrixLayout::kByOutputs));
     plan_.launches.push_back(FastLinear(name_, arguments, precision));
@@ -110,7 +110,7 @@ class LaunchMaker : public StepMemory {
     const void* const weights = narrow ? static_cast<const void*>(matrix.bf16) : matrix.fp32;
     const LinearArguments arguments = {batch_,     x,       y,           At(step.residual),
                                        statistics, weights, matrix.bias, step.activation};
-    if (fast_ && !narrow && SuitsFastLinear(arguments)) {
+    if (!narrow && SuitsFastLinear(arguments)) {
       plan_.launches.push_back(FastLinear(name_, arguments));
     } else {
       Add(narrow ? "vitrine_linear_bf16" : "vitrine_linear_fp32", arguments);
@@ -128,7 +128,7 @@ class LaunchMaker : public StepMemory {
   bool AddFastPerceptron(const engine::PerceptronStep& step) {
     PerceptronArguments arguments =
         FastArguments(step, batch_, At(step.first.x), At(step.second.y), At(step.second.residual));
-    if (!fast_ || !SuitsFastPerceptron(step, arguments)) return false;
+    if (!SuitsFastPerceptron(step, arguments)) return false;
     SetWeights(arguments, Find(step.first.matrix, MatrixLayout::kByOutputs),
                Find(step.second.matrix, MatrixLayout::kByOutputs));
     plan_.launches.push_back(FastPerceptron(name_, arguments));
@@ -138,21 +138,14 @@ class LaunchMaker : public StepMemory {
     if (AddFastPerceptron(step)) return;
     const Matrix x = At(step.first.x);
     Matrix hidden = ScratchMatrix(x.rows, step.first.matrix.outputs);
-    hidden.narrow = fast_ && HasNarrowHidden(step) && HasWideRows(x) && HasWideRows(At(step.second.y)) &&
+    hidden.narrow = HasNarrowHidden(step) && HasWideRows(x) && HasWideRows(At(step.second.y)) &&
                     HasWideRows(At(step.second.residual));
     AddLinear(x, step.first, hidden);
     AddLinear(hidden, step.second, At(step.second.y));
   }
   void Do(const engine::LayerNormStep& step) {
-    const Matrix x = At(step.x), y = At(step.y);
-    const auto epsilon = static_cast<float>(step.epsilon);
-    const float *const weight = Copy(step.weight), *const bias = Copy(step.bias);
-    if (fast_) {
-      Add("vitrine_fast_layer_norm", LayerNormArguments{batch_, x, y, epsilon, weight, bias});
-    } else {
-      const RowStatistics* const statistics = AddStatistics(x, epsilon);
-      Add("vitrine_affine", AffineArguments{batch_, x, y, statistics, weight, bias, Activation::kNone});
-    }
+    Add("vitrine_fast_layer_norm", LayerNormArguments{batch_, At(step.x), At(step.y), static_cast<float>(step.epsilon),
+                                                      Copy(step.weight), Copy(step.bias)});
   }
   void RefuseQuickGelu(engine::Activation activation) {
     if (activation != engine::Activation::kQuickGelu) return;
@@ -211,7 +204,7 @@ class LaunchMaker : public StepMemory {
   }
   void Do(const engine::StemStep& step) {
     for (const engine::StemConvolution& layer : step.layers) RefuseQuickGelu(layer.activation);
-    StemLaunches stem = MakeStem(step, name_, *this, fast_);
+    StemLaunches stem = MakeStem(step, name_, *this);
     plan_.launches.insert(plan_.launches.end(), stem.launches.begin(), stem.launches.end());
     plan_.stems.push_back(std::move(stem.layers));
   }
@@ -239,9 +232,8 @@ class LaunchMaker : public StepMemory {
     const int64_t at_once = ScoresAtOnce(arguments, MostRows(arguments.k.rows));
     tapped.scores = TapMemory<float>(2 * at_once);
     AddTap(TapOfMaps(tapped, attend.class_query, attend.layer, at_once));
-    std::optional<Launch> launch;
-    if (fast_) launch = FastTokens(step, name_, arguments);
-    if (fast_ && !launch) launch = FastQuery(step, name_, arguments);
+    std::optional<Launch> launch = FastTokens(step, name_, arguments);
+    if (!launch) launch = FastQuery(step, name_, arguments);
     if (launch) {
       plan_.launches.push_back(*std::move(launch));
       return;
@@ -271,7 +263,7 @@ class LaunchMaker : public StepMemory {
   void Do(const engine::AttendChannelsStep& step) {
     ChannelArguments arguments = OfChannels(step.q, step.k, step.v, step.y, step.attend.heads);
     arguments.temperature = Copy(step.temperature);
-    if (const auto launch = fast_ ? FastChannels(step, name_, arguments) : std::nullopt) {
+    if (const auto launch = FastChannels(step, name_, arguments)) {
       plan_.launches.push_back(*launch);
       arguments.scores = TapMemory<float>(2 * MatrixNumbers(arguments));
       arguments.matrices = measures() ? nullptr : arguments.scores + MatrixNumbers(arguments);
@@ -358,7 +350,6 @@ class LaunchMaker : public StepMemory {
 
   const BatchLimits& limits_;
   const Batch batch_;
-  const bool fast_;
 
   LaunchPlan plan_;
   std::string name_;  // name of the step
@@ -367,16 +358,16 @@ class LaunchMaker : public StepMemory {
 
 }  // namespace
 
-absl::StatusOr<std::vector<size_t>> MeasureLaunches(const LoweredPlan& lowered, const BatchLimits& limits, bool fast) {
+absl::StatusOr<std::vector<size_t>> MeasureLaunches(const LoweredPlan& lowered, const BatchLimits& limits) {
   std::vector<size_t> sizes;
-  LaunchMaker maker(fast, StepMemory(lowered, limits, sizes));
+  LaunchMaker maker(StepMemory(lowered, limits, sizes));
   RETURN_IF_ERROR(maker.Make());
   return sizes;
 }
 
 absl::StatusOr<LaunchPlan> MakeLaunches(const LoweredPlan& lowered, const BatchLimits& limits, const BatchMemory& batch,
-                                        std::span<std::byte* const> places, DeviceMatrices& matrices, bool fast) {
-  LaunchMaker maker(fast, StepMemory(lowered, limits, places, batch, matrices));
+                                        std::span<std::byte* const> places, DeviceMatrices& matrices) {
+  LaunchMaker maker(StepMemory(lowered, limits, places, batch, matrices));
   RETURN_IF_ERROR(maker.Make());
   return maker.Take();
 }

@@ -53,15 +53,14 @@ struct LaunchPlan {
 };
 
 // Returns the sizes of the memory that the launches of a plan need, in bytes.
-absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
-                                                    bool fast);
+absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits);
 
-// Converts the steps of `lowered` to launches. `places` has one address per size that MeasureLaunches returned. With
-// `fast`, uses the fast kernels that support a step's widths; without it, only plain kernels. UNIMPLEMENTED names an
-// operator that no kernel supports, for example a CustomStep.
+// Converts the steps of `lowered` to launches: of fast kernels if they support a step's widths, else of plain kernels.
+// `places` has one address per size that MeasureLaunches returned. UNIMPLEMENTED names an operator that no kernel
+// supports, for example a CustomStep.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,
                                         const BatchMemory& batch, std::span<std::byte* const> places,
-                                        DeviceMatrices& matrices, bool fast);
+                                        DeviceMatrices& matrices);
 
 }  // namespace vitrine::cuda
 

@@ -22,13 +22,13 @@ bool SuitsFast(const engine::StemStep& step, const Matrix& cells) {
 
 class StemMaker {
  public:
-  StemMaker(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast)
+  StemMaker(const engine::StemStep& step, const std::string& name, StepMemory& memory)
       : step_(step),
         name_(name),
         memory_(memory),
         cells_(memory.At(step.y)),
         narrow_(step.layers[0].matrix.precision == Precision::kBf16),
-        fast_(fast && SuitsFast(step, cells_)) {}
+        fast_(SuitsFast(step, cells_)) {}
 
   StemLaunches Make() {
     PlanMaps();
@@ -144,8 +144,8 @@ std::vector<int64_t> MostPlaces(std::span<const program::Convolve> layers, int c
   return most;
 }
 
-StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast) {
-  return StemMaker(step, name, memory, fast).Make();
+StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory) {
+  return StemMaker(step, name, memory).Make();
 }
 
 }  // namespace vitrine::cuda

@@ -26,9 +26,9 @@ struct StemLaunches {
   std::vector<StemLayer> layers;
 };
 
-// Makes one launch per layer. With `fast`, uses fast kernels if they support all layers; maps between the layers are
-// then bf16.
-StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory, bool fast);
+// Makes one launch per layer: of fast kernels if they support all layers, else of plain kernels. With fast kernels, the
+// maps between the layers are bf16.
+StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory);
 
 // Returns for each layer the maximum number of positions in the results of a batch within the limits. Assumes that no
 // side of an image is shorter than a cell.

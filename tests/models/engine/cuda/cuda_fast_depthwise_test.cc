@@ -53,9 +53,7 @@ TEST(CudaFastDepthwise, EqualsThePlainKernelBitForBit) {
     ExpectEqualBits(kTiledBatches, "convolution", [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(form.rows, form.channels, form.channels + 12, 8);
       const DepthwiseArguments arguments = NewArguments(batch, form, x);
-      const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
-      EXPECT_EQ(std::string(choice.kernel), fast ? "vitrine_fast_depthwise" : "vitrine_depthwise");
-      batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+      fast ? batch.RunFast(arguments) : batch.Run("vitrine_depthwise", arguments);
       return batch.Read(arguments.y);
     });
   }
@@ -78,9 +76,7 @@ TEST(CudaFastDepthwise, LocalInteractionEqualsThePlainKernelsBitForBit) {
       batch.Run("vitrine_row_statistics", cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics});
       if (fast) {
         first.x = x;
-        const cuda::LocalArguments arguments = {first, second, statistics, weight, bias};
-        const cuda::KernelChoice choice = cuda::Choose(arguments, true);
-        batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+        batch.RunFast(cuda::LocalArguments{first, second, statistics, weight, bias});
       } else {
         batch.Run("vitrine_affine",
                   cuda::AffineArguments{batch.batch(), x, normal, statistics, weight, bias, cuda::Activation::kNone});
@@ -101,8 +97,7 @@ TEST(CudaFastDepthwise, PropagatesNan) {
   numbers[kCell * 16 + kChannel] = NAN;
   x.data = const_cast<float*>(batch.Copy(numbers));
   const DepthwiseArguments arguments = NewArguments(batch, form, x);
-  const cuda::KernelChoice choice = cuda::Choose(arguments, true);
-  batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+  batch.RunFast(arguments);
   const std::vector<float> y = batch.Read(arguments.y);
   for (size_t cell = 0; cell < 48; ++cell) {
     EXPECT_EQ(std::isnan(y[cell * 20 + kChannel]), cell % 16 >= 12 && cell % 16 <= 14) << cell;
@@ -137,8 +132,7 @@ class CountedBatch : public KernelBatch {
   // the most sectors for them, and passes.
   template <class Arguments>
   void ExpectCounts(const Arguments& arguments, int64_t fmas, int64_t bytes, int64_t sectors, int64_t passes) {
-    const cuda::KernelChoice choice = cuda::Choose(arguments, true);
-    Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+    RunFast(arguments);
     const cuda::emulated::Counters& counters = machine().counters();
     const cuda::emulated::Traffic shared = counters.Total(/*is_shared=*/true);
     const cuda::emulated::Traffic global = counters.Total(/*is_shared=*/false);
@@ -189,7 +183,7 @@ TEST(CudaFastDepthwise, NeedsAMultipleOfTheChannelGroup) {
   KernelBatch batch({{2, 2}});
   const DepthwiseForm form = {12, RowsOf::kCells, true, false, true};
   const DepthwiseArguments arguments = NewArguments(batch, form, batch.NewMatrix(form.rows, form.channels));
-  EXPECT_EQ(std::string(cuda::Choose(arguments, true).kernel), "vitrine_depthwise");
+  EXPECT_EQ(std::string(cuda::Choose(arguments).kernel), "vitrine_depthwise");
 }
 
 }  // namespace

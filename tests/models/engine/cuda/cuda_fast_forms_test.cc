@@ -48,11 +48,9 @@ std::vector<FastForm> FastForms() {
 
 class CudaFastForms : public ::testing::TestWithParam<FastForm> {
  protected:
-  static cuda::EngineOptions Options(bool fast = true) {
-    return {.limits = kSmallBatch, .choice = {.precision = Precision::kBf16, .kept = {}}, .fast = fast};
-  }
-  OnDevice On(bool fast = true, const cuda::emulated::MachineOptions& machine = {}) const {
-    return OnDevice(*compiled_.program, compiled_.weights, Options(fast), machine);
+  OnDevice On(const cuda::emulated::MachineOptions& machine = {}) const {
+    return OnDevice(*compiled_.program, compiled_.weights,
+                    {.limits = kSmallBatch, .choice = {.precision = Precision::kBf16, .kept = {}}}, machine);
   }
 
   static std::vector<at::Tensor> Images() {
@@ -79,18 +77,15 @@ class CudaFastForms : public ::testing::TestWithParam<FastForm> {
 };
 
 TEST_P(CudaFastForms, RunTheirFastKernels) {
-  OnDevice fast = On(), plain = On(/*fast=*/false);
-  for (const std::string& kernel : GetParam().kernels) {
-    EXPECT_THAT(fast.Kernels(), ::testing::Contains(kernel));
-    EXPECT_THAT(plain.Kernels(), ::testing::Not(::testing::Contains(kernel)));
-  }
+  const std::vector<std::string> kernels = On().Kernels();
+  for (const std::string& kernel : GetParam().kernels) EXPECT_THAT(kernels, ::testing::Contains(kernel));
 }
 
 TEST_P(CudaFastForms, AgreeWithTheReferenceInEveryRoundingModel) {
   const std::vector<at::Tensor> images = Images();
   const std::vector<float> expected = compiled_.ByReference(images);
   for (const cuda::emulated::RoundingModel rounding : cuda::emulated::kRoundingModels) {
-    OnDevice device = On(/*fast=*/true, {.rounding = rounding});
+    OnDevice device = On({.rounding = rounding});
     EXPECT_LE(Apart(device.Logits(Views(images)), expected), kNarrowTolerance);
   }
 }

@@ -2,12 +2,10 @@
 // Tests that the fast kernels that gather patches and neighbourhoods give the same bits as the plain kernels.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "models/engine/cuda/launches/fast_grid.h"
 #include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {
@@ -35,9 +33,7 @@ std::vector<float> Patches(const std::vector<Grid>& sizes, int patch, int channe
   const Matrix y = {buffers.Allocate<float>(numbers), columns, columns, RowsOf::kCells, narrow};
   const cuda::PatchifyArguments arguments = {batch, memory.Copy(memory.Numbers(static_cast<size_t>(rows.pixels))),
                                              patch, channels, y};
-  const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
-  EXPECT_EQ(std::string(choice.kernel), fast ? "vitrine_fast_patchify" : "vitrine_patchify");
-  memory.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+  fast ? memory.RunFast(arguments) : memory.Run("vitrine_patchify", arguments);
   if (narrow) return FloatsOfBf16(memory.Read<uint16_t>(reinterpret_cast<const uint16_t*>(y.data), numbers));
   return memory.Read<float>(y.data, numbers);
 }
@@ -60,9 +56,7 @@ TEST(CudaFastPatches, NeighbourhoodsEqualThePlainKernelBitForBit) {
       ExpectEqualBits(kGatheredBatches, absl::StrCat("neighbours of ", channels), [&](KernelBatch& batch, bool fast) {
         const Matrix x = batch.NewMatrix(rows, channels, channels + 4);
         const cuda::GatherArguments arguments = {batch.batch(), x, batch.NewMatrix(RowsOf::kCells, 9 * channels)};
-        const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
-        EXPECT_EQ(std::string(choice.kernel).starts_with("vitrine_fast_"), fast);
-        batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
+        fast ? batch.RunFast(arguments) : batch.Run("vitrine_gather_neighbours", arguments);
         return batch.Read(arguments.y);
       });
     }

@@ -23,20 +23,13 @@ using cuda::RowsOf;
 
 const std::vector<std::vector<Grid>> kRowBatches = {{{1, 1}}, {{3, 5}, {1, 1}, {2, 7}}, {{12, 11}, {1, 2}}};
 
-// Runs the kernel that Choose returns. Expects a fast kernel if `fast`, otherwise a plain kernel.
-template <class Arguments>
-void RunChosen(KernelBatch& batch, const Arguments& arguments, bool fast) {
-  const cuda::KernelChoice choice = cuda::Choose(arguments, fast);
-  EXPECT_EQ(std::string(choice.kernel).starts_with("vitrine_fast_"), fast) << choice.kernel;
-  batch.Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
-}
-
 TEST(CudaFastRows, StatisticsEqualThePlainKernel) {
   for (const int columns : {1, 5, 15, 16, 17, 31, 32, 33, 47, 48, 50, 63, 64, 96, 128, 130, 192, 197}) {
     ExpectEqualBits(kRowBatches, absl::StrCat("statistics of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns, columns + 3, 1);
       auto* const statistics = batch.buffers().Allocate<cuda::RowStatistics>(size_t(batch.rows().Rows(x.rows)));
-      RunChosen(batch, cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics}, fast);
+      batch.Run(fast ? "vitrine_fast_row_statistics" : "vitrine_row_statistics",
+                cuda::StatisticsArguments{batch.batch(), x, 1e-6F, statistics});
       return batch.Read(&statistics->center, 2 * static_cast<size_t>(batch.rows().Rows(x.rows)));
     });
   }
@@ -69,13 +62,15 @@ TEST(CudaFastRows, ElementwiseStepsEqualThePlainKernels) {
                      y = batch.NewMatrix(x.rows, columns);
         const float* const scale = batch.Copy(batch.Numbers(size_t(columns)));
         const float* const shift = batch.Copy(batch.Numbers(size_t(columns)));
-        RunChosen(batch, cuda::AffineArguments{batch.batch(), x, y, nullptr, scale, shift, activation}, fast);
+        const cuda::AffineArguments arguments = {batch.batch(), x, y, nullptr, scale, shift, activation};
+        fast ? batch.RunFast(arguments) : batch.Run("vitrine_affine", arguments);
         return batch.Read(y);
       });
     }
     ExpectEqualBits(kRowBatches, absl::StrCat("sum of ", columns), [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(RowsOf::kTokens, columns), z = batch.NewMatrix(x.rows, columns, columns + 4);
-      RunChosen(batch, cuda::AddArguments{batch.batch(), x, z, x}, fast);
+      const cuda::AddArguments arguments = {batch.batch(), x, z, x};
+      fast ? batch.RunFast(arguments) : batch.Run("vitrine_add", arguments);
       return batch.Read(x);
     });
   }
@@ -93,7 +88,8 @@ TEST(CudaFastRows, CopiesOfEveryKindEqualThePlainKernel) {
                            {CopiedRows::kCells, RowsOf::kCells, RowsOf::kTokens}}) {
     ExpectEqualBits(kRowBatches, "copy", [&](KernelBatch& batch, bool fast) {
       const Matrix x = batch.NewMatrix(kind.from, 132), y = batch.NewMatrix(kind.to, 132, 140, 4);
-      RunChosen(batch, cuda::CopyArguments{batch.batch(), x, y, kind.rows}, fast);
+      const cuda::CopyArguments arguments = {batch.batch(), x, y, kind.rows};
+      fast ? batch.RunFast(arguments) : batch.Run("vitrine_copy_rows", arguments);
       return batch.Read(y);
     });
   }
@@ -105,7 +101,7 @@ TEST(CudaFastRows, NeedRowsInMultiplesOfFour) {
   const Matrix odd = batch.NewMatrix(RowsOf::kCells, 6), shifted = batch.NewMatrix(RowsOf::kCells, 4, 8, 1),
                good = batch.NewMatrix(RowsOf::kCells, 4);
   const auto kernel = [&](const Matrix& x, const Matrix& y) {
-    return std::string(cuda::Choose(cuda::AddArguments{batch.batch(), x, x, y}, true).kernel);
+    return std::string(cuda::Choose(cuda::AddArguments{batch.batch(), x, x, y}).kernel);
   };
   EXPECT_EQ(kernel(odd, odd), "vitrine_add");
   EXPECT_EQ(kernel(shifted, good), "vitrine_add");

@@ -15,6 +15,7 @@
 #include "models/engine/cuda/emulated/emulated_device.h"
 #include "models/engine/cuda/launches/batch_rows.h"
 #include "models/engine/cuda/launches/device.h"
+#include "models/engine/cuda/launches/fast_grid.h"
 
 namespace vitrine::testing {
 
@@ -68,6 +69,13 @@ class KernelBatch {
     launch.threads = threads;
     launch.shared_bytes = shared_bytes;
     Run(launch);
+  }
+  // Runs the kernel that the engine chooses for these arguments, which must be a fast one.
+  template <class Arguments>
+  void RunFast(const Arguments& arguments) {
+    const cuda::KernelChoice choice = cuda::Choose(arguments);
+    EXPECT_TRUE(std::string(choice.kernel).starts_with("vitrine_fast_")) << choice.kernel;
+    Run(choice.kernel, arguments, choice.threads, choice.shared_bytes);
   }
 
   // Returns the numbers of a matrix, row by row.
