@@ -178,22 +178,13 @@ absl::Status Engine::RunUploaded(std::span<const ImagePlanes> images, float* log
   const BatchRows batch(images, plan.cell, plan.prefix);
   RETURN_IF_ERROR(Upload(plan, batch));
   Placed placed = std::exchange(placed_, {});  // restored if the batch succeeds
-  std::map<int, HandedOut> handed_out;
-  if (tokens != nullptr) {
-    for (const int stage : tokens->wanted()) handed_out[stage];
-  }
-  const Taps taps = {attention, tokens == nullptr ? nullptr : &handed_out};
   if (tokens == nullptr && (attention == nullptr || attention->empty())) {
     RETURN_IF_ERROR(recorded_->Run());
   } else {
-    RETURN_IF_ERROR(RunWithTaps(plan, batch, taps));
+    RETURN_IF_ERROR(RunWithTaps(plan, batch, {attention, tokens}));
   }
   RETURN_IF_ERROR(DownloadLogits(plan, batch.count(), logits));
   placed_ = std::move(placed);
-  for (auto& [stage, of] : handed_out) {
-    if (of.rows.empty()) continue;  // the model lacks this stage
-    tokens->Put(stage, {std::move(of.rows), TokenLayout::Make(batch.grids, of.has_prefix ? plan.prefix : 0)});
-  }
   return absl::OkStatus();
 }
 

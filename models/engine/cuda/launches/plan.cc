@@ -68,9 +68,7 @@ class LaunchMaker : public StepMemory {
     launch.shared_bytes = choice.shared_bytes;
     plan_.launches.push_back(std::move(launch));
   }
-  void AddTap(std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take) {
-    plan_.taps.push_back({plan_.launches.size(), std::move(take)});
-  }
+  void AddTap(TakeTap take) { plan_.taps.push_back({plan_.launches.size(), std::move(take)}); }
 
   // --- operations on single rows
 

@@ -3,7 +3,6 @@
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_PLAN_H_
 
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -15,26 +14,23 @@
 #include "models/engine/cuda/launches/step_memory.h"
 #include "models/engine/plan/plan.h"
 #include "models/program/program.h"
+#include "models/token_tap.h"
 
 namespace vitrine::cuda {
-
-// Tokens of a stage, image after image.
-struct HandedOut {
-  FloatArray rows;
-  bool has_prefix = false;
-};
 
 // Taps of a batch; either tap may be null.
 struct Taps {
   AttentionTap* attention = nullptr;
-  std::map<int, HandedOut>* tokens = nullptr;  // by stage
+  TokenTap* tokens = nullptr;
 };
+// Copies values that were requested from the device to the taps. Called between two launches.
+using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 // The launches of a lowered plan. They contain addresses of device memory, so this memory must not move.
 struct LaunchPlan {
   struct Tap {
     size_t after;  // number of launches that run before `take`
-    std::function<absl::Status(Device&, const BatchRows&, const Taps&)> take;
+    TakeTap take;
   };
   // Rows of positions, computed on the host for each image's grid.
   struct Positions {

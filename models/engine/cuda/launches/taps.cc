@@ -62,11 +62,10 @@ absl::StatusOr<FloatArray> MatricesOf(Device& device, const ChannelArguments& ar
 
 TakeTap TapOfTokens(const Matrix& x, int stage) {
   return [=](Device& device, const BatchRows& batch, const Taps& taps) -> absl::Status {
-    if (taps.tokens == nullptr) return absl::OkStatus();
-    const auto wanted = taps.tokens->find(stage);
-    if (wanted == taps.tokens->end()) return absl::OkStatus();
-    ASSIGN_OR_RETURN(wanted->second.rows, Rows(device, x, 0, batch.Rows(x.rows)));
-    wanted->second.has_prefix = x.rows == RowsOf::kTokens;
+    if (taps.tokens == nullptr || !taps.tokens->Wants(stage)) return absl::OkStatus();
+    ASSIGN_OR_RETURN(FloatArray rows, Rows(device, x, 0, batch.Rows(x.rows)));
+    const int prefix = x.rows == RowsOf::kTokens ? batch.prefix : 0;
+    taps.tokens->Put(stage, {std::move(rows), TokenLayout::Make(batch.grids, prefix)});
     return absl::OkStatus();
   };
 }

@@ -11,8 +11,6 @@
 
 namespace vitrine::cuda {
 
-using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
-
 TakeTap TapOfTokens(const Matrix& x, int stage);
 // Returns the maximum number of scores (and of weights) per launch of TapOfMaps for an image of at most `keys` keys.
 int64_t ScoresAtOnce(const AttendArguments& arguments, int64_t keys);
