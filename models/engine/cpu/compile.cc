@@ -6,7 +6,7 @@
 
 #include "common/status_macros.h"
 #include "models/engine/cpu/steps/steps.h"
-#include "models/engine/plan/lower.h"
+#include "models/engine/plan/plan.h"
 
 namespace vitrine::engine {
 namespace {

@@ -9,8 +9,8 @@
 #include "common/simd/float_mode.h"
 #include "common/status_macros.h"
 #include "models/engine/cuda/batch_size.h"
-#include "models/engine/cuda/launches/arena.h"
-#include "models/engine/plan/lower.h"
+#include "models/engine/cuda/launches/step_memory.h"
+#include "models/engine/plan/plan.h"
 
 namespace vitrine::cuda {
 namespace {

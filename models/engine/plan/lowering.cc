@@ -7,7 +7,6 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "models/engine/plan/lower.h"
 #include "models/engine/plan/position_rows.h"
 #include "models/token_tap.h"
 

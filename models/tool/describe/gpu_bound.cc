@@ -7,8 +7,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status_macros.h"
-#include "models/engine/cuda/launches/narrow_rows.h"
-#include "models/engine/plan/lower.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
+#include "models/engine/plan/plan.h"
 #include "models/tool/describe/graph/layers.h"
 
 namespace vitrine {

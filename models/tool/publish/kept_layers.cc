@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "models/engine/plan/lower.h"
+#include "models/engine/plan/plan.h"
 
 namespace vitrine {
 namespace {

@@ -43,7 +43,7 @@ struct Matrix {
   int64_t stride = 0;
   int columns = 0;
   RowsOf rows = RowsOf::kTokens;
-  // true: `data` holds bf16, which only some fast kernels read and write; see launches/narrow_rows.h
+  // true: `data` holds bf16, which only some fast kernels read and write; see NarrowBuffers (launches/fast_kernels.h)
   bool narrow = false;
 };
 

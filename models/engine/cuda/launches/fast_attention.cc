@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cuda/launches/fast_attention.h"
-
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/kernels/fast/attention_tiles.h"
-#include "models/engine/cuda/launches/wide_rows.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 
 namespace vitrine::cuda {
 namespace {

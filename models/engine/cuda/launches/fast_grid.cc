@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cuda/launches/fast_grid.h"
-
 #include <algorithm>
 #include <variant>
 
 #include "models/engine/cuda/kernels/fast/shapes.h"
-#include "models/engine/cuda/launches/wide_rows.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 
 namespace vitrine::cuda {
 namespace {

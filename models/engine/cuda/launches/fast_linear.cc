@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cuda/launches/fast_linear.h"
-
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/kernels/fast/linear_tiles.h"
-#include "models/engine/cuda/launches/wide_rows.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 
 namespace vitrine::cuda {
 namespace {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/engine/cuda/launches/narrow_rows.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <variant>
 
-#include "models/engine/cuda/launches/fast_attention.h"
-#include "models/engine/cuda/launches/fast_linear.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 
 namespace vitrine::cuda {
 namespace {

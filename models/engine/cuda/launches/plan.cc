@@ -10,13 +10,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status_macros.h"
-#include "models/engine/cuda/launches/fast_attention.h"
-#include "models/engine/cuda/launches/fast_grid.h"
-#include "models/engine/cuda/launches/fast_linear.h"
-#include "models/engine/cuda/launches/narrow_rows.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 #include "models/engine/cuda/launches/stem.h"
 #include "models/engine/cuda/launches/taps.h"
-#include "models/engine/cuda/launches/wide_rows.h"
 
 namespace vitrine::cuda {
 namespace {

@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "models/engine/cuda/kernels/arguments.h"
 #include "models/engine/cuda/launches/batch_rows.h"
+#include "models/engine/cuda/launches/device.h"
 #include "models/engine/cuda/launches/matrices.h"
 #include "models/engine/plan/plan.h"
 
@@ -102,6 +104,21 @@ class StepMemory {
   std::vector<float*> slots_;
   std::vector<bool> narrow_;
   Reused scratch_, tapped_;
+};
+
+// Memory of the plans of one engine. The plans never run at the same time, so they share the memory.
+class Arena {
+ public:
+  // Adds the sizes in bytes of the buffers that one plan needs at the same time. Must be called before Allocate.
+  void Reserve(std::span<const size_t> sizes);
+  // Allocates the memory. RESOURCE_EXHAUSTED if the device does not have enough.
+  absl::Status Allocate(Buffers& buffers);
+  // Returns one address per size of a plan, in the order of `sizes`.
+  std::vector<std::byte*> PlacesOf(std::span<const size_t> sizes) const;
+
+ private:
+  std::vector<size_t> sizes_;  // largest first
+  std::vector<std::byte*> places_;
 };
 
 }  // namespace vitrine::cuda

@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-#include "models/engine/cuda/launches/arena.h"
+#include "models/engine/cuda/launches/step_memory.h"
 #include "models/program/builder.h"
 #include "tests/models/engine/cuda/on_device.h"
 #include "tests/models/reference/images.h"

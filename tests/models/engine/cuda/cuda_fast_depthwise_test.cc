@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "models/engine/cuda/launches/fast_grid.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 #include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {

@@ -8,7 +8,7 @@
 #include <ostream>
 #include <vector>
 
-#include "models/engine/cuda/launches/fast_linear.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 #include "models/engine/cuda/launches/matrices.h"
 #include "tests/models/engine/cuda/row_launches.h"
 

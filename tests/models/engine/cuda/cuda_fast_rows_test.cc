@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/engine/cuda/kernels/fast/shapes.h"
-#include "models/engine/cuda/launches/fast_grid.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 #include "tests/models/engine/cuda/kernel_batch.h"
 
 namespace vitrine::testing {

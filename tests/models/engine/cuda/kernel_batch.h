@@ -15,7 +15,7 @@
 #include "models/engine/cuda/emulated/emulated_device.h"
 #include "models/engine/cuda/launches/batch_rows.h"
 #include "models/engine/cuda/launches/device.h"
-#include "models/engine/cuda/launches/fast_grid.h"
+#include "models/engine/cuda/launches/fast_kernels.h"
 
 namespace vitrine::testing {
 
