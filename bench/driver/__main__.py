@@ -24,7 +24,8 @@ PLOTTED = {"engine", "narrow", "imported", "mix", "decode"}
 CASES = {part: [case.what() for case in cases] for part, cases in engine.PARTS.items()} | {
     part: [servers.what(precision) for precision in servers.GOALS] for part in ("servers", "service")}
 AGAINST = {
-    "against": ("Engine and training against another build", against.measure),
+    "against": ("The CPU engine against another build", against.measure),
+    "training": ("Training against another build", against.measure_training),
     "service": ("JPEG service against another build", against_service.measure),
 }
 

@@ -87,6 +87,11 @@ def measure(setup):
             rows += rows_of(setup, f"{model}, {case}",
                             ["bench_worker", "forward", "--repository", setup.repository, "--model", model, "--sizes",
                              *sizes], setup.core)
+    return rows
+
+
+def measure_training(setup):
+    rows = []
     for model, size in TRAINED.items():
         for precision, flags in (("fp32", []), ("bf16", ["--bf16"])):
             rows += rows_of(setup, f"training {model}, {size.replace(':', ', batch ')}, {precision}",
