@@ -15,6 +15,7 @@
 #include "bench/work.h"
 #include "common/status_macros.h"
 #include "models/engine/cpu/engine.h"
+#include "models/engine/cpu/instructions.h"
 #include "models/reference/checkpoint/stored_tensors.h"
 #include "models/reference/initializer.h"
 #include "models/reference/model.h"

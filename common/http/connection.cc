@@ -48,7 +48,7 @@ constexpr size_t kSmallBody = size_t{4} << 10;
 
 void HttpCommon::LimitUnsent(const HttpRequest* request, HttpResponse& response) const {
   if (request != nullptr && request->method() == "HEAD") return;  // no body is sent
-  if (response.held != nullptr) return;
+  if (response.held != nullptr && response.code < 400) return;
   if (response.body.size() <= kSmallBody || unsent.load(std::memory_order_relaxed) <= options.max_unsent_bytes) return;
   response = {.code = 503,
               .type = kPlainText,

@@ -40,7 +40,7 @@ struct HttpCommon {
   std::atomic<bool> is_leaving = false;  // true once StartLeaving was called
   std::atomic<bool> is_shutting_down = false;
 
-  // Replaces a large response with 503 while `unsent` exceeds its limit, except a response with HttpResponse::held.
+  // Replaces a large response with 503 while `unsent` exceeds its limit, except a success with HttpResponse::held.
   // `request` may be null. Thread-safe.
   void LimitUnsent(const HttpRequest* request, HttpResponse& response) const;
 };

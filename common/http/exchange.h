@@ -41,8 +41,9 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body = {};
   HttpHeaders headers = {};  // headers besides type and length
-  // Released when the kernel has taken the body or the client is gone; may be null. If it is not null, the handler must
-  // limit the size of all such bodies, because HttpServerOptions::max_unsent_bytes does not prevent this response.
+  // Released when the kernel has taken the body or the client is gone; may be null. If it is not null and `code` is
+  // below 400, the handler must limit the size of all such bodies, because HttpServerOptions::max_unsent_bytes does not
+  // prevent this response.
   std::shared_ptr<void> held = {};
 };
 

@@ -114,10 +114,10 @@ struct HttpServerOptions {
   // Budget of received bodies in memory; listeners may share it. Null: a budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
   // Maximum number of bytes of responses that clients have not read, over all connections of this server. While it is
-  // exceeded, new responses above 4 KiB become 503, except those of HttpHandling::Stream and those with
-  // HttpResponse::held. Every 100 ms, connections are closed, those with the oldest unread responses first, until the
-  // limit is kept. A connection with one request stays open if it holds all unsent bytes, so a response larger than the
-  // limit can be read.
+  // exceeded, new responses above 4 KiB become 503, except those of HttpHandling::Stream and successes
+  // with HttpResponse::held. Every 100 ms, connections are closed, those with the oldest unread responses first, until
+  // the limit is kept. A connection with one request stays open if it holds all unsent bytes, so a response larger than
+  // the limit can be read.
   int64_t max_unsent_bytes = int64_t{128} << 20;
   HttpAbuseLimits abuse = {};
   // Networks of proxies ("10.0.0.0/8", "::1/128"). Connections from these networks are exempt from the limits per

@@ -30,8 +30,10 @@ std::unique_ptr<HttpServer> StartServer(Closings& closings, int64_t max_unsent_b
   options.loops = loops;
   return *HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>& request) {
     const std::string body(request->path() == "/small" ? 10 : kLargeBytes, 'x');
-    if (request->path() == "/held") {
-      return HttpHandling::Answer({.body = std::string(kHeldBytes, 'x'), .held = std::make_shared<int>()});
+    if (request->path() == "/held" || request->path() == "/held-error") {
+      return HttpHandling::Answer({.code = request->path() == "/held" ? 200 : 400,
+                                   .body = std::string(kHeldBytes, 'x'),
+                                   .held = std::make_shared<int>()});
     }
     if (request->path() == "/made") return HttpHandling::Make([body] { return HttpResponse{.body = body}; });
     if (request->path() == "/read") {
@@ -110,6 +112,7 @@ TEST(UnsentLimit, AnswersThatHoldResourcesAreNotRefused) {
     ASSERT_TRUE(alone.Until([&] { return server->unsent_bytes() >= static_cast<int64_t>(kLargeBytes); }));
     Http2Client two(server->address());
     EXPECT_EQ(two.Get("/large").headers.at(":status"), "503");
+    EXPECT_EQ(two.Get("/held-error").headers.at(":status"), "503");
     if (is_http2) {
       EXPECT_EQ(two.Get("/held").body.size(), kHeldBytes);
       continue;

@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <iostream>
 #include <map>
 #include <regex>
 #include <thread>
@@ -316,8 +317,10 @@ void DrainDuringALoad(const std::filesystem::path& repository, const std::filesy
   options.device = "cuda:0";
   options.device_batch = {.images = 16, .tokens = 1024, .timeout = absl::Seconds(2)};
   const auto server = Server::Start(options);
-  EXPECT_TRUE(Eventually([] { return StatusOf({.kind = Device::Kind::kCuda})->batches > 0; }, absl::Minutes(1)));
+  if (!Eventually([] { return StatusOf({.kind = Device::Kind::kCuda})->batches > 0; }, absl::Minutes(1)))
+    std::_Exit(99);
   std::filesystem::remove_all(folder);
+  std::cerr << "the drain begins" << std::endl;
   (*server)->Drain();
 }
 
@@ -327,7 +330,8 @@ TEST_F(CudaServer, ALoadThatLosesTheDeviceAfterTheDrainEndsTheServerWithItsCode)
   std::filesystem::remove_all(Repository() / "fixed");
   GTEST_FLAG_SET(death_test_style, "threadsafe");  // starts the test in a new process, with the variables set here
   setenv("VITRINE_FAKE_GPU", "hang=1", 1);
-  EXPECT_EXIT(DrainDuringALoad(Repository(), folder_.path()), ::testing::ExitedWithCode(kExitDevice), "");
+  EXPECT_EXIT(DrainDuringALoad(Repository(), folder_.path()), ::testing::ExitedWithCode(kExitDevice),
+              "the drain begins");
 }
 
 // Calls the server until `version` or a later version answers. Returns false if the server has ended. Appends the

@@ -58,9 +58,10 @@ class StepMaker {
     return precision == Precision::kInt8 ? instructions_.int8 : instructions_.bf16;
   }
 
-  // Empties `folded`, so that the step, which copies its settings, does not copy the function that makes the weights.
+  // Returns the packed weights of `folded`. Empties `folded`, so that the step, which copies its settings, does not
+  // copy the function that makes the weights.
   MatrixPtr Pack(FoldedMatrix&& folded) const {
-    const FoldedMatrix matrix = std::move(folded);
+    const FoldedMatrix matrix = std::exchange(folded, {});
     MatrixPtr packed = matrices_.Find(*matrix.op);
     if (packed != nullptr) return packed;
     const LinearWeights weights = matrix.weights();

@@ -44,7 +44,8 @@ class Engine {
                                                                         const EngineOptions& options = {});
 
   // Computes the logits [images, classes] of at least one image, and the values that `attention` and `tokens` request;
-  // both may be null. RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device.
+  // both may be null. RESOURCE_EXHAUSTED if the images exceed the limits. Also returns errors of the device; after an
+  // error, the contents of both taps are undefined.
   absl::Status Run(std::span<const ImagePlanes> images, float* logits, AttentionTap* attention = nullptr,
                    TokenTap* tokens = nullptr);
   // Like Run, but uploads no pixels: the caller has written the pixels of all images to pixels(), image after image.

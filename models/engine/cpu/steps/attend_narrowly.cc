@@ -2,6 +2,7 @@
 // Attention among tokens in bf16: q, k, v and the softmax weights are rounded. Sums and the softmax are fp32.
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "models/engine/cpu/steps/attend.h"
 #include "models/engine/cpu/steps/layer.h"

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "models/attention_tap.h"
 #include "models/engine/cpu/frame.h"
 
 // Helpers for the steps that mix tokens.

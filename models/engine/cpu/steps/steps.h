@@ -17,6 +17,7 @@ using StepPtr = std::unique_ptr<Step>;
 using MatrixPtr = std::shared_ptr<const LinearMatrix>;
 
 // --- steps that need no scratch and nothing beyond their settings
+// Each call computes the part of the frame's thread. The threads of a batch call these functions concurrently.
 
 void Compute(const LayerNormStep& step, const Frame& frame);
 void Compute(const AffineStep& step, const Frame& frame);
@@ -45,7 +46,7 @@ StepPtr MakeAddPositions(const AddPositionsStep& step);
 StepPtr MakeDenseConvolution(const DenseConvolutionStep& step, MatrixPtr matrix);
 StepPtr MakeAttendLinearly(const AttendLinearlyStep& step);
 
-// The kernels are those for the precision of the step; null for fp32.
+// Makes steps that multiply with `bf16` or `narrow`: the kernels for the precision of the step, or null for fp32.
 StepPtr MakeAttend(const AttendStep& step, const NarrowKernels* bf16);
 StepPtr MakeAttendChannels(const AttendChannelsStep& step, const NarrowKernels* bf16);
 StepPtr MakeDepthwise(const DepthwiseStep& step, const NarrowKernels* narrow);

@@ -8,6 +8,7 @@
 
 namespace vitrine::cuda {
 
+// The reference of vitrine_fast_layer_norm in tests, together with vitrine_affine. No model launches this kernel.
 VITRINE_KERNEL(vitrine_row_statistics, StatisticsArguments) {
   const Images images(arguments.batch);
   const Global<RowStatistics> to(arguments.statistics);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses fast kernels by the precision, the widths and the alignment of columns, never by the number of rows. stem.cc
-// chooses those of stems.
+// Chooses fast kernels by the precision, the widths and the alignment of columns, never by the number of rows. The
+// functions are defined in fast_attention.cc, fast_grid.cc, fast_linear.cc and narrow_rows.cc. stem.cc chooses the
+// kernels of stems.
 #ifndef VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_KERNELS_H_
 #define VITRINE_MODELS_ENGINE_CUDA_LAUNCHES_FAST_KERNELS_H_
 

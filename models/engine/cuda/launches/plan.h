@@ -23,7 +23,7 @@ struct Taps {
   AttentionTap* attention = nullptr;
   TokenTap* tokens = nullptr;
 };
-// Copies values that were requested from the device to the taps. Called between two launches.
+// Copies the requested values from the device to the taps. Called between two launches.
 using TakeTap = std::function<absl::Status(Device&, const BatchRows&, const Taps&)>;
 
 // The launches of a lowered plan. They contain addresses of device memory, so this memory must not move.
@@ -51,7 +51,8 @@ struct LaunchPlan {
 // Returns the sizes of the memory that the launches of a plan need, in bytes.
 absl::StatusOr<std::vector<size_t>> MeasureLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits);
 
-// Converts the steps of `lowered` to launches: of fast kernels if they support a step's widths, else of plain kernels.
+// Converts the steps of `lowered` to launches. A step's launch uses a fast kernel if one supports the step's precision,
+// widths and alignment, and a plain kernel otherwise.
 // `places` has one address per size that MeasureLaunches returned. UNIMPLEMENTED names an operator that no kernel
 // supports, for example a CustomStep.
 absl::StatusOr<LaunchPlan> MakeLaunches(const engine::LoweredPlan& lowered, const BatchLimits& limits,

@@ -26,8 +26,8 @@ struct StemLaunches {
   std::vector<StemLayer> layers;
 };
 
-// Makes one launch per layer: of fast kernels if they support all layers, else of plain kernels. With fast kernels, the
-// maps between the layers are bf16.
+// Makes one launch per layer. The launches use fast kernels if these support all layers, and plain kernels otherwise.
+// With fast kernels, the maps between the layers are bf16.
 StemLaunches MakeStem(const engine::StemStep& step, const std::string& name, StepMemory& memory);
 
 // Returns for each layer the maximum number of positions in the results of a batch within the limits. Assumes that no

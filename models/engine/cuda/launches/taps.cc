@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/status_macros.h"
+#include "models/token_tap.h"
 
 namespace vitrine::cuda {
 namespace {
