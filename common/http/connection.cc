@@ -27,6 +27,9 @@ constexpr std::chrono::milliseconds kLingerTime{1000};
 // connection. A client on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A
 // client that closes its connection ends the wait.
 constexpr std::chrono::milliseconds kLastWait{500};
+// Maximum number of bytes of the read that detects the protocol. HTTP/1 may keep them while it answers the first
+// request.
+constexpr size_t kFirstBytes = size_t{16} << 10;
 constexpr size_t kLingerBytes = size_t{1} << 20;
 constexpr size_t kLingerBodyBytes = size_t{64} << 20;
 constexpr std::chrono::seconds kCertificateCheck{1};
@@ -213,7 +216,7 @@ void HttpConnection::RefusePlainHttp() {
 }
 
 void HttpConnection::Detect() {
-  const ByteStream::Result read = stream_->Read(scratch_.data(), scratch_.size());
+  const ByteStream::Result read = stream_->Read(scratch_.data(), kFirstBytes);
   if (const int updates = stream_->TakeKeyUpdates(); updates > 0 && !Spend(kKeyUpdatePoints * updates)) {
     return Close(CloseReason::kAbuse);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the requests of an HTTP/1 connection and passes them to the handler.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -29,9 +30,18 @@ HttpResponse Unreadable(const absl::Status& why, const HttpRequestParser& parser
 bool Http1Session::ReadMore() {
   waits_for_ = Next::kAwaitReadable;
   if (!std::exchange(may_read_, false)) return false;
+  StoreUnparsed();
   std::vector<char>& scratch = connection_.scratch();
-  const ByteStream::Result result = connection_.stream().Read(scratch.data(), scratch.size());
-  received_.append(scratch.data(), result.bytes);
+  // The bytes of the body leave at once; others may stay here until the client has read a response.
+  const int64_t body = phase_ == Phase::kBody ? request_->head.ContentLength().value_or(0) : 0;
+  const size_t most = kMostAhead + static_cast<size_t>(body) - (body > 0 ? parser_->body_bytes() : 0);
+  const ByteStream::Result result = connection_.stream().Read(scratch.data(), std::min(most, scratch.size()));
+  if (received_.empty()) {
+    unparsed_ = absl::string_view(scratch.data(), result.bytes);
+  } else {
+    received_.append(scratch.data(), result.bytes);
+    unparsed_ = received_;
+  }
   const int updates = connection_.stream().TakeKeyUpdates();
   if (updates > 0 && !connection_.Spend(kKeyUpdatePoints * updates)) {
     is_gone_ = true;
@@ -51,6 +61,35 @@ bool Http1Session::ReadMore() {
   return false;
 }
 
+void Http1Session::StoreUnparsed() {
+  if (unparsed_.size() == received_.size()) return;
+  std::string(unparsed_).swap(received_);  // frees the memory, which an assignment would keep
+  unparsed_ = received_;
+}
+
+bool Http1Session::Keep() {
+  StoreUnparsed();
+  const int64_t bytes = received_.empty() ? 0 : static_cast<int64_t>(received_.capacity());
+  received_share_.ReduceTo(bytes);
+  const int64_t more = bytes - received_share_.bytes();
+  // As in HTTP/2, small requests may take a quarter more than the budget while large ones fill it.
+  if (more == 0 || received_share_.Add(more, connection_.common().received->limit() / 4)) return true;
+  received_share_.Release();
+  unparsed_ = {};
+  StoreUnparsed();
+  is_gone_ = true;
+  keep_ = false;
+  if (phase_ == Phase::kBody) GiveBody(NoRoomError());
+  if (phase_ == Phase::kHead) {
+    is_whole_ = false;
+    Answer({.code = 503,
+            .type = kPlainText,
+            .body = absl::StrCat(std::string(NoRoomError().message()), "\n"),
+            .headers = {{"Retry-After", "1"}}});
+  }
+  return false;
+}
+
 void Http1Session::BeginHead() {
   phase_ = Phase::kHead;
   parser_ = nullptr;
@@ -61,20 +100,21 @@ void Http1Session::BeginHead() {
 
 Http1Session::Step Http1Session::ReadHead() {
   if (parser_ == nullptr) {
-    if (received_.empty() && !ReadMore()) {
+    if (unparsed_.empty() && !ReadMore()) {
       if (is_gone_) connection_.Close(leaving_.value_or(CloseReason::kClient));
       return Step::kWait;
     }
     parser_ = std::make_unique<HttpRequestParser>(static_cast<size_t>(options_.max_head_bytes));
     since_ = Now();  // the timeout covers the whole headers, however slowly they arrive
   }
-  const absl::StatusOr<size_t> taken = parser_->Take(received_);
+  const absl::StatusOr<size_t> taken = parser_->Take(unparsed_);
   if (!taken.ok()) {
     is_whole_ = false;
+    leaving_ = CloseReason::kProtocol;
     Answer(Unreadable(taken.status(), *parser_));
     return Step::kAgain;
   }
-  received_.erase(0, *taken);
+  unparsed_.remove_prefix(*taken);
   if (parser_->has_head()) {
     Serve();
     return Step::kAgain;
@@ -90,6 +130,7 @@ void Http1Session::Serve() {
   is_whole_ = parser_->is_done();
   if (!head.ok()) {
     is_whole_ = false;
+    leaving_ = CloseReason::kProtocol;
     return Answer(Unreadable(head.status(), *parser_));
   }
   request_ = std::make_shared<HttpRequest>(HttpRequest{.head = *std::move(head), .peer = connection_.peer()});
@@ -126,25 +167,26 @@ void Http1Session::BeginBody() {
   since_ = Now();
   if (parser_->is_done()) return;
   parser_->ReadBody(options_.max_body_bytes);
-  if (received_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
+  may_read_ = true;  // the headers were read with little of the body
+  if (unparsed_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
     // a failure is ignored: clients send the body after a timeout anyway
     (void)connection_.stream().Write({}, kContinue);
   }
 }
 
 Http1Session::Step Http1Session::ReadBody() {
-  if (!parser_->is_done() && !received_.empty()) {
-    const absl::StatusOr<size_t> taken = parser_->Take(received_);
+  if (!parser_->is_done() && !unparsed_.empty()) {
+    const absl::StatusOr<size_t> taken = parser_->Take(unparsed_);
     absl::Status fault =
         absl::IsResourceExhausted(taken.status())
             ? TooLargeError(absl::StrCat("the body has more than the ", options_.max_body_bytes, " bytes allowed"))
             : taken.status();
     if (fault.ok()) {
-      received_.erase(0, *taken);
+      unparsed_.remove_prefix(*taken);
       const int64_t more = static_cast<int64_t>(parser_->body_bytes()) - share_.bytes();
       if (more > 0 && !share_.Add(more)) fault = NoRoomError();
     }
-    if (fault.ok() && received_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
+    if (fault.ok() && unparsed_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
       fault = absl::InvalidArgumentError("the body has an invalid HTTP/1.1 chunk, which begins with too long a line");
     }
     if (!fault.ok()) {

@@ -11,8 +11,6 @@
 namespace vitrine {
 namespace {
 
-// Maximum number of bytes read ahead while a request is being answered.
-constexpr size_t kMostAhead = size_t{64} << 10;
 // Maximum number of steps per call of Advance, so that other connections are not delayed.
 constexpr int kStepsAtOnce = 16;
 
@@ -73,9 +71,10 @@ void Http1Session::Advance() {
         step = SendMore();
         break;
     }
-    if (step == Step::kWait) return Await();
+    if (step == Step::kWait && Keep()) return Await();
   }
   if (connection_.is_closed()) return;
+  (void)Keep();
   Await();
   connection_.Wake();  // continues after the events of other connections
 }
@@ -83,7 +82,7 @@ void Http1Session::Advance() {
 void Http1Session::Await() {
   const bool waits_to_write = waits_for_ == Next::kAwaitWritable;
   if (phase_ == Phase::kSending) return connection_.Await(!waits_to_write, waits_to_write);
-  const bool reads = !is_gone_ && (phase_ != Phase::kWorking || received_.size() < kMostAhead);
+  const bool reads = !is_gone_ && (phase_ != Phase::kWorking || unparsed_.size() < kMostAhead);
   connection_.Await(reads && !waits_to_write, waits_to_write);
 }
 
@@ -97,7 +96,7 @@ void Http1Session::Work(bool on_a_body, std::function<void(std::shared_ptr<HttpR
 }
 
 Http1Session::Step Http1Session::WatchClient() {
-  if (is_gone_ || received_.size() >= kMostAhead) return Step::kWait;
+  if (is_gone_ || unparsed_.size() >= kMostAhead) return Step::kWait;
   if (ReadMore()) return Step::kAgain;
   if (is_gone_) request_->hung_up->store(true, std::memory_order_release);
   return Step::kWait;
@@ -149,7 +148,7 @@ Http1Session::Step Http1Session::SendMore() {
   std::string().swap(body_);  // frees the memory, which an assignment would keep
   connection_.NoteRequestDone();
   if (!keep_) {
-    const CloseReason why = request_ == nullptr ? CloseReason::kProtocol : leaving_.value_or(CloseReason::kDone);
+    const CloseReason why = leaving_.value_or(CloseReason::kDone);
     const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_ && !is_slow_;
     BeginHead();
     connection_.Linger(why, awaits_body);
@@ -204,6 +203,9 @@ void Http1Session::OnClosed() {
   head_.clear();
   std::string().swap(body_);  // frees the memory, which an assignment would keep
   sent_ = 0;
+  unparsed_ = {};
+  StoreUnparsed();
+  received_share_.Release();
 }
 
 std::unique_ptr<HttpProtocol> MakeHttp1(HttpConnection& connection, std::string first) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/http/byte_budget.h"
 #include "common/http/connection.h"
 #include "common/http/exchange.h"
@@ -26,7 +27,11 @@ class Http1Session final : public HttpProtocol {
  public:
   // For the arguments, see MakeHttp1.
   Http1Session(HttpConnection& connection, std::string first)
-      : connection_(connection), options_(connection.common().options), received_(std::move(first)) {
+      : connection_(connection),
+        options_(connection.common().options),
+        received_(std::move(first)),
+        received_share_(connection.common().received) {
+    unparsed_ = received_;
     BeginHead();
   }
 
@@ -57,20 +62,30 @@ class Http1Session final : public HttpProtocol {
   enum class Phase { kHead, kBody, kWorking, kSending };
   // Result of a phase's function: wait for an event, or call the function of the current phase again.
   enum class Step { kWait, kAgain };
+  // Maximum number of bytes per read that are not part of the current body. While a request is being answered, no more
+  // is read once so many bytes are unparsed.
+  static constexpr size_t kMostAhead = size_t{16} << 10;
 
   Time Now() const { return connection_.loop().now(); }
   // Runs the phases until one of them waits or the limit on steps is reached.
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();
+  // Stores the bytes that were not parsed, because other connections use the read buffer next, and counts them in the
+  // budget of received bytes. If the budget is too small, drops them, so that this request is the last, and returns
+  // false: the phase may have changed.
+  bool Keep();
   // In kWorking, detects that the client has disconnected, and reads ahead.
   Step WatchClient();
 
   // --- requests (http1_requests.cc)
 
-  // Appends available bytes to received_. Returns true if there were any. Reads once per call of Advance, so that other
-  // connections are not delayed; the event loop calls Advance again while more bytes are available.
+  // Appends available bytes to unparsed_. Returns true if there were any. Reads once per call of Advance, and once more
+  // if a body begins, so that other connections are not delayed; the event loop calls Advance again while more bytes
+  // are available.
   bool ReadMore();
+  // Moves the bytes that were not parsed into received_, and frees the rest of its memory.
+  void StoreUnparsed();
   // Waits for the next request.
   void BeginHead();
   // Reads headers; calls Serve once they are complete. Answers at once if they cannot be parsed.
@@ -101,14 +116,17 @@ class Http1Session final : public HttpProtocol {
   const HttpServerOptions& options_;
 
   Phase phase_ = Phase::kHead;
-  Time since_ = {};       // start of the phase; in kHead, arrival of the headers' first byte, or zero before that byte
-  std::string received_;  // bytes received and not yet parsed
+  Time since_ = {};  // start of the phase; in kHead, arrival of the headers' first byte, or zero before that byte
+  // Bytes received and not yet parsed: in received_, or, if it is empty, in the connection's read buffer.
+  absl::string_view unparsed_;
+  std::string received_;
+  BudgetShare received_share_;  // capacity of received_ in the budget of received bytes
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
   BudgetShare share_;     // bytes of the body in the budget of received bytes
   bool is_whole_ = true;  // true: the whole request was read
-  bool is_gone_ = false;  // true: the client sends no more data
+  bool is_gone_ = false;  // true: the client sends no more data, or no more is read
   bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate
   bool may_read_ = true;  // false: the running call of Advance has already read; the next call may read again
   Next waits_for_ = Next::kAwaitReadable;

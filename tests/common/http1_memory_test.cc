@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests that the bytes that a client sends ahead over HTTP/1 use little memory, which is counted.
+#include <gmock/gmock.h>
+#include <malloc.h>
+
+#include <chrono>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/base/config.h"
+#include "common/http/body.h"
+#include "common/http/server.h"
+#include "tests/common/http1_client.h"
+
+namespace vitrine {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr char kGet[] = "GET /here HTTP/1.1\r\nHost: x\r\n\r\n";
+// Maximum number of bytes that HTTP/1 keeps while a request is being answered: one read before the limit, and one read.
+constexpr int64_t kMostKept = 32 << 10;
+
+// Waits up to five seconds. Returns true if the condition became true.
+bool Becomes(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  return condition();
+}
+
+std::string Gets(int count) {
+  std::string all;
+  for (int i = 0; i < count; ++i) all += kGet;
+  return all;
+}
+
+// A server that answers "/here" at once, and other requests when the test does. All bodies are read.
+class Http1Memory : public ::testing::Test {
+ protected:
+  Http1Memory() {
+    server_ = *HttpServer::Start(
+        {.listen = "127.0.0.1:0", .received = budget_}, [this](const std::shared_ptr<HttpRequest>& request) {
+          if (request->path() == "/here") return HttpHandling::Answer({.type = kPlainText, .body = "here"});
+          return HttpHandling::Read([this](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+            body_ = std::move(body);
+            working_.set_value(std::move(reply));
+          });
+        });
+  }
+
+  const std::shared_ptr<ByteBudget> budget_ = std::make_shared<ByteBudget>(1 << 20);
+  std::promise<std::shared_ptr<HttpReply>> working_;
+  absl::StatusOr<std::string> body_;
+  std::unique_ptr<HttpServer> server_;
+};
+
+#ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer's malloc does not support mallinfo2
+// Returns the number of bytes that the process has allocated.
+size_t Allocated() {
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
+TEST_F(Http1Memory, AnIdleConnectionKeepsNoBufferOfPipelinedRequests) {
+  constexpr size_t kClients = 20;
+  constexpr int kRequests = 2000;
+  std::vector<std::unique_ptr<Http1Client>> clients;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.push_back(std::make_unique<Http1Client>(server_->address()));
+    ASSERT_TRUE(clients.back()->Send(kGet));
+    EXPECT_THAT(clients.back()->ReadUntil("here"), EndsWith("here"));
+  }
+  const size_t before = Allocated();
+  for (const auto& client : clients) {
+    ASSERT_TRUE(client->Send(Gets(kRequests)));
+    int answers = 0;
+    for (std::string read; answers < kRequests; ++answers) {
+      while (read.find("here") == std::string::npos) read += client->Read();
+      read.erase(0, read.find("here") + 4);
+    }
+  }
+  EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; }));
+  EXPECT_LT(Allocated(), before + kClients * 8192);
+}
+#endif
+
+TEST_F(Http1Memory, BytesSentAheadOfAResponseAreFewAndCounted) {
+  {
+    Http1Client client(server_->address());
+    ASSERT_TRUE(client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + Gets(3000)));
+    const std::shared_ptr<HttpReply> reply = working_.get_future().get();
+    client.SendWithoutWaiting(Gets(40'000));
+    EXPECT_TRUE(Becomes([&] { return budget_->used() > 16 << 10; }));
+    Http1Client other(server_->address());
+    for (int i = 0; i < 3; ++i) {  // meanwhile, the thread of both connections could read more
+      other.Send(kGet);
+      EXPECT_THAT(other.ReadUntil("here"), EndsWith("here"));
+    }
+    EXPECT_LE(budget_->used(), kMostKept);
+    reply->Send([] { return HttpResponse{.body = "done"}; });
+    client.SendWithoutWaiting(Gets(1));
+    std::string read = client.Read();
+    while (read.find("here") == std::string::npos) read += client.Read();
+    EXPECT_THAT(read, AllOf(HasSubstr("done"), Not(HasSubstr("503"))));
+  }
+  EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; }));
+}
+
+// A full budget rejects headers of which a part has arrived.
+TEST_F(Http1Memory, IncompleteHeadersAreRejectedWithoutRoom) {
+  BudgetShare other(budget_);
+  ASSERT_TRUE(other.Add(budget_->limit() * 5 / 4, budget_->limit()));
+  Http1Client client(server_->address());
+  client.Send(kGet);
+  EXPECT_THAT(client.ReadUntil("here"), StartsWith("HTTP/1.1 200")) << "a whole request needs no room";
+  client.Send("GET /here HTTP/1.1\r\nHost: x\r\nx-half: 12345678901234567890");
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1\r\n"),
+                                      HasSubstr("Connection: close\r\n"), EndsWith("retry in a moment\n")));
+  other.Release();
+  EXPECT_EQ(budget_->used(), 0);
+}
+
+TEST_F(Http1Memory, AnIncompleteChunkIsRejectedWithoutRoom) {
+  Http1Client client(server_->address());
+  client.Send("POST /work HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n");
+  ASSERT_TRUE(Becomes([&] { return budget_->used() > 0; }));
+  BudgetShare other(budget_);
+  ASSERT_TRUE(other.Add(budget_->limit() * 5 / 4, budget_->limit()));
+  client.Send("4;extension=1234567890123456");
+  working_.get_future().get()->Send([] { return HttpResponse{.code = 429, .body = "full"}; });
+  EXPECT_EQ(body_.status(), NoRoomError());
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("Connection: close\r\n")));
+}
+
+// A request in progress is answered, but the requests behind it are not.
+TEST_F(Http1Memory, RequestsSentAheadAreDroppedWithoutRoom) {
+  BudgetShare other(budget_);
+  ASSERT_TRUE(other.Add(budget_->limit() * 5 / 4, budget_->limit()));
+  Http1Client client(server_->address());
+  client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + Gets(100));
+  working_.get_future().get()->Send([] { return HttpResponse{.body = "done"}; });
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n"), EndsWith("done")));
+}
+
+}  // namespace
+}  // namespace vitrine
