@@ -13,6 +13,11 @@
 namespace vitrine {
 namespace {
 
+// Maximum size of the buffer that is reserved for an announced length before its bytes arrive. It suffices for an image
+// of usual size. A client that sends only the announcement therefore occupies little memory.
+constexpr size_t kFirstRoom = size_t{256} << 10;
+constexpr size_t kHugePage = size_t{2} << 20;
+
 constexpr char kTooLargeUrl[] = "vitrine/too-large";
 
 bool HasEncoding(const HttpRequest& request, absl::string_view encoding) {
@@ -48,6 +53,29 @@ bool IsTooLarge(const absl::Status& status) {
 
 absl::Status NoRoomError() {
   return absl::ResourceExhaustedError("too many large requests are in flight; retry in a moment");
+}
+
+bool MakeRoom(std::string& buffer, size_t more, std::optional<size_t> length, BudgetShare& share) {
+  const size_t room = buffer.size() + more;
+  size_t capacity = buffer.capacity(), counted = room;
+  if (!length.has_value()) {
+    if (capacity < room) capacity = std::max(room, 2 * capacity);
+    counted = capacity;
+  } else if (room <= kFirstRoom) {
+    capacity = std::max(room, std::min(*length, kFirstRoom));
+  } else {
+    // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages
+    // that are not written use no memory, but a write may make a whole huge page resident. So a large body counts at
+    // least as a huge page, or with its full length if that is less.
+    capacity = std::max(room, *length);
+    counted = std::max(room, std::min(*length, kHugePage));
+  }
+  if (!share.Add(static_cast<int64_t>(counted) - share.bytes())) return false;
+  if (buffer.capacity() >= capacity) return true;
+  std::string grown;  // reserve() of a string that has a buffer would at least double it
+  grown.reserve(capacity);
+  grown.append(buffer).swap(buffer);
+  return true;
 }
 
 absl::Status CheckAnnouncedBody(const HttpRequest& request, int64_t max_bytes, bool needs_length) {

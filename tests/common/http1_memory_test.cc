@@ -50,6 +50,7 @@ class Http1Memory : public ::testing::Test {
         {.listen = "127.0.0.1:0", .received = budget_}, [this](const std::shared_ptr<HttpRequest>& request) {
           if (request->path() == "/here") return HttpHandling::Answer({.type = kPlainText, .body = "here"});
           return HttpHandling::Read([this](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
+            used_ = budget_->used();
             body_ = std::move(body);
             working_.set_value(std::move(reply));
           });
@@ -59,6 +60,7 @@ class Http1Memory : public ::testing::Test {
   const std::shared_ptr<ByteBudget> budget_ = std::make_shared<ByteBudget>(1 << 20);
   std::promise<std::shared_ptr<HttpReply>> working_;
   absl::StatusOr<std::string> body_;
+  int64_t used_ = 0;  // bytes in the budget when the handler got body_
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -114,6 +116,25 @@ TEST_F(Http1Memory, BytesSentAheadOfAResponseAreFewAndCounted) {
   EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; }));
 }
 
+TEST_F(Http1Memory, TheBufferOfABodyIsCounted) {
+  for (const bool is_chunked : {false, true}) {
+    working_ = {};
+    Http1Client client(server_->address());
+    const std::string body(300'000, 'x');
+    client.Send("POST /work HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
+    client.Send(is_chunked ? "Transfer-Encoding: chunked\r\n\r\n493e0\r\n" + body + "\r\n0\r\n\r\n"
+                           : "Content-Length: 300000\r\n\r\n" + body);
+    working_.get_future().get()->Send([] { return HttpResponse{.body = "done"}; });
+    EXPECT_THAT(client.ReadAll(), EndsWith("done"));
+    ASSERT_TRUE(body_.ok()) << body_.status();
+    EXPECT_EQ(*body_, body);
+    EXPECT_GE(used_, static_cast<int64_t>(body_->capacity()));
+    if (!is_chunked) {
+      EXPECT_EQ(body_->capacity(), body.size());
+    }
+  }
+}
+
 // A full budget rejects headers of which a part has arrived.
 TEST_F(Http1Memory, IncompleteHeadersAreRejectedWithoutRoom) {
   BudgetShare other(budget_);
@@ -147,7 +168,8 @@ TEST_F(Http1Memory, RequestsSentAheadAreDroppedWithoutRoom) {
   Http1Client client(server_->address());
   client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + Gets(100));
   working_.get_future().get()->Send([] { return HttpResponse{.body = "done"}; });
-  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n"), EndsWith("done")));
+  EXPECT_THAT(client.ReadAll(),
+              AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n"), EndsWith("done")));
 }
 
 }  // namespace

@@ -75,6 +75,32 @@ TEST(Http2Memory, HeadersThatAHandlerDropsAreNotCounted) {
   EXPECT_THAT(limited.budget->used(), Lt(30'000));
 }
 
+TEST(Http2Memory, TheBufferOfABodyIsCounted) {
+  const auto budget = std::make_shared<ByteBudget>(1 << 20);
+  int64_t used = 0;
+  size_t capacity = 0;
+  const auto server =
+      *HttpServer::Start({.listen = "127.0.0.1:0", .received = budget}, [&](const std::shared_ptr<HttpRequest>&) {
+        return HttpHandling::Read(
+            [&](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+              used = budget->used();
+              capacity = body->capacity();
+              reply->Send([] { return HttpResponse{.body = "done"}; });
+            });
+      });
+  const std::string body(300'000, 'x');
+  for (const bool has_length : {true, false}) {
+    Http2Client client(server->address());
+    const HttpHeaders length = {{"content-length", "300000"}};
+    const int32_t id = client.Begin("/", body, true, has_length ? length : HttpHeaders());
+    EXPECT_EQ(client.Await(id).body, "done");
+    EXPECT_GE(used, static_cast<int64_t>(capacity)) << "the headers count too";
+    if (has_length) {
+      EXPECT_EQ(capacity, body.size());
+    }
+  }
+}
+
 #ifndef ABSL_HAVE_ADDRESS_SANITIZER  // AddressSanitizer's malloc does not return null
 TEST(Http2MemoryDeathTest, AFailedAllocationOfNghttp2EndsTheProcess) {
   const auto ends = ::testing::ExitedWithCode(kExitOutOfMemory);

@@ -4,10 +4,14 @@
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "common/http/address_limits.h"
+#include "common/http/body.h"
 #include "common/http/byte_budget.h"
 #include "common/http/network/network.h"
 #include "common/http/network/proxy_header.h"
@@ -158,6 +162,57 @@ TEST(FlowWindow, GrowsWhileItLimitsTheSender) {
   }
   EXPECT_EQ(window.window(), FlowWindow::kLargest);
   EXPECT_EQ(window.OnAnswer(), std::nullopt);
+}
+
+// Appends 1000 bytes at a time. Requires that each step counts at least the memory that the buffer may have used.
+void Fill(std::string& buffer, size_t size, std::optional<size_t> length, BudgetShare& share) {
+  while (buffer.size() < size) {
+    const size_t before = buffer.size();
+    ASSERT_TRUE(MakeRoom(buffer, 1000, length, share));
+    ASSERT_EQ(buffer.size(), before);
+    buffer.append(1000, 'x');
+    ASSERT_GE(share.bytes(), static_cast<int64_t>(buffer.size()));
+  }
+}
+
+TEST(MakeRoom, AnAnnouncedBodyIsReservedOnce) {
+  for (const size_t length : {size_t{1000}, size_t{100'000}, size_t{300'000}, size_t{5'000'000}}) {
+    std::string buffer;
+    BudgetShare share(std::make_shared<ByteBudget>(6'000'000));
+    Fill(buffer, 1000, length, share);
+    EXPECT_EQ(share.bytes(), 1000);
+    EXPECT_EQ(buffer.capacity(), std::min(length, size_t{256} << 10));
+    Fill(buffer, std::min(length, size_t{270'000}), length, share);
+    EXPECT_EQ(buffer.capacity(), length);
+    if (length > 270'000) {
+      EXPECT_EQ(share.bytes(), std::min(static_cast<int64_t>(length), int64_t{2} << 20));
+    }
+    Fill(buffer, length, length, share);
+    EXPECT_EQ(buffer.capacity(), length);
+    EXPECT_EQ(share.bytes(), static_cast<int64_t>(length));
+  }
+}
+
+TEST(MakeRoom, WithoutALengthTheCapacityIsCounted) {
+  std::string buffer;
+  BudgetShare share(std::make_shared<ByteBudget>(2'100'000));
+  for (size_t size = 1000; size < 1'000'000; size += 1000) {
+    Fill(buffer, size, std::nullopt, share);
+    ASSERT_EQ(share.bytes(), static_cast<int64_t>(buffer.capacity()));
+    ASSERT_LE(buffer.capacity(), 2 * size);
+  }
+}
+
+TEST(MakeRoom, ASmallBudgetChangesNothing) {
+  for (const std::optional<size_t> length : {std::optional<size_t>(3000), std::optional<size_t>()}) {
+    std::string buffer;
+    BudgetShare share(std::make_shared<ByteBudget>(2500));
+    Fill(buffer, 2000, length, share);
+    const int64_t counted = share.bytes();
+    EXPECT_FALSE(MakeRoom(buffer, 1000, length, share));
+    EXPECT_EQ(share.bytes(), counted);
+    EXPECT_EQ(buffer, std::string(2000, 'x'));
+  }
 }
 
 TEST(ByteBudget, IsSharedAndReleased) {

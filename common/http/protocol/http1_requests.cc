@@ -157,7 +157,6 @@ void Http1Session::Serve() {
 }
 
 void Http1Session::BeginBody() {
-  share_ = BudgetShare(connection_.common().received);
   absl::Status fault = CheckAnnouncedBody(*request_, options_.max_body_bytes, true);
   const ByteBudget& budget = *connection_.common().received;
   // Rejects at once a body whose announced length exceeds the remaining budget.
@@ -165,8 +164,8 @@ void Http1Session::BeginBody() {
   if (!fault.ok()) return GiveBody(std::move(fault));
   phase_ = Phase::kBody;
   since_ = Now();
+  parser_->ReadBody(options_.max_body_bytes, BudgetShare(connection_.common().received));
   if (parser_->is_done()) return;
-  parser_->ReadBody(options_.max_body_bytes);
   may_read_ = true;  // the headers were read with little of the body
   if (unparsed_.empty() && absl::EqualsIgnoreCase(request_->Header("Expect").value_or(""), "100-continue")) {
     // a failure is ignored: clients send the body after a timeout anyway
@@ -177,15 +176,8 @@ void Http1Session::BeginBody() {
 Http1Session::Step Http1Session::ReadBody() {
   if (!parser_->is_done() && !unparsed_.empty()) {
     const absl::StatusOr<size_t> taken = parser_->Take(unparsed_);
-    absl::Status fault =
-        absl::IsResourceExhausted(taken.status())
-            ? TooLargeError(absl::StrCat("the body has more than the ", options_.max_body_bytes, " bytes allowed"))
-            : taken.status();
-    if (fault.ok()) {
-      unparsed_.remove_prefix(*taken);
-      const int64_t more = static_cast<int64_t>(parser_->body_bytes()) - share_.bytes();
-      if (more > 0 && !share_.Add(more)) fault = NoRoomError();
-    }
+    absl::Status fault = taken.status();
+    if (fault.ok()) unparsed_.remove_prefix(*taken);
     if (fault.ok() && unparsed_.size() > kMaxHttpHeadBytes && !parser_->is_done()) {
       fault = absl::InvalidArgumentError("the body has an invalid HTTP/1.1 chunk, which begins with too long a line");
     }
@@ -206,8 +198,8 @@ Http1Session::Step Http1Session::ReadBody() {
 
 void Http1Session::GiveBody(absl::StatusOr<std::string> body) {
   is_whole_ = parser_->is_done();
+  auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), parser_->TakeShare()});
   parser_ = nullptr;  // frees a rejected body now, because the budget stops counting its bytes when the handler ends
-  auto received = std::make_shared<ReceivedBody>(ReceivedBody{std::move(body), std::move(share_)});
   Work(true, [received = std::move(received), with_body = std::exchange(with_body_, nullptr), request = request_,
               max_bytes = options_.max_body_bytes](std::shared_ptr<HttpReply> reply) {
     HandOver(std::move(*received), *request, max_bytes, with_body, std::move(reply));

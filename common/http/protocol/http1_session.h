@@ -124,7 +124,6 @@ class Http1Session final : public HttpProtocol {
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
-  BudgetShare share_;     // bytes of the body in the budget of received bytes
   bool is_whole_ = true;  // true: the whole request was read
   bool is_gone_ = false;  // true: the client sends no more data, or no more is read
   bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate

@@ -58,7 +58,7 @@ class BodyReader final : public HttpStreamHandler {
     if (static_cast<int64_t>(body_.size() + bytes.size()) > most) {
       return Give(TooLargeError(absl::StrCat("the body has more than the ", most, " bytes allowed")));
     }
-    if (!share_.Add(static_cast<int64_t>(bytes.size()))) return Give(NoRoomError());
+    if (!MakeRoom(body_, bytes.size(), request_->head.ContentLength(), share_)) return Give(NoRoomError());
     body_.append(bytes.data(), bytes.size());
   }
   void OnEnd() override { Give(std::move(body_)); }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/http/protocol/request_parser.h"
 
-#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/core/buffers_range.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/optional/optional.hpp>
+#include <boost/system/error_code.hpp>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -38,37 +39,44 @@ void CheckExtensions(uint64_t /*size*/, beast::string_view extensions, beast::er
 }  // namespace
 
 struct HttpRequestParser::Parser {
-  // Body of Beast's parser: a string that grows with the bytes received. Beast's own string_body reserves the whole
-  // Content-Length at once, so that a client could occupy memory without sending a body of this size. The capacity is
-  // at most twice the body.
+  // Body of Beast's parser: a string that grows with the bytes received, and counts in a budget. Beast's own
+  // string_body reserves the whole Content-Length at once, so that a client could occupy memory without sending a body
+  // of this size.
   struct GrowingBody {
-    using value_type = std::string;
+    struct value_type {
+      std::string bytes;
+      std::optional<size_t> length;  // Content-Length
+      BudgetShare share;
+    };
 
     class reader {  // Beast requires this name and the names of its functions
      public:
       template <bool kIsRequest, typename Fields>
-      reader(beast::http::header<kIsRequest, Fields>&, std::string& body) : body_(body) {}
+      reader(beast::http::header<kIsRequest, Fields>&, value_type& body) : body_(body) {}
 
       void init(const boost::optional<uint64_t>& length, beast::error_code& error) {
         error = {};
-        body_.reserve(std::min<uint64_t>(length.value_or(0), kMostReserved));
+        if (length.has_value()) body_.length = *length;
       }
 
       template <typename Buffers>
       size_t put(const Buffers& buffers, beast::error_code& error) {
         error = {};
-        const size_t before = body_.size();
+        const size_t before = body_.bytes.size();
         for (const boost::asio::const_buffer part : beast::buffers_range_ref(buffers)) {
-          body_.append(static_cast<const char*>(part.data()), part.size());
+          if (!MakeRoom(body_.bytes, part.size(), body_.length, body_.share)) {
+            error = make_error_code(boost::system::errc::not_enough_memory);
+            break;
+          }
+          body_.bytes.append(static_cast<const char*>(part.data()), part.size());
         }
-        return body_.size() - before;
+        return body_.bytes.size() - before;
       }
 
       void finish(beast::error_code& error) { error = {}; }
 
      private:
-      static constexpr uint64_t kMostReserved = uint64_t{256} << 10;  // reserves enough for an image of usual size
-      std::string& body_;
+      value_type& body_;
     };
   };
 
@@ -113,6 +121,7 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   if (error == beast::http::error::body_limit) {
     return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes allowed"));
   }
+  if (error == boost::system::errc::not_enough_memory) return NoRoomError();
   return absl::InvalidArgumentError(absl::StrCat("the request is not HTTP/1.1: ", error.message()));
 }
 
@@ -141,14 +150,15 @@ HttpHeaders HttpRequestParser::Fields() const {
   return fields;
 }
 
-void HttpRequestParser::ReadBody(int64_t max_bytes) {
+void HttpRequestParser::ReadBody(int64_t max_bytes, BudgetShare share) {
   parser_->max_body_bytes = max_bytes;
+  parser_->of.get().body().share = std::move(share);
   parser_->of.eager(true);
   parser_->of.body_limit(static_cast<uint64_t>(max_bytes));
 }
 
 size_t HttpRequestParser::body_bytes() const {
-  return parser_->of.get().body().size();
+  return parser_->of.get().body().bytes.size();
 }
 
 bool HttpRequestParser::is_done() const {
@@ -156,7 +166,11 @@ bool HttpRequestParser::is_done() const {
 }
 
 std::string HttpRequestParser::TakeBody() {
-  return std::move(parser_->of.get().body());
+  return std::move(parser_->of.get().body().bytes);
+}
+
+BudgetShare HttpRequestParser::TakeShare() {
+  return std::move(parser_->of.get().body().share);
 }
 
 }  // namespace vitrine

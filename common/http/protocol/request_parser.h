@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/http/byte_budget.h"
 #include "common/http/head.h"
 
 namespace vitrine {
@@ -26,6 +27,7 @@ class HttpRequestParser {
   // Returns the number of bytes consumed. Pass the remaining bytes again, followed by new bytes. Do not call Take after
   // an error. INVALID_ARGUMENT: not HTTP/1.x, or a header folded over several lines. RESOURCE_EXHAUSTED: headers too
   // long (HTTP answers 431). TooLargeError: body too long.
+  // NoRoomError: the budget of the body's share is too small.
   absl::StatusOr<size_t> Take(absl::string_view bytes);
 
   // Returns true if the headers are complete; Take then consumes nothing until ReadBody is called.
@@ -37,15 +39,17 @@ class HttpRequestParser {
   // Returns the headers that were parsed so far. May be called after an error.
   HttpHeaders Fields() const;
 
-  // Makes Take consume the body. A chunked body fails when it exceeds `max_bytes`; the caller must compare a
-  // Content-Length with the limit. Requires has_head.
-  void ReadBody(int64_t max_bytes);
+  // Makes Take consume the body, whose bytes count in `share`. A chunked body fails when it exceeds `max_bytes`; the
+  // caller must compare a Content-Length with the limit. Requires has_head.
+  void ReadBody(int64_t max_bytes, BudgetShare share = {});
   // Returns the number of body bytes received.
   size_t body_bytes() const;
   // Returns true if the request is complete; Take must not be called again.
   bool is_done() const;
   // Returns the body. Requires is_done.
   std::string TakeBody();
+  // Returns the share that counts the body.
+  BudgetShare TakeShare();
 
  private:
   struct Parser;

@@ -15,10 +15,6 @@
 namespace vitrine {
 namespace {
 
-// Maximum size of the buffer that is reserved for a message before its bytes arrive. A client that sends only the
-// prefix of a message therefore occupies little memory.
-constexpr size_t kFirstRoom = size_t{256} << 10;
-constexpr size_t kHugePage = size_t{2} << 20;
 // Limits of decompression, which runs before admission control. The compression ratio of real messages is lower than
 // kMostRatio.
 constexpr int64_t kMostFree = int64_t{64} << 10;
@@ -43,13 +39,7 @@ absl::StatusOr<std::optional<MessageReader::Message>> MessageReader::Take(absl::
   }
   std::string& whole = received_->bytes;
   const size_t taken = std::min(bytes.size(), length_ - whole.size());
-  const size_t room = whole.size() + taken;
-  // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages that
-  // are not written use no memory, but a write may make a whole huge page resident. So once more than kFirstRoom bytes
-  // have arrived, a message counts at least as a huge page, or with its full length if that is less.
-  const size_t charged = room <= kFirstRoom ? room : std::max(room, std::min(length_, kHugePage));
-  if (!received_->share.Add(static_cast<int64_t>(charged) - received_->share.bytes())) return NoRoom();
-  if (whole.capacity() < room) whole.reserve(length_);
+  if (!MakeRoom(whole, taken, length_, received_->share)) return NoRoom();
   whole.append(bytes.data(), taken);
   bytes.remove_prefix(taken);
   if (whole.size() < length_) return std::nullopt;
@@ -72,7 +62,6 @@ absl::Status MessageReader::BeginMessage() {
                      max_bytes_ == kMaxPlainMessageBytes ? "without an image" : "--max-message-bytes"));
   }
   received_ = std::make_shared<ReceivedBytes>(ReceivedBytes{.bytes = {}, .share = BudgetShare(budget_)});
-  received_->bytes.reserve(std::min(length_, kFirstRoom));
   return absl::OkStatus();
 }
 
