@@ -201,6 +201,8 @@ void HttpConnection::EndHandshake() {
   }
   making_peer_->certificate_names = stream_->CertificateNames();
   certificate_expires_ = stream_->CertificateExpires();
+  // OpenSSL checks a certificate when it arrives; the rest of the handshake may take until request_timeout.
+  if (absl::Now() >= certificate_expires_) return Close(CloseReason::kCertificate);
   phase_ = Phase::kDetect;
   if (stream_->HasChosenHttp2()) return Serve("");
   Await(true, false);

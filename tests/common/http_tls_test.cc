@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests TLS of connections: versions, ALPN, session resumption, client certificates, handshake threads, and the
-// reported reasons of failed handshakes.
+// Tests TLS of connections: versions, ALPN, session resumption, client certificates and their end, handshake threads,
+// and the reported reasons of failed handshakes.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <openssl/pem.h>
@@ -8,9 +8,13 @@
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
 
+#include <atomic>
+#include <ctime>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/http/address_limits.h"
@@ -22,6 +26,7 @@ namespace vitrine {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -67,7 +72,8 @@ struct Certified {
 // A TLS connection with a blocking socket. Configure it with `context` or `tls` before Connect.
 class TlsClient {
  public:
-  explicit TlsClient(const std::string& address) : socket_(address) {}
+  explicit TlsClient(const std::string& address) : owned_(std::in_place, address), socket_(owned_->descriptor()) {}
+  explicit TlsClient(int socket) : socket_(socket) {}
 
   void Present(const Certified& certified) {
     SSL_use_certificate(tls(), certified.certificate.get());
@@ -97,16 +103,19 @@ class TlsClient {
   SSL* tls() {
     if (tls_ == nullptr) {
       tls_.reset(SSL_new(context_.get()));
-      SSL_set_fd(tls_.get(), socket_.descriptor());
+      SSL_set_fd(tls_.get(), socket_);
     }
     return tls_.get();
   }
 
  private:
-  Http1Client socket_;
+  const std::optional<Http1Client> owned_;
+  const int socket_;
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context_{SSL_CTX_new(TLS_client_method()), &SSL_CTX_free};
   std::unique_ptr<SSL, decltype(&SSL_free)> tls_{nullptr, &SSL_free};
 };
+
+constexpr char kGetHere[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 class HttpTls : public ::testing::Test {
  protected:
@@ -115,9 +124,15 @@ class HttpTls : public ::testing::Test {
     const auto pem = std::make_shared<const TlsPem>(TlsPem{.certificate = server_certificate_.Pem(false),
                                                            .key = server_certificate_.Pem(true),
                                                            .client_ca = wants_certificates ? ca_.Pem(false) : ""});
-    HttpServerOptions options = {.listen = "127.0.0.1:0", .tls = [pem] { return pem; }, .observer = &closed_};
+    auto other = std::make_shared<TlsPem>(*pem);
+    other->client_ca = Certified("other CA", nullptr).Pem(false);
+    HttpServerOptions options = {.listen = "127.0.0.1:0",
+                                 .age_grace = absl::Milliseconds(200),
+                                 .tls = [=, this] { return distrusts_ ? other : pem; },
+                                 .observer = &closed_};
     absl::StatusOr<std::unique_ptr<HttpServer>> server =
-        HttpServer::Start(options, [](const std::shared_ptr<HttpRequest>&) {
+        HttpServer::Start(options, [this](const std::shared_ptr<HttpRequest>& request) {
+          if (request->path() == "/distrust") distrusts_ = true;
           return HttpHandling::Read(
               [](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
                 reply->Send([&] { return HttpResponse{.body = body.ok() && !body->empty() ? *body : "here"}; });
@@ -127,6 +142,25 @@ class HttpTls : public ::testing::Test {
     server_ = *std::move(server);
   }
   std::string address() const { return server_->address(); }
+  // Connects twice, the second time with the session of the first connection. Returns true if it was resumed.
+  bool Resumes(int version, const Certified* certified) {
+    std::unique_ptr<SSL_SESSION, decltype(&SSL_SESSION_free)> session(nullptr, &SSL_SESSION_free);
+    bool is_resumed = false;
+    for (const bool is_second : {false, true}) {
+      TlsClient client(address());
+      SSL_set_max_proto_version(client.tls(), version);
+      if (certified != nullptr) client.Present(*certified);
+      if (is_second) SSL_set_session(client.tls(), session.get());
+      EXPECT_TRUE(client.Connect());
+      is_resumed = SSL_session_reused(client.tls()) == 1;
+      EXPECT_TRUE(is_second || !is_resumed);
+      client.Send(kGetHere);
+      EXPECT_THAT(client.ReadUntil("here"), EndsWith("here"));  // TLS 1.3 sends the ticket after the handshake
+      session.reset(SSL_get1_session(client.tls()));
+      SSL_shutdown(client.tls());  // without it, OpenSSL would not resume the session
+    }
+    return is_resumed;
+  }
   // Returns why the server closed the connection of a client that does not complete its handshake.
   std::string FailureOf(TlsClient& client) {
     EXPECT_FALSE(client.Connect() && client.ReadUntil("here").ends_with("here"));
@@ -136,10 +170,9 @@ class HttpTls : public ::testing::Test {
   const Certified ca_{"CA", nullptr};
   const Certified server_certificate_{"server", &ca_};
   LastClose closed_;
+  std::atomic<bool> distrusts_ = false;  // true: the authority of the clients is replaced
   std::unique_ptr<HttpServer> server_;
 };
-
-constexpr char kGetHere[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 TEST_F(HttpTls, AlpnChoosesTheVersionOfHttp) {
   Start(false);
@@ -166,22 +199,14 @@ TEST_F(HttpTls, ABodyOfManyRecordsIsReadCompletely) {
 
 TEST_F(HttpTls, ASecondHandshakeResumesTheSession) {
   Start(false);
-  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) {
-    SSL_SESSION* session = nullptr;
-    for (const bool is_second : {false, true}) {
-      TlsClient client(address());
-      SSL_set_max_proto_version(client.tls(), version);
-      if (is_second) SSL_set_session(client.tls(), session);
-      ASSERT_TRUE(client.Connect());
-      EXPECT_EQ(SSL_session_reused(client.tls()), is_second ? 1 : 0) << version;
-      client.Send(kGetHere);
-      EXPECT_THAT(client.ReadUntil("here"), EndsWith("here"));  // TLS 1.3 sends the ticket after the handshake
-      SSL_SESSION_free(session);
-      session = SSL_get1_session(client.tls());
-      SSL_shutdown(client.tls());  // without it, OpenSSL would not resume the session
-    }
-    SSL_SESSION_free(session);
-  }
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) EXPECT_TRUE(Resumes(version, nullptr)) << version;
+}
+
+// A resumed session would not verify the client's certificate again.
+TEST_F(HttpTls, AServerThatVerifiesClientsResumesNoSession) {
+  const Certified certified("client", &ca_);
+  Start(true);
+  for (const int version : {TLS1_2_VERSION, TLS1_3_VERSION}) EXPECT_FALSE(Resumes(version, &certified)) << version;
 }
 
 TEST_F(HttpTls, TheLeastVersionIsTls12) {
@@ -253,32 +278,72 @@ TEST_F(HttpTls, AConnectionEndsWithTheCertificateOfItsClient) {
   EXPECT_EQ(closed_.Await(), "certificate");
 }
 
-// Starts the thread for TLS handshakes only after the event loop has answered a plaintext connection.
-TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
-  const auto context =
-      TlsContext::Make({.certificate = server_certificate_.Pem(false), .key = server_certificate_.Pem(true)});
-  ASSERT_TRUE(context.ok()) << context.status();
-  const auto common = std::make_shared<HttpCommon>();
-  common->handler = [](const auto&) { return HttpHandling::Answer({.body = "here"}); };
-  common->received = std::make_shared<ByteBudget>(1 << 20);
-  common->addresses = std::make_unique<AddressLimits>(common->options.abuse);
-  common->tls = [tls = *context] { return tls; };
-  common->handshakers = std::make_unique<Workers>(Workers::Options{.name = "handshake", .threads = 1});
-  const auto loop = HttpLoop::Make(common);
-  ASSERT_TRUE(loop.ok() && (*loop)->Start(nullptr).ok());
-  const auto connect = [&](sa_family_t family) {
+// While a request is open, the authority of the client's certificate is removed. The first GOAWAY already names the
+// last request, so that the server begins no further ones.
+TEST_F(HttpTls, AClientThatIsNoLongerTrustedBeginsNoFurtherRequests) {
+  const Certified certified("client", &ca_);
+  Start(true);
+  TlsClient client(address());
+  client.Present(certified);
+  ASSERT_EQ(client.Negotiate("\x02h2"), "h2");
+  constexpr char kBegin[] =
+      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+      "\0\0\0\x04\0\0\0\0\0"               // SETTINGS
+      "\0\0\x10\x01\x04\0\0\0\x01"         // HEADERS of stream 1, without its end
+      "\x83\x87\x04\x09/distrust\x41\x01"  // POST, https, :path, :authority
+      "x";
+  client.Send(std::string(kBegin, sizeof(kBegin) - 1));
+  const std::string received = client.ReadUntil("no such end");
+  EXPECT_EQ(closed_.Await(), "certificate");
+  std::vector<int> last_streams;
+  for (size_t at = 0; at + 13 <= received.size();) {
+    const auto* const frame = reinterpret_cast<const unsigned char*>(received.data() + at);
+    if (frame[3] == 7) last_streams.push_back(frame[9] << 24 | frame[10] << 16 | frame[11] << 8 | frame[12]);
+    at += 9 + static_cast<size_t>(frame[0] << 16 | frame[1] << 8 | frame[2]);
+  }
+  EXPECT_THAT(last_streams, ElementsAre(1));
+}
+
+// A loop without a listening socket, so that the test can choose the TLS context and the start of the handshakes.
+class HttpTlsLoop : public HttpTls {
+ protected:
+  void StartLoop(bool wants_certificates) {
+    const auto context = TlsContext::Make({.certificate = server_certificate_.Pem(false),
+                                           .key = server_certificate_.Pem(true),
+                                           .client_ca = wants_certificates ? ca_.Pem(false) : ""});
+    ASSERT_TRUE(context.ok()) << context.status();
+    context_ = *context;
+    common_->options.observer = &closed_;
+    common_->handler = [](const auto&) { return HttpHandling::Answer({.body = "here"}); };
+    common_->received = std::make_shared<ByteBudget>(1 << 20);
+    common_->addresses = std::make_unique<AddressLimits>(common_->options.abuse);
+    common_->tls = [tls = context_] { return tls; };
+    common_->handshakers = std::make_unique<Workers>(Workers::Options{.name = "handshake", .threads = 1});
+    auto loop = HttpLoop::Make(common_);
+    ASSERT_TRUE(loop.ok() && (*loop)->Start(nullptr).ok());
+    loop_ = *std::move(loop);
+  }
+  // Connects a client whose address is of this family: TLS for AF_INET, plaintext for AF_UNIX.
+  FileDescriptor Connect(sa_family_t family) {
     int ends[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
     HttpLoop::Accepted accepted = {.socket = FileDescriptor(ends[0])};
     accepted.address.ss_family = family;
-    (*loop)->Adopt(std::move(accepted));
+    loop_->Adopt(std::move(accepted));
     return FileDescriptor(ends[1]);
-  };
-  const FileDescriptor encrypted = connect(AF_INET), plain = connect(AF_UNIX);
-  const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> client(SSL_CTX_new(TLS_client_method()), &SSL_CTX_free);
-  const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(client.get()), &SSL_free);
-  SSL_set_fd(tls.get(), encrypted.get());
-  EXPECT_EQ(SSL_connect(tls.get()), -1);  // sends the ClientHello
+  }
+
+  const std::shared_ptr<HttpCommon> common_ = std::make_shared<HttpCommon>();
+  std::shared_ptr<const TlsContext> context_;
+  std::unique_ptr<HttpLoop> loop_;
+};
+
+// Starts the thread for TLS handshakes only after the event loop has answered a plaintext connection.
+TEST_F(HttpTlsLoop, AHandshakeDoesNotDelayOtherConnections) {
+  StartLoop(false);
+  const FileDescriptor encrypted = Connect(AF_INET), plain = Connect(AF_UNIX);
+  TlsClient client(encrypted.get());
+  EXPECT_FALSE(client.Connect());  // sends the ClientHello
   for (const FileDescriptor* const end : {&encrypted, &plain}) fcntl(end->get(), F_SETFL, 0);
   char bytes[4096];
   for (int i = 0; i < 2; ++i) {  // before the second answer, the loop has also noticed the ClientHello
@@ -286,8 +351,24 @@ TEST_F(HttpTls, AHandshakeDoesNotDelayOtherConnections) {
     EXPECT_GT(recv(plain.get(), bytes, sizeof(bytes), 0), 0);
   }
   EXPECT_EQ(recv(encrypted.get(), bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT), -1);
-  EXPECT_TRUE(common->handshakers->Start().ok());
-  EXPECT_EQ(SSL_connect(tls.get()), 1);
+  EXPECT_TRUE(common_->handshakers->Start().ok());
+  EXPECT_TRUE(client.Connect());
+}
+
+// A client may delay the last message of the handshake until its certificate has expired. Here, OpenSSL verifies the
+// certificate with a clock that is two minutes late.
+TEST_F(HttpTlsLoop, ACertificateThatExpiresDuringTheHandshakeIsRefused) {
+  StartLoop(true);
+  X509_VERIFY_PARAM_set_time(SSL_CTX_get0_param(context_->get()), std::time(nullptr) - 120);
+  EXPECT_TRUE(common_->handshakers->Start().ok());
+  const FileDescriptor socket = Connect(AF_INET);
+  fcntl(socket.get(), F_SETFL, 0);
+  TlsClient client(socket.get());
+  client.Present(Certified("client", &ca_, -60));
+  EXPECT_TRUE(client.Connect());
+  client.Send(kGetHere);
+  EXPECT_EQ(client.ReadUntil("here"), "");
+  EXPECT_EQ(closed_.Await(), "certificate");
 }
 
 }  // namespace

@@ -72,6 +72,10 @@ absl::Status AskForClients(SSL_CTX* context, const TlsPem& pem) {
   }
   const int required = pem.client_certificate_optional ? 0 : SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | required, nullptr);
+  // Issues no tickets: OpenSSL would resume a session although the client's certificate has expired, and a resumed
+  // session lacks the intermediate certificates and the verified chain that IsTrustedBy and CertificateExpires need.
+  SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+  SSL_CTX_set_num_tickets(context, 0);  // for TLS 1.3, where NO_TICKET only changes the kind of ticket
   return absl::OkStatus();
 }
 
@@ -288,7 +292,8 @@ absl::StatusOr<std::shared_ptr<const TlsContext>> TlsContext::Make(const TlsPem&
   // block all other connections.
   SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);
   SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
-  // Sessions are resumed by tickets only, because a cache of sessions would grow in the server's memory.
+  // Sessions are resumed by tickets only, because a cache of sessions would grow in the server's memory. A context that
+  // verifies client certificates resumes no sessions (see AskForClients).
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   constexpr unsigned char kContext[] = "vitrine";
   SSL_CTX_set_session_id_context(context, kContext, sizeof(kContext) - 1);

@@ -245,7 +245,8 @@ void Http2Session::Announce() {
   const CloseReason reason = leaving_reason_;
   leaves_after_first_ = false;
   announced_ = Now();
-  if (streams_.empty() && reason != CloseReason::kShutdown) {
+  // A client whose certificate has ended must not begin further requests, not even those that it has sent meanwhile.
+  if (reason == CloseReason::kCertificate || (streams_.empty() && reason != CloseReason::kShutdown)) {
     SubmitFinal();
   } else {
     leaving_ = Leaving::kAnnounced;
