@@ -50,7 +50,11 @@ HttpHandling RefuseAsHttp(int code, std::string sentence, HttpHeaders headers = 
 GrpcServer::GrpcServer(GrpcServerOptions options, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      body_workers_({.name = "bodies", .threads = options_.body_threads, .most = 4096, .on_thread = WithCrashStack}) {}
+      body_workers_({.name = "bodies",
+                     .threads = options_.body_threads,
+                     .most = 4096,
+                     .most_per_account = 1024,
+                     .on_thread = WithCrashStack}) {}
 
 GrpcServer::~GrpcServer() {
   for (int64_t left = calls_.load(); left != 0; left = calls_.load()) calls_.wait(left);

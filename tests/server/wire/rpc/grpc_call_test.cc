@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -355,6 +356,29 @@ TEST_F(GrpcCallTest, CountsTheBytesBehindAMessageThatWaitsForDecompression) {
   full.Send(Framed(packed, 1) + rest);
   EXPECT_EQ(full.stream().Value("grpc-status"), "8");
   EXPECT_EQ(full.stream().consumed(), Framed(packed).size() + rest.size());
+}
+
+// One network fills a quarter of the queue for compressed messages at most, so that other callers still have room.
+TEST_F(GrpcCallTest, ANetworkMayQueueOnlyAPartOfTheCompressedMessages) {
+  std::promise<void> go;
+  ASSERT_EQ(server_.body_workers().Do("other", [&] { go.get_future().wait(); }), Workers::Result::kQueued);
+  const std::string body = Framed(Gzip("x"), 1);
+  std::list<FakeCall> calls;
+  const auto send = [&]() -> FakeCall& {
+    FakeCall& call = calls.emplace_back(server_, kUnary, HttpHeaders{{"grpc-encoding", "gzip"}});
+    call.Send(body);
+    call.HalfClose();
+    return call;
+  };
+  for (int i = 0; i < 1024; ++i) EXPECT_FALSE(send().stream().has_ended()) << i;
+  FakeCall& further = send();
+  EXPECT_TRUE(further.stream().has_ended());
+  EXPECT_EQ(further.stream().Value("grpc-status"), "8");
+  EXPECT_THAT(further.stream().Value("grpc-message"), HasSubstr("too many calls of the caller"));
+  EXPECT_EQ(server_.body_workers().Do("third", [] {}), Workers::Result::kQueued);
+  go.set_value();
+  for (FakeCall& call : calls) call.stream().AwaitEnd();
+  EXPECT_EQ(calls.front().stream().Value("grpc-status"), "0");
 }
 
 TEST_F(GrpcCallTest, AClosedCallHoldsNoResources) {
