@@ -254,7 +254,6 @@ class RunningServer : public Server {
               health_.SetFailing(found.failing);
               health_.SetBroken(found.stuck ? kStuck : "");
             },
-        // Null on a CPU: a check that times out, because SIGSTOP stopped the process, would count as a loss.
         .fatal = LossSource(options_.executor.device),
         .end =
             [] { EndProcess(kExitDevice, [] { spdlog::critical("probe: the device is lost; the process ends"); }); }};

@@ -17,6 +17,8 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
+// Longest wait for an answer without a look at the clock.
+constexpr absl::Duration kLongestStep = absl::Milliseconds(100);
 // Number of consecutive failures of one model before the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
 // Side of the grey probe image, in pixels. A small image is enough to find out whether a model computes.
@@ -54,10 +56,16 @@ struct ComputeProbe::Answer {
 
 template <class T>
 std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
-  const absl::Time end = SteadyClock().Now() + options_.timeout;
+  absl::Duration waited;
+  absl::Time last = clock_.Now();
   MutexLock lock(answer.mutex);
-  while (!answer.value.has_value() && SteadyClock().Now() < end && !stopping_.load(std::memory_order_acquire)) {
-    answer.came.WaitFor(answer.mutex, std::min(end - SteadyClock().Now(), kLongestTick));
+  while (!answer.value.has_value() && waited < options_.timeout && !stopping_.load(std::memory_order_acquire)) {
+    const absl::Duration step = std::min(options_.timeout - waited, kLongestStep);
+    answer.came.WaitFor(answer.mutex, step);
+    // A wait counts for at most its step: if it took longer, the process was stopped (SIGSTOP, a frozen control group),
+    // and the executors as well.
+    const absl::Time now = clock_.Now();
+    waited += std::min(now - std::exchange(last, now), step);
   }
   return answer.value;
 }

@@ -26,7 +26,8 @@ struct ComputeProbeOptions {
   // a request. Infinite: probes are sent only before the server is ready, and later to models that failed.
   absl::Duration interval = absl::Seconds(10);
   // Time limit of a probe. It must be much longer than the wait in a full queue, because a wait in a full queue must
-  // not count as a failure.
+  // not count as a failure. Time in which the whole process was stopped (SIGSTOP, a frozen control group) does not
+  // count.
   absl::Duration timeout = absl::Seconds(30);
 };
 
