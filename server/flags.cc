@@ -94,8 +94,8 @@ void BindAbuse(CLI::App& app, ServerOptions& options) {
       "maximum open connections per IPv4 address or IPv6 /64 network; 0: no limit", "N");
   app.add_option_function<int64_t>(
          "--reset-limit", [&abuse](const int64_t& points) { SetResetLimit(points, abuse); },
-         "maximum resets, pings, settings and other frames without work per second and connection, twice as many per "
-         "address; connections that exceed it are closed")
+         "maximum resets, pings, settings, empty frames and frames without effect per second and connection, twice as "
+         "many per address; connections that exceed it are closed")
       ->default_str(absl::StrCat(std::llround(abuse.connection_rate)))
       ->type_name("N");
 }
@@ -193,9 +193,8 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
   AddChosen(app, options, "--device-batch-tokens", options.device_batch.tokens,
             "maximum tokens in a batch of a CUDA device; the memory of a version grows with it", "TOKENS");
   AddDuration(app, "--device-batch-timeout", options.device_batch.timeout,
-              "maximum time in which a CUDA device finishes no batch while batches wait for it, and a sixth of the "
-              "maximum time "
-              "of one batch; after it, the device counts as lost, and the process ends with exit code 4")
+              "if a CUDA device finishes no batch for this time although batches were launched, or one batch takes six "
+              "times this time, the device counts as lost, and the process ends with exit code 4")
       ->each([&options](const std::string&) { options.chosen.insert("--device-batch-timeout"); });
   Add(app, "--precision", options.registry.precision,
       "precision of models without one in --serving-config: fp32, bf16 or int8; versions without a plan for it in "
@@ -214,7 +213,7 @@ void BindFlags(CLI::App& app, ServerOptions& options) {
       "pin each executor to a core: auto (if no other control group may use the cores), on or off", "WORD");
   AddDuration(app, "--probe-interval", options.probe.interval,
               "time without an answered request after which the server classifies a test image of its own; inf: only "
-              "at the start, until one model has computed");
+              "at the start, and for models that failed");
   Add(app, "--max-batch-tokens", options.batch.max_batch_tokens,
       "maximum tokens in a batch; on a CPU only a long queue or --max-wait makes batches this large", "TOKENS");
   Add(app, "--max-batch-pixels", options.batch.max_batch_pixels, "maximum pixels of the images in a batch", "PIXELS");

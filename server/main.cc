@@ -309,8 +309,8 @@ int Main(int argc, char** argv) {
   bool check = false;
   app.add_flag(
       "--check", check,
-      "check the configuration, the ports, the device and the repository (of a remote one, an existing copy), print "
-      "every fault and exit: 0 if the server would start and find models, 2 for a wrong configuration, 1 for an "
+      "check the configuration, the ports, the device and the repository (for a remote repository: its existing copy), "
+      "print every fault and exit: 0 if the server would start and find models, 2 for a wrong configuration, 1 for an "
       "unusable port or device, missing models or too few threads; imports the models of --model first");
   std::string asked;
   app.add_option(

@@ -31,8 +31,8 @@ struct ScoreCommand {
   std::string source;  // see OpenUnlabelled (common/data/unlabelled.h)
   std::string out;     // folder
   Shard shard = {};
-  // Images per chunk, 1 to kLargestChunk; fewer if their rows would take more than 64 MiB of memory. A run that is
-  // killed loses at most one chunk's results.
+  // Images per chunk, 1 to kLargestChunk; fewer if their rows would take more than 64 MiB of memory. A run that
+  // continues a killed run repeats the unfinished chunk, and after 64 or more finished chunks at most 1/64 of these.
   int64_t chunk = 4096;
   int top_k = 5;                                              // at least 1
   v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // kind of vectors, not patches; unspecified: none

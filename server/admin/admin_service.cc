@@ -89,7 +89,7 @@ absl::Status AdminService::CheckKnown(const std::string& model) const {
 
 absl::Status AdminService::CheckReady(const VersionId& id) const {
   if (IsPutAway(settings_.Plan(id.model).changed, id.version)) {
-    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; bring it back first: ", LoadOf(id)));
+    return absl::FailedPreconditionError(absl::StrCat(Text(id), " was put away; load it first: ", LoadOf(id)));
   }
   ASSIGN_OR_RETURN(const VersionStatus status, registry_.Get(id.model, id.version, &kNoOthers));
   if (status.state == v1::READY) return absl::OkStatus();

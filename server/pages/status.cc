@@ -97,7 +97,7 @@ void CheckVersions(const ServerStatus& status, Problems& problems) {
 void CheckExecutors(const ServerStatus& status, Problems& problems) {
   for (size_t i = 0; i < status.executors.size(); ++i) {
     if (status.executors[i].batch_age < kLongBatch) continue;
-    problems.Degraded(absl::StrCat("executor ", i, " has been at one batch for ",
+    problems.Degraded(absl::StrCat("executor ", i, " has been busy with one batch for ",
                                    absl::FormatDuration(absl::Trunc(status.executors[i].batch_age, absl::Seconds(1)))));
   }
   if (const double busy = BusyRatio(status.executors); busy >= kSaturated) {
@@ -215,7 +215,7 @@ Problem Verdict(const ServerStatus& status) {
                                            ready == 1 ? "version serves" : "versions serve", RateText(rate))};
   }
   const std::string more = problems.size() == 1 ? "." : absl::StrCat("; and ", problems.size() - 1, " more, below.");
-  const char* const head = problems.front().severity == Severity::kDown ? "Not well: " : "Ready, but ";
+  const char* const head = problems.front().severity == Severity::kDown ? "Unhealthy: " : "Ready, but ";
   return {problems.front().severity, absl::StrCat(head, problems.front().sentence, more)};
 }
 

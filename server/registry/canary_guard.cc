@@ -120,8 +120,8 @@ std::optional<RollbackVerdict> JudgeCanary(const v1::CanaryGuard& guard, const C
   const std::optional<double> drift_bound =
       guard.has_max_golden_drift() ? std::optional(guard.max_golden_drift()) : evidence.tolerance;
   if (drift_bound.has_value() && evidence.drift.has_value() && !(*evidence.drift <= *drift_bound)) {
-    return RollbackVerdict{RollbackCause::kGoldenDrift,
-                           absl::StrCat("its goldens are off by ", *evidence.drift, "; the bound is ", *drift_bound)};
+    return RollbackVerdict{RollbackCause::kGoldenDrift, absl::StrCat("the drift of its goldens is ", *evidence.drift,
+                                                                     "; the bound is ", *drift_bound)};
   }
   const int64_t enough = guard.has_min_requests() ? guard.min_requests() : kDefaultMinRequests;
   if (evidence.counts.answers >= enough) {
@@ -156,8 +156,8 @@ std::string DescribeGuard(const v1::CanaryGuard& guard) {
   if (!guard.allow_other_labels()) causes.emplace_back("other class labels");
   if (most.error_rate < 1) causes.push_back(absl::StrFormat("more than %g %% errors", 100 * most.error_rate));
   causes.push_back(guard.has_max_golden_drift()
-                       ? absl::StrFormat("goldens off by more than %g", guard.max_golden_drift())
-                       : "goldens off by more than the manifest allows");
+                       ? absl::StrFormat("a drift of its goldens above %g", guard.max_golden_drift())
+                       : "a drift of its goldens above the tolerance in its manifest");
   if (most.compute_ratio > 0) {
     causes.push_back(absl::StrFormat("more than %g times the stable version's time per image", most.compute_ratio));
   }

@@ -90,7 +90,7 @@ class Admission {
   // too long for the deadline or for max_predicted_wait. The prediction counts four kinds of work: the caller's waiting
   // work of the same or higher priority; more urgent work that the caller is expected to send before the answer, at its
   // recent rate; the turns of other callers; and the rest of the running batches. An idle server admits the request
-  // without a prediction. Otherwise a prediction that is too high could reject every request and never be corrected.
+  // without a prediction: a prediction that is too high would otherwise reject every request and never be corrected.
   // The error's retry delay is the time until the request would be admitted if no other request arrived.
   // DEADLINE_EXCEEDED: the deadline has passed.
   absl::StatusOr<HeldPlace> Admit(const InferenceRequest& request);

@@ -184,7 +184,7 @@ absl::Status ReadInput(const json& object, std::string_view& binary, ReceivedInf
     if (input.parameters().contains("shared_memory_region")) {
       return absl::UnimplementedError(
           absl::StrCat("input \"", Shown(input.name()),
-                       "\" asks for shared memory, which is not supported; send the values themselves"));
+                       "\" requests shared memory, which is not supported; send the values themselves"));
     }
     return RefuseBody("an input needs either \"data\" or the parameter \"binary_data_size\"");
   }

@@ -62,7 +62,7 @@ absl::Status CheckNames(const InferParameters& parameters, std::string_view whos
     if (!IsSet(value) || std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (absl::StartsWith(name, "shared_memory")) {
       return absl::UnimplementedError(absl::StrCat(
-          std::string(whose), " asks for shared memory, which is not supported; send the values themselves"));
+          std::string(whose), " requests shared memory, which is not supported; send the values themselves"));
     }
     return absl::InvalidArgumentError(absl::StrCat(
         std::string(whose), " has the parameter \"", Shown(name), "\", which is unknown; valid parameters: ",

@@ -93,7 +93,7 @@ TEST(StatusJson, StartsWithTheVerdict) {
   status.not_ready = "every version was refused";
   status.versions = {{.model = "m", .version = 7, .state = "FAILED", .reason = "cut"}};
   const std::string text = StatusJson(status);
-  EXPECT_EQ(text.find("{\n  \"verdict\": \"Not well: requests are not served: every version was refused"), 0U) << text;
+  EXPECT_EQ(text.find("{\n  \"verdict\": \"Unhealthy: requests are not served: every version was refused"), 0U) << text;
   EXPECT_THAT(text, HasSubstr("m version 7 was rejected: cut; no version of this model serves\""));
 }
 

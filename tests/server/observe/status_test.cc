@@ -57,7 +57,7 @@ TEST(Status, TheWorstProblemComesFirst) {
   status.not_ready = "every version was refused";
   const Problem verdict = Verdict(status);
   EXPECT_EQ(verdict.severity, Severity::kDown);
-  EXPECT_EQ(verdict.sentence, "Not well: requests are not served: every version was refused; and 1 more, below.");
+  EXPECT_EQ(verdict.sentence, "Unhealthy: requests are not served: every version was refused; and 1 more, below.");
 }
 
 TEST(Status, RollbacksAndAnUnreadableRepositoryAreProblems) {
@@ -130,7 +130,7 @@ TEST(Status, SentencesContainTheirNumbers) {
             "xcit version 3 failed 1234 requests per second because of server faults, of 40 per second");
   status = Healthy();
   status.executors[0].batch_age = absl::Seconds(12.7);
-  EXPECT_EQ(Sentence(status), "executor 0 has been at one batch for 12s") << "whole seconds";
+  EXPECT_EQ(Sentence(status), "executor 0 has been busy with one batch for 12s") << "whole seconds";
   status = Healthy();
   status.executors = {{.busy_ratio = 0.96}};
   EXPECT_EQ(Sentence(status), "the executors are 96 % busy; more load is rejected or waits");
@@ -138,7 +138,7 @@ TEST(Status, SentencesContainTheirNumbers) {
   status.queue.oldest = absl::Milliseconds(2345);
   EXPECT_EQ(Sentence(status), "the oldest of 0 waiting requests has waited for 2.3s");
   status.executors[0].batch_age = status.executors[1].batch_age = absl::Minutes(1);
-  EXPECT_EQ(Verdict(status).sentence, "Ready, but executor 0 has been at one batch for 1m; and 2 more, below.");
+  EXPECT_EQ(Verdict(status).sentence, "Ready, but executor 0 has been busy with one batch for 1m; and 2 more, below.");
 }
 
 TEST(Status, NamesTheNewestServingVersionAsReplacement) {

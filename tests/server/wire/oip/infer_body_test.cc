@@ -76,7 +76,7 @@ TEST(HttpBody, ErrorsExplainWhyABodyIsNotJson) {
   EXPECT_THAT(message("\xFF\xD8\xFF\xE0 [[[[[[[[[[[[[[[[[[[[["), HasSubstr("is an image"));
   EXPECT_THAT(message(R"({"inputs":[{"name":"image","datatype":"UINT8","shape":[1,2,2,3],)"
                       R"("parameters":{"shared_memory_region":"r","shared_memory_byte_size":12}}]})"),
-              HasSubstr("asks for shared memory, which is not supported"));
+              HasSubstr("requests shared memory, which is not supported"));
 }
 
 TEST(HttpBody, NestedDataIsFlattened) {
