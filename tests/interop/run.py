@@ -28,6 +28,14 @@ CASES = ("empty_unary", "large_unary", "client_compressed_unary", "server_compre
          "server_streaming", "server_compressed_streaming", "ping_pong", "empty_stream", "custom_metadata", "status_code_and_message", "special_status_message",
          "unimplemented_method", "unimplemented_service", "cancel_after_begin", "cancel_after_first_response", "timeout_on_sleeping_server",
          "concurrent_large_unary")
+# Other cases of doc/interop-test-descriptions.md in grpc/grpc, and why they are left out.
+LEFT_OUT = {
+    ("compute_engine_creds", "compute_engine_channel_credentials", "google_default_credentials", "jwt_token_creds", "oauth2_auth_token", "per_rpc_creds"):
+        "they need accounts and credentials of Google's cloud",
+    ("cacheable_unary",): "it needs a caching proxy and calls with the method GET, which gRPC's clients no longer send",
+    ("rpc_soak", "channel_soak"): "they repeat large_unary for minutes; the proof `soak` runs all kinds of calls for an hour",
+    ("orca_per_rpc", "orca_oob"): "they read reports of load for balancing in the client, which this server does not send",
+}
 # The oldest grpcio on PyPI with a wheel for Python 3.11, and a protobuf version of the same time.
 OLDEST = ("grpcio==1.49.1", "protobuf==4.21.12")
 NEWEST = ("grpcio==1.85.1", "protobuf==7.36.2")
@@ -152,6 +160,8 @@ def page(command, versions, table):
     for case in next(iter(table.values())):
         cells = ("pass" if outcome == "ok" else f"{outcome}: {words}".replace("|", "\\|") for outcome, words in (each[case] for each in table.values()))
         lines.append(f"| {case} | {' | '.join(cells)} |")
+    lines += ["", "Official cases that are left out:", "",
+              *(f"- {', '.join(f'`{case}`' for case in cases)}: {reason}" for cases, reason in LEFT_OUT.items())]
     return "\n".join(lines) + "\n"
 
 

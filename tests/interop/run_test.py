@@ -30,6 +30,7 @@ class RunTest(unittest.TestCase):
         self.assertIn("| case | gRPC C++ | grpclib |\n|---|---|---|\n| empty_unary | pass | none: a \\| b |\n", page)
         for line in ("COMMAND", "- gRPC C++: gRPC 1.51.1", "- grpc-go: not available", "- revision: "):
             self.assertIn(line, page)
+        self.assertIn("\n- `rpc_soak`, `channel_soak`: ", page)
 
 
 if __name__ == "__main__":
