@@ -20,6 +20,8 @@ constexpr absl::Duration kShutdownGrace = absl::Seconds(1);
 constexpr absl::Duration kAdminGrace = absl::Milliseconds(400);
 // Bytes of unread responses that are allowed in addition to AdmissionOptions::max_answer_bytes.
 constexpr int64_t kUnsentBeside = int64_t{32} << 20;
+// Maximum number of connections of a listener that the status page shows.
+constexpr size_t kShownConnections = 20;
 
 // Stores an opened listener and its bound address. If it could not be opened, adds the error to `faults`.
 template <typename Front>
@@ -51,7 +53,12 @@ void Fronts::Open(std::vector<absl::Status>& faults) {
     Keep(StartHttpEndpoint(options_.metrics, {.metrics = &parts_.metrics,
                                               .scrape_period = options_.scrape_period,
                                               .not_ready = parts_.not_ready,
-                                              .status = [this] { return parts_.status.Read(); }}),
+                                              .status =
+                                                  [this] {
+                                                    ServerStatus status = parts_.status.Read();
+                                                    status.connections = Connections();
+                                                    return status;
+                                                  }}),
          http_, addresses_.metrics, faults);
   }
   is_open_.store(true, std::memory_order_release);
@@ -149,6 +156,20 @@ int64_t Fronts::open_connections() const {
 int64_t Fronts::unsent_bytes() const {
   if (!IsOpen()) return 0;
   return (rpc_ == nullptr ? 0 : rpc_->unsent_bytes()) + (http_port_ == nullptr ? 0 : http_port_->unsent_bytes());
+}
+
+std::vector<ServerStatus::Connection> Fronts::Connections() const {
+  std::vector<ServerStatus::Connection> connections;
+  if (!IsOpen()) return connections;
+  const auto add = [&](const char* listener, const auto* front) {
+    if (front == nullptr) return;
+    for (HttpConnectionStatus& each : front->Describe(kShownConnections)) {
+      connections.push_back({listener, std::move(each)});
+    }
+  };
+  add("grpc", rpc_.get());
+  add("http", http_port_.get());
+  return connections;
 }
 
 void Fronts::StartLeaving() {

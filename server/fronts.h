@@ -66,6 +66,8 @@ class Fronts {
   int64_t unsent_bytes() const;
   // Returns the bytes of received messages and bodies that are still in memory.
   ReceivedStatus received() const { return {received_->used(), received_->limit()}; }
+  // Returns the largest open connections on the listeners for clients, at most 20 of each listener.
+  std::vector<ServerStatus::Connection> Connections() const;
   // Returns the expiry of the certificate of the listener "grpc" and, if the Admin service has a TCP port, of the
   // listener "admin". Empty without TLS.
   std::vector<std::pair<std::string, absl::Time>> Certificates() const;

@@ -224,7 +224,7 @@ void HttpConnection::Detect() {
   }
   if (read.next == Next::kGone) return Close(CloseReason::kClient);
   if (read.next != Next::kGoOn) return Await(read.next == Next::kAwaitReadable, read.next == Next::kAwaitWritable);
-  NoteReceived();
+  NoteReceived(read.bytes);
   first_.append(scratch_.data(), read.bytes);
   const size_t compared = std::min(first_.size(), kPreface.size());
   const bool may_be_http2 = absl::string_view(first_).substr(0, compared) == kPreface.substr(0, compared);
@@ -350,6 +350,7 @@ HttpConnectionStatus HttpConnection::Describe() const {
     if (IsEncrypted()) status.protocol += "+tls";
   }
   status.age = absl::FromChrono(loop().now() - opened_);
+  status.received_bytes = received_bytes_;
   return status;
 }
 

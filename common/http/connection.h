@@ -119,7 +119,10 @@ class HttpConnection final : public Watched {
   Time opened() const { return opened_; }
   // Returns the time at which the last byte was received.
   Time last_received() const { return last_received_; }
-  void NoteReceived() { last_received_ = loop().now(); }
+  void NoteReceived(size_t bytes) {
+    last_received_ = loop().now();
+    received_bytes_ += static_cast<int64_t>(bytes);
+  }
   void NoteRequestDone() { idle_since_ = loop().now(); }
   HttpConnectionStatus Describe() const;
 
@@ -160,6 +163,7 @@ class HttpConnection final : public Watched {
   std::string first_;  // bytes read before the protocol was known
   const Time opened_;
   Time last_received_;
+  int64_t received_bytes_ = 0;  // number of bytes that were passed to NoteReceived
   Time idle_since_;
   Time leaves_ = Time::max();    // time at which the client is asked to leave because of max_age
   Time given_up_ = Time::max();  // time at which the connection closes: timeout of the phase, or end of age_grace

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <future>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +34,18 @@ constexpr size_t kMostWaiting = 4096;
 constexpr size_t kMostWaitingOfNetwork = 1024;
 constexpr int kHandshakeThreads = 2;
 constexpr int kHandshakeNiceness = 5;
+// Maximum time that Describe waits for a loop's thread.
+constexpr absl::Duration kDescribePatience = absl::Milliseconds(500);
+constexpr size_t kDescribedAtOnce = 1024;
+
+// Reduces the list to its `most` largest connections, largest first.
+void KeepLargest(size_t most, std::vector<HttpConnectionStatus>& list) {
+  const auto size_of = [](const HttpConnectionStatus& each) {
+    return std::tie(each.unsent_bytes, each.streams, each.received_bytes);
+  };
+  std::ranges::stable_sort(list, std::greater(), size_of);
+  if (list.size() > most) list.resize(most);
+}
 
 int64_t MostConnections() {
   rlimit limit;
@@ -278,10 +292,15 @@ int64_t HttpServer::unsent_bytes() const {
 std::vector<HttpConnectionStatus> HttpServer::Describe(size_t most) const {
   std::vector<HttpConnectionStatus> all;
   for (const auto& loop : parts_->loops) {
-    loop->Visit([&](HttpConnection& each) {
-      if (all.size() < most) all.push_back(each.Describe());
-    });
+    const auto here = std::make_shared<std::vector<HttpConnectionStatus>>();
+    const auto visit = [here, most](HttpConnection& each) {
+      here->push_back(each.Describe());
+      if (here->size() >= 2 * most + kDescribedAtOnce) KeepLargest(most, *here);
+    };
+    // After a timeout, the loop may still write to `here`.
+    if (loop->Visit(visit, kDescribePatience)) all.insert(all.end(), here->begin(), here->end());
   }
+  KeepLargest(most, all);
   return all;
 }
 

@@ -141,9 +141,10 @@ struct HttpConnectionStatus {
   std::string peer;
   std::string protocol;  // "http/1.1" or "h2", with "+tls" appended if encrypted
   absl::Duration age;
-  int64_t requests = 0;  // number of requests since the connection was opened
-  int64_t streams = 0;   // number of requests in progress
-  int64_t unsent_bytes = 0;
+  int64_t requests = 0;        // number of requests since the connection was opened
+  int64_t streams = 0;         // number of requests in progress
+  int64_t received_bytes = 0;  // number of bytes read since the connection was opened, without TLS and PROXY header
+  int64_t unsent_bytes = 0;    // number of bytes of responses that the kernel has not taken
 };
 
 // Serves HTTP/1.1 and HTTP/2 on one address with one handler. With TLS, ALPN selects the HTTP version; in cleartext,
@@ -166,7 +167,9 @@ class HttpServer {
   // Returns the number of bytes of responses and HTTP/2 frames that were not yet passed to the kernel, over all
   // connections.
   int64_t unsent_bytes() const;
-  // Describes at most `most` open connections.
+  // Describes at most `most` open connections, largest first: those with the most unsent bytes, then those with the
+  // most requests in progress, then those with the most received bytes. Leaves out the connections of a thread that
+  // does not react for half a second.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
   // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get

@@ -177,6 +177,21 @@ ordered_json LoadJson(const ServerStatus& status) {
           {"answer_limit_bytes", status.answers.limit}};
 }
 
+ordered_json ConnectionsJson(const ServerStatus& status) {
+  ordered_json largest = ordered_json::array();
+  for (const auto& [listener, state] : status.connections) {
+    largest.push_back({{"listener", listener},
+                       {"peer", state.peer},
+                       {"protocol", state.protocol},
+                       {"age_seconds", absl::ToDoubleSeconds(state.age)},
+                       {"requests", state.requests},
+                       {"streams", state.streams},
+                       {"received_bytes", state.received_bytes},
+                       {"unsent_bytes", state.unsent_bytes}});
+  }
+  return {{"open", status.open_connections}, {"largest", std::move(largest)}};
+}
+
 }  // namespace
 
 double BusyRatio(const std::vector<ServerStatus::Executor>& executors) {
@@ -224,6 +239,7 @@ ServerStatus ShownTo(const Caller& caller, ServerStatus status) {
   std::erase_if(status.versions, [&](const ServerStatus::Version& version) { return !caller.MayUse(version.model); });
   if (caller.models != nullptr) status.repository_fault.clear();
   status.rejected_settings.clear();
+  status.connections.clear();
   status.certificates.clear();
   status.log.clear();
   status.flags.clear();
@@ -265,6 +281,7 @@ std::string StatusJson(const ServerStatus& status) {
   }
   page["versions"] = VersionsJson(status);
   page["load"] = LoadJson(status);
+  page["connections"] = ConnectionsJson(status);
   page["certificates"] = ordered_json::object();
   for (const auto& [listener, expires] : status.certificates) page["certificates"][listener] = RfcSeconds(expires);
   page["log"] = ordered_json::array();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "common/http/server.h"
 #include "server/identity/caller.h"
 #include "server/observe/log.h"
 #include "server/observe/metrics.h"
@@ -42,6 +43,11 @@ struct ServerStatus {
     uint64_t operator_rollbacks = 0;
     double rollbacks_per_second = 0;  // rate of rollbacks by the canary guard
   };
+  // An open connection of a client. `listener`: "grpc" or "http", as in the metrics of connections.
+  struct Connection {
+    std::string listener = {};
+    HttpConnectionStatus state = {};
+  };
   struct Executor {
     double busy_ratio = 0;
     absl::Duration batch_age = {};  // age of the running batch; zero if idle
@@ -58,7 +64,9 @@ struct ServerStatus {
   std::vector<Model> models;
   std::vector<Version> versions;
   std::vector<Executor> executors;
-  std::optional<DeviceStatus> device;  // empty on a CPU, or if the device cannot be reached
+  int64_t open_connections = 0;         // number of open connections of clients
+  std::vector<Connection> connections;  // the largest of these connections; see HttpServer::Describe
+  std::optional<DeviceStatus> device;   // empty on a CPU, or if the device cannot be reached
   QueueStatus queue;
   AdmissionStatus admission;
   AnswerStatus answers;
@@ -82,8 +90,8 @@ std::vector<Problem> FindProblems(const ServerStatus& status);
 Problem Verdict(const ServerStatus& status);
 
 // Returns the part of the status that `caller` may see. Removes the models and versions that the caller may not use,
-// and, for every caller, the rejected settings, certificates, log and flags. Also removes the repository's fault,
-// except for a caller that may use all models.
+// and, for every caller, the rejected settings, connections, certificates, log and flags. Also removes the repository's
+// fault, except for a caller that may use all models.
 ServerStatus ShownTo(const Caller& caller, ServerStatus status);
 
 // Returns a JSON object with "verdict" first, then "severity", "problems" and the fields of ServerStatus. Writes one

@@ -142,6 +142,7 @@ ServerStatus StatusReader::Read() const {
   if (sources.rejected_settings) status.rejected_settings = sources.rejected_settings();
   if (sources.certificates) status.certificates = sources.certificates();
   status.executors = Executors();
+  if (sources.connections) status.open_connections = sources.connections();
   if (sources.device) status.device = sources.device();
   AddModels(status);
   AddVersions(status);

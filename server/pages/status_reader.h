@@ -69,6 +69,7 @@ class StatusReader {
   void Stop() { ticker_.reset(); }
   // Samples the counters.
   void Sample();
+  // Does not set ServerStatus::connections.
   ServerStatus Read() const;
   // Returns the share of time in which the executors were busy, as a mean over all executors. The share covers the last
   // kWindow, or the time since the server's start if this time is shorter. Autoscalers can use this number: it follows

@@ -19,12 +19,17 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// A server that answers with the id of the connection's thread, or keeps the request without an answer (path "/keep").
+// A server that answers with the id of the connection's thread, or keeps the request without an answer (path "/keep"),
+// or blocks the thread while `hangs` is true (path "/hang").
 class LoopsServer {
  public:
   LoopsServer(int loops, int64_t max_connections) {
     const HttpServerOptions options = {.listen = "127.0.0.1:0", .loops = loops, .max_connections = max_connections};
     auto server = HttpServer::Start(options, [this](const std::shared_ptr<HttpRequest>& request) {
+      if (request->path() == "/hang") {
+        hangs = true;
+        while (hangs) std::this_thread::yield();
+      }
       if (request->path() != "/keep") return HttpHandling::Answer({.body = ThisThread()});
       return HttpHandling::Read([this](const absl::StatusOr<std::string>&, std::shared_ptr<HttpReply> reply) {
         MutexLock lock(mutex_);
@@ -41,6 +46,7 @@ class LoopsServer {
   HttpServer& server() { return *server_; }
 
   std::atomic<int> kept = 0;
+  std::atomic<bool> hangs = false;
 
  private:
   static std::string ThisThread() { return absl::StrCat(std::hash<std::thread::id>()(std::this_thread::get_id())); }
@@ -70,6 +76,40 @@ TEST(HttpLoops, ANewConnectionGoesToTheLoopWithTheFewestConnections) {
     connect();
     EXPECT_EQ(threads.back(), threads[0]) << "the other loop has three connections";
   }
+}
+
+TEST(HttpLoops, TheLargestConnectionsAreDescribedFirst) {
+  LoopsServer server(2, 0);
+  std::vector<std::unique_ptr<Http2Client>> clients;
+  for (int i = 0; i < 4; ++i) {
+    clients.push_back(server.Connect());
+    EXPECT_THAT(clients.back()->Get("/").body, Not(IsEmpty()));
+  }
+  clients[2]->Begin("/keep", "body");
+  clients[2]->Begin("/keep", "body");
+  clients[1]->Begin("/keep", "a longer body of a single request");
+  while (server.kept < 3) std::this_thread::yield();
+  const std::vector<HttpConnectionStatus> all = server.server().Describe(100), two = server.server().Describe(2);
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[0].streams, 2);
+  EXPECT_EQ(all[1].streams, 1);
+  EXPECT_EQ(all[3].streams, 0);
+  EXPECT_GT(all[1].received_bytes, all[3].received_bytes + 34);
+  EXPECT_GT(all[3].received_bytes, 24) << "at least the preface of HTTP/2";
+  ASSERT_EQ(two.size(), 2u);
+  EXPECT_EQ(two[0].peer, all[0].peer);
+  EXPECT_EQ(two[1].peer, all[1].peer);
+}
+
+TEST(HttpLoops, AThreadThatHangsDoesNotStopTheDescriptionOfTheOthers) {
+  LoopsServer server(2, 0);
+  const auto hangs = server.Connect(), runs = server.Connect();
+  EXPECT_THAT(hangs->Get("/").body, Not(IsEmpty()));
+  EXPECT_THAT(runs->Get("/").body, Not(IsEmpty()));
+  hangs->Begin("/hang", "");
+  while (!server.hangs) std::this_thread::yield();
+  EXPECT_EQ(server.server().Describe(100).size(), 1u);
+  server.hangs = false;
 }
 
 // The connections of the first event loop have open requests, so an idle connection of the second loop must be closed.

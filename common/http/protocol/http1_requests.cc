@@ -49,7 +49,7 @@ bool Http1Session::ReadMore() {
     return false;
   }
   if (result.next == Next::kGoOn) {
-    connection_.NoteReceived();
+    connection_.NoteReceived(result.bytes);
     if (connection_.stream().HasPending()) connection_.Wake();
     return true;
   }

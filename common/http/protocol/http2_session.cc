@@ -91,7 +91,7 @@ void Http2Session::Read() {
   }
   if (result.next == Next::kAwaitWritable) waits_for_writable_ = true;
   if (result.next != Next::kGoOn) return;
-  connection_.NoteReceived();
+  connection_.NoteReceived(result.bytes);
   pinged_.reset();
   Feed(absl::string_view(scratch.data(), result.bytes));
   if (result.bytes == most) step_ = std::min(2 * step_, scratch.size());

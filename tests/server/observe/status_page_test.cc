@@ -70,6 +70,17 @@ ServerStatus Busy() {
                       .limit_requests = 4096,
                       .limit_bytes = 1 << 30};
   status.answers = {.bytes = 1000, .limit = 4096};
+  status.open_connections = 1200;
+  status.connections = {
+      {.listener = "grpc",
+       .state = {.peer = "ipv4:10.0.0.7:41922",
+                 .protocol = "h2+tls",
+                 .age = absl::Seconds(75.5),
+                 .requests = 4000,
+                 .streams = 12,
+                 .received_bytes = 98765432,
+                 .unsent_bytes = 1173896}},
+      {.listener = "http", .state = {.peer = "unix:", .protocol = "http/1.1", .age = absl::Seconds(2)}}};
   status.certificates = {{"gRPC", status.now + absl::Hours(24)}, {"HTTP", status.now + absl::Hours(24 * 300)}};
   status.log = {{status.now - absl::Seconds(1), spdlog::level::err, "it broke"},
                 {status.now - absl::Seconds(61), spdlog::level::warn, "it cracked"}};

@@ -181,6 +181,7 @@ TEST(ShownTo, ACallerSeesOnlyPermittedModelsAndNoOperatorData) {
   status.log = {{absl::UnixEpoch(), spdlog::level::err, "a line"}};
   status.flags = {{"--tokens", "/etc/tokens"}};
   status.certificates = {{"rpc", absl::UnixEpoch()}};
+  status.connections = {{.listener = "grpc", .state = {.peer = "ipv4:10.0.0.7:41922", .protocol = "h2", .age = {}}}};
   const ServerStatus some =
       ShownTo({.models = std::make_shared<ModelPatterns>(std::vector<std::string>{"b-*"})}, status);
   ASSERT_EQ(some.models.size(), 1u);
@@ -189,12 +190,12 @@ TEST(ShownTo, ACallerSeesOnlyPermittedModelsAndNoOperatorData) {
   EXPECT_EQ(some.versions[0].model, "b-1");
   EXPECT_EQ(some.repository_fault, "");
   EXPECT_THAT(some.rejected_settings, IsEmpty());
-  EXPECT_TRUE(some.log.empty() && some.flags.empty() && some.certificates.empty());
+  EXPECT_TRUE(some.log.empty() && some.flags.empty() && some.certificates.empty() && some.connections.empty());
   const ServerStatus all = ShownTo({}, status);
   EXPECT_EQ(all.models.size(), 2u);
   EXPECT_EQ(all.repository_fault, "/srv/models cannot be read");
   EXPECT_THAT(all.rejected_settings, IsEmpty()) << "paths and contents of the operator's files";
-  EXPECT_TRUE(all.log.empty() && all.flags.empty() && all.certificates.empty());
+  EXPECT_TRUE(all.log.empty() && all.flags.empty() && all.certificates.empty() && all.connections.empty());
 }
 
 }  // namespace
