@@ -11,7 +11,8 @@ def calls(p99, failed=0):
 
 def row(flood="reset", **more):
     return {"flood": flood, "base": calls(1), "beside": calls(2), "rss_before": 50e6, "rss_most": 55e6, "exit": None,
-            "sent": {"frames": 10**6, "connections": 10**6, "begun": 768, "answered": 10**6}} | more
+            "sent": {"frames": 10**6, "connections": 10**6, "begun": 768, "answered": 10**6, "cut_off": 1002, "resets": 768,
+                     "ended": 768}} | more
 
 
 class Floods(unittest.TestCase):
@@ -32,11 +33,17 @@ class Floods(unittest.TestCase):
         self.assertEqual(self.verdict(beside=calls(2) | {"fresh": calls(200)["fresh"]}), "MISSED")
 
     def test_a_flood_that_sends_nothing_has_missed(self):
-        nothing = {"frames": 0, "connections": 3, "begun": 0, "answered": 0}
+        nothing = row()["sent"] | {"frames": 0, "connections": 3, "begun": 0, "answered": 0}
         for flood in judgement.FLOODS:
             with self.subTest(flood):
                 self.assertEqual(self.verdict(flood=flood), "goal")
                 self.assertEqual(self.verdict(flood=flood, sent=nothing), "MISSED")
+
+    def test_the_server_must_end_slow_connections_and_calls(self):
+        for flood, count in {"slow-preface": "cut_off", "window-0": "resets", "slow-bodies": "ended"}.items():
+            with self.subTest(flood):
+                self.assertEqual(self.verdict(flood=flood, sent=row()["sent"] | {count: 0}), "MISSED")
+                self.assertIn("ended", judgement.judge_flood(row(flood), 45, 3)["why"])
 
 
 class GetModel(unittest.TestCase):
