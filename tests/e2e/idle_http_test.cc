@@ -18,6 +18,7 @@
 namespace vitrine::testing {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::StartsWith;
 
 constexpr int kMany = 200;
@@ -112,6 +113,7 @@ TEST_F(IdleHttp, ResponsesThatAClientDoesNotReadAreCounted) {
   {
     const Crowd reads_nothing(http(), requests, 1);
     EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_unsent_bytes ") > 0; }, absl::Seconds(20)));
+    EXPECT_THAT(running_->Get("/statusz"), ContainsRegex("\"listener\": \"http\",.*\"unsent_bytes\": [1-9]"));
   }
   EXPECT_TRUE(Eventually([&] { return running_->Metric("vitrine_unsent_bytes ") == 0; }, absl::Seconds(20)));
 }
