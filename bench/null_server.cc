@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gRPC server that answers every Classify at once with an empty response, to measure the cost of gRPC's library.
+// A gRPC server that answers every Classify at once with an empty response, and every ClassifyStream with one empty
+// response after its last request, to measure the cost of gRPC's library.
 //
 //   bench_null_server [--listen 127.0.0.1:0] [--threads 1]
 //
@@ -23,7 +24,29 @@
 namespace vitrine {
 namespace {
 
-using RawClassifier = v1::Classifier::WithRawMethod_Classify<v1::Classifier::Service>;
+// A ClassifyStream. Its requests are dropped.
+class NullStream : public grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer> {
+ public:
+  NullStream() { StartRead(&request_); }
+
+ private:
+  void OnReadDone(bool ok) override {
+    if (ok) return StartRead(&request_);
+    StartWriteAndFinish(&answer_, grpc::WriteOptions(), grpc::Status::OK);
+  }
+  void OnDone() override { delete this; }
+
+  const grpc::Slice nothing_;
+  const grpc::ByteBuffer answer_{&nothing_, 1};
+  grpc::ByteBuffer request_;
+};
+
+class RawClassifier : public v1::Classifier::WithRawMethod_Classify<
+                          v1::Classifier::WithRawCallbackMethod_ClassifyStream<v1::Classifier::Service>> {
+  grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ClassifyStream(grpc::CallbackServerContext*) override {
+    return new NullStream;
+  }
+};
 
 // Number of calls that are requested in advance on each queue.
 constexpr int kPosted = 256;

@@ -2,7 +2,8 @@
 """Compares calls with 110 KB over our transport and over gRPC 1.51 if each round trip takes 50 ms.
 
 A relay between h2load and the servers delays the bytes. Its bandwidth has no limit, so only the flow-control windows bound the
-rate. Each round has new connections, so it includes the growth of the windows. The rounds of the two servers alternate.
+rate. Each round has new connections, so it includes the growth of the windows. The rounds of the two servers alternate. The last
+row is about one call with a stream of messages, which has the window of one stream.
 """
 import shutil
 import subprocess
@@ -15,6 +16,11 @@ from proofs.calls import CLASSIFY, EMPTY, LARGE_BYTES, Calls, InteropServer, Nul
 DELAY = 25  # ms in each direction
 CALLS = 60  # one after another
 STREAMS = 256  # calls at a time on one connection
+MESSAGES = 250  # messages of a call of a streaming method
+# A ClassifyRequest with an image of 110 KB (field 3). Messages of other types ignore this field.
+IMAGE_MESSAGE = b"\x1a\xb0\xdb\x06" + bytes(LARGE_BYTES)
+CLASSIFY_STREAM = "/vitrine.v1.Classifier/ClassifyStream"
+INPUT_STREAM = "/grpc.testing.TestService/StreamingInputCall"
 TIME_GOAL = 1.05  # maximum time of a call, divided by the time with gRPC
 RATE_GOAL = 0.95  # minimum rate, divided by the rate with gRPC
 SECONDS, ROUNDS = 6, 5
@@ -45,13 +51,16 @@ def measure(setup):
             Relay(setup, theirs) as far_theirs, Relay(setup, ours) as far_ours:
         sides = {"theirs": Calls(setup, far_theirs, CLASSIFY, LARGE_BYTES, "theirs"),
                  "ours": Calls(setup, far_ours, EMPTY, LARGE_BYTES, "ours")}
+        streams = {"theirs": Calls(setup, far_theirs, CLASSIFY_STREAM, IMAGE_MESSAGE, "their-stream", count=MESSAGES),
+                   "ours": Calls(setup, far_ours, INPUT_STREAM, IMAGE_MESSAGE, "our-stream", count=MESSAGES)}
         rounds = []
         for _ in range(setup.rounds(ROUNDS)):
             alone = {name: calls.alone(CALLS) / 1e3 for name, calls in sides.items()}
             rates = {name: calls.load(setup.seconds(SECONDS), 1, STREAMS)[0] for name, calls in sides.items()}
-            rounds.append((alone, rates))
-    times, rate = [{name: workers.spread([each[i][name] for each in rounds])[0] for name in sides} for i in (0, 1)]
-    time_ratios, rate_ratios = [[each[i]["ours"] / each[i]["theirs"] for each in rounds] for i in (0, 1)]
+            streamed = {name: 1e6 * MESSAGES / calls.alone(1) for name, calls in streams.items()}
+            rounds.append((alone, rates, streamed))
+    times, rate, stream_rate = [{name: workers.spread([each[i][name] for each in rounds])[0] for name in sides} for i in range(3)]
+    time_ratios, rate_ratios, stream_ratios = [[each[i]["ours"] / each[i]["theirs"] for each in rounds] for i in range(3)]
     return [
         Row(f"time of a call with 110 KB at {2 * DELAY} ms of round trip, ours over gRPC 1.51's", "times",
             workers.spread(time_ratios), TIME_GOAL, at_least=False,
@@ -60,4 +69,8 @@ def measure(setup):
             workers.spread(rate_ratios), RATE_GOAL,
             note=f"medians of {rate['ours']:,.0f} and {rate['theirs']:,.0f} calls/s; {STREAMS} calls at a time on one connection, "
                  "from its opening"),
+        Row(f"messages of 110 KB a second on one stream at {2 * DELAY} ms of round trip, ours over gRPC 1.51's", "times",
+            workers.spread(stream_ratios), RATE_GOAL,
+            note=f"medians of {stream_rate['ours']:,.0f} and {stream_rate['theirs']:,.0f} messages/s; one call with {MESSAGES} "
+                 "messages on a new connection"),
     ]

@@ -15,12 +15,14 @@
 #include <thread>
 #include <utility>
 
+#include "common/http/byte_budget.h"
 #include "common/http/server.h"
 #include "messages.pb.h"
 #include "server/process/clock.h"
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_status.h"
 #include "server/wire/rpc/grpc_wire.h"
+#include "server/wire/rpc/transport_options.h"
 #include "test.pb.h"
 
 namespace vitrine::testing {
@@ -240,7 +242,10 @@ class TestCall final : public GrpcCall {
 };
 
 int Run(const std::string& listen, int loops) {
-  GrpcServer grpc({.max_message_bytes = kLargest, .keeps_metadata = true}, SteadyClock());
+  // All other limits, also the budget of received bytes, are those of vitrine-server without flags.
+  const TransportOptions transport = {.max_message_bytes = kLargest};
+  const auto received = std::make_shared<ByteBudget>(transport.max_transport_bytes);
+  GrpcServer grpc({.max_message_bytes = kLargest, .received = received, .keeps_metadata = true}, SteadyClock());
   // Flags of the request that this thread is opening.
   thread_local std::shared_ptr<Flags> flags;
   const std::pair<const char*, Method> methods[] = {{"EmptyCall", Method::kEmpty},
@@ -256,7 +261,10 @@ int Run(const std::string& listen, int loops) {
     });
   }
   if (!grpc.Start().ok()) return 1;
-  HttpServerOptions options = {.listen = listen, .loops = loops};
+  HttpServerOptions options = ToHttpServerOptions(transport);
+  options.listen = listen;
+  options.loops = loops;
+  options.received = received;
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(options, [&grpc](const std::shared_ptr<HttpRequest>& request) {
         HttpHandling next = grpc.Begin(request);
