@@ -13,8 +13,9 @@
 
 namespace vitrine {
 
-// Functions that parse a message in one pass over the received bytes: large fields of the type bytes stay in place, and
-// protobuf parses the other fields. Within the limits below, the result equals the result of protobuf's parser.
+// Functions that walk once over the received bytes of a message: large fields of the type bytes stay in place, and
+// protobuf parses the other fields afterwards. Within the limits below, the result equals the result of protobuf's
+// parser.
 
 // A ModelInfer request whose raw contents stay in the receive buffer.
 struct ReceivedInfer {
