@@ -51,8 +51,4 @@ bool JsonDocument::Parse(std::string_view text) {
   return parsed;
 }
 
-std::string JsonDocument::TextOf(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 }  // namespace vitrine

@@ -21,9 +21,12 @@ class JsonDocument {
   size_t wrong_byte() const { return wrong_byte_; }
   // After Parse returned false: returns true if the reason is a number that exceeds the range of double.
   bool is_out_of_range() const { return is_out_of_range_; }
-  // Returns the document on one line. Invalid UTF-8 is replaced.
+  // Return the document, or a json or ordered_json, on one line. Invalid UTF-8 is replaced.
   std::string Text() const { return TextOf(root); }
-  static std::string TextOf(const nlohmann::json& value);
+  template <typename Json>
+  static std::string TextOf(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
 
   nlohmann::json root;
 

@@ -11,16 +11,13 @@
 #include "common/drawing/input_words.h"
 #include "common/drawing/licence_words.h"
 #include "server/registry/settings/serving_rules.h"
+#include "server/wire/http/json_document.h"
 
 namespace vitrine {
 namespace {
 
 // Keeps members in the order in which they are added, so that a reader finds the name first.
 using Json = nlohmann::ordered_json;
-
-std::string TextOf(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 Json VersionJson(const VersionStatus& status) {
   Json json = {{"version", status.id.version},
@@ -75,7 +72,7 @@ std::string ModelJson(const LoadedModel& model) {
                {"metrics", MetricsJson(provenance)},
                {"features", Json::array()}});
   for (const v1::FeatureKind kind : model.features.kinds) json["features"].push_back(FeatureKindName(kind));
-  return TextOf(json);
+  return JsonDocument::TextOf(json) + "\n";
 }
 
 std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller& caller) {
@@ -95,7 +92,7 @@ std::string ModelsJson(const std::vector<VersionStatus>& versions, const Caller&
     if (ready.contains(name)) json["models"].push_back({{"name", name}, {"versions", std::move(each)}});
   }
   for (const auto& [name, model] : ready) json["data"].push_back(OpenAiModel(name, *model));
-  return TextOf(json);
+  return JsonDocument::TextOf(json) + "\n";
 }
 
 }  // namespace vitrine

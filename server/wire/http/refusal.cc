@@ -2,6 +2,7 @@
 #include "server/wire/http/refusal.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -14,6 +15,9 @@
 
 namespace vitrine {
 namespace {
+
+// Keeps members in the order in which they are added.
+using ErrorJson = nlohmann::ordered_json;
 
 constexpr char kMemberUrl[] = "vitrine/member";
 
@@ -51,24 +55,26 @@ int HttpCode(absl::StatusCode code) {
 }
 
 std::string ErrorBody(const absl::Status& status) {
-  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), "}");
+  return JsonDocument::TextOf(ErrorJson{{"error", ToGrpcStatus(status).message}});
 }
 
 std::string TypedErrorBody(const absl::Status& status) {
   // The member "error" comes first, because people read it.
-  return absl::StrCat("{\"error\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"code\":\"",
-                      absl::StatusCodeToString(status.code()), "\"}\n");
+  return JsonDocument::TextOf(
+             ErrorJson{{"error", ToGrpcStatus(status).message}, {"code", absl::StatusCodeToString(status.code())}}) +
+         "\n";
 }
 
 std::string OpenAiErrorBody(const absl::Status& status) {
   constexpr int kServerErrors = 500;
   const bool is_of_request = HttpCode(status) < kServerErrors || absl::IsUnimplemented(status);
-  const std::string code = absl::StrCat("\"code\":\"", absl::StatusCodeToString(status.code()), "\"");
+  const std::string code = absl::StatusCodeToString(status.code());
   const auto member = status.GetPayload(kMemberUrl);
-  return absl::StrCat("{\"error\":{\"message\":", JsonDocument::TextOf(ToGrpcStatus(status).message), ",\"type\":\"",
-                      is_of_request ? "invalid_request_error" : "server_error",
-                      "\",\"param\":", member.has_value() ? JsonDocument::TextOf(std::string(*member)) : "null", ",",
-                      code, "},", code, "}\n");
+  const ErrorJson error = {{"message", ToGrpcStatus(status).message},
+                           {"type", is_of_request ? "invalid_request_error" : "server_error"},
+                           {"param", member.has_value() ? ErrorJson(std::string(*member)) : ErrorJson()},
+                           {"code", code}};
+  return JsonDocument::TextOf(ErrorJson{{"error", error}, {"code", code}}) + "\n";
 }
 
 absl::Status AboutMember(absl::Status status, absl::string_view member) {

@@ -179,7 +179,7 @@ std::string WriteEmbeddings(const inference::ModelInferResponse& response, bool 
   const auto& tensor = response.outputs(0);
   const std::string_view values = response.raw_output_contents(0);
   const int64_t vectors = tensor.shape(0), tokens = tensor.parameters().at(kTokensParameter).int64_param();
-  const std::string model = JsonDocument::TextOf(response.model_name());
+  const std::string model = JsonDocument::TextOf(json(response.model_name()));
   const std::string made_by =
       absl::StrCat(",\"model\":", model, ",\"version\":", response.model_version(), ",\"weights_sha256\":\"",
                    tensor.parameters().at(kWeightsParameter).string_param(), "\"}");

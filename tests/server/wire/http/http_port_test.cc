@@ -104,6 +104,18 @@ TEST_F(HttpPortTest, TheDocumentHas503ForEachResponseThatAWorkerMakes) {
   }
 }
 
+TEST(Refusal, ErrorBodiesAreOneLineWithTheMessageFirst) {
+  const absl::Status status = AboutMember(absl::InvalidArgumentError("no \"a\"\xff"), "input");
+  EXPECT_EQ(ErrorBody(status), "{\"error\":\"no \\\"a\\\"\uFFFD\"}");
+  EXPECT_EQ(TypedErrorBody(status), "{\"error\":\"no \\\"a\\\"\uFFFD\",\"code\":\"INVALID_ARGUMENT\"}\n");
+  EXPECT_EQ(OpenAiErrorBody(status),
+            "{\"error\":{\"message\":\"no \\\"a\\\"\uFFFD\",\"type\":\"invalid_request_error\",\"param\":\"input\","
+            "\"code\":\"INVALID_ARGUMENT\"},\"code\":\"INVALID_ARGUMENT\"}\n");
+  EXPECT_EQ(OpenAiErrorBody(absl::UnavailableError("away")),
+            "{\"error\":{\"message\":\"away\",\"type\":\"server_error\",\"param\":null,\"code\":\"UNAVAILABLE\"},"
+            "\"code\":\"UNAVAILABLE\"}\n");
+}
+
 TEST(Refusal, AMessageThatIsTooLargeIs413) {
   const HttpResponse large = Refusal(TooLargeError("20 bytes; at most 10"), TypedErrorBody);
   EXPECT_EQ(large.code, 413);
