@@ -110,20 +110,24 @@ TEST(HttpServer, SlowHeadersAreGivenUp) {
 }
 
 TEST(HttpServer, ASlowBodyIsGivenUp) {
-  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, BodyItself);
+  LastClose close;
+  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .observer = &close}, BodyItself);
   Client client(server->address());
   client.Send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n");
   std::future<std::string> answer = std::async(std::launch::async, [&] { return client.ReadUntil("arrive"); });
   while (answer.wait_for(std::chrono::milliseconds(20)) != std::future_status::ready) client.Send("x");
   EXPECT_THAT(answer.get(), AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("Connection: close")));
+  EXPECT_EQ(close.Await(), "slow_client");
 }
 
 TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
   // Every sent byte extends the timeout, and bytes in the buffers of the sockets count as sent. With this minimum rate,
   // the bytes in the buffers extend the timeout by less than a second.
   constexpr int64_t kRate = int64_t{1} << 30;
-  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate},
-                            [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });
+  LastClose close;
+  const auto server =
+      Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .least_rate = kRate, .observer = &close},
+            [](const Head&) { return HttpHandling::Answer({.body = std::string(64 << 20, 'x')}); });
   Client client(server->address());
   client.Send(kRequest);
   const auto begin = std::chrono::steady_clock::now();
@@ -131,6 +135,7 @@ TEST(HttpServer, AClientThatReadsNothingIsDisconnected) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(8));
+  EXPECT_EQ(close.Await(), "slow_client");
 }
 
 TEST(HttpServer, AClientThatExpects100ContinueGetsIt) {
