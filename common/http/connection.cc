@@ -326,6 +326,10 @@ void HttpConnection::Close(CloseReason reason) {
   closed_(*this);
 }
 
+void HttpConnection::CutOff(CloseReason reason, const char* why) {
+  if (phase_ != Phase::kServing || !protocol_->CutOff(reason, why)) Close(reason);
+}
+
 bool HttpConnection::Spend(double points) {
   if (address_.ss_family == AF_UNIX) return true;
   const Time now = loop().now();

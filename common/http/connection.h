@@ -63,6 +63,9 @@ class HttpProtocol {
   virtual void StartLeaving(CloseReason reason) = 0;
   // Called when the server shuts down. HTTP/1 aborts a request whose body is incomplete; HTTP/2 waits for the body.
   virtual void End() = 0;
+  // Ends the connection with a message that says why. Returns false if the protocol has no such message; the caller
+  // must then close the connection.
+  virtual bool CutOff(CloseReason, const char* /*why*/) { return false; }
   // Called when the connection was closed.
   virtual void OnClosed() = 0;
   virtual bool HasRequests() const = 0;
@@ -95,6 +98,8 @@ class HttpConnection final : public Watched {
   // are complete and the client has sent nothing else, waits up to 0.5 s for its first request.
   void End();
   void Close(CloseReason reason);
+  // Closes the connection, and tells an HTTP/2 client why (GOAWAY) if the kernel takes the frame at once.
+  void CutOff(CloseReason reason, const char* why);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second (during
   // shutdown, half a second), up to 1 MiB. An immediate close would make the kernel reset the connection before the
   // client has read the response. Many clients read only after they have sent their whole body. For them, `awaits_body`

@@ -130,7 +130,8 @@ void HttpLoop::KeepUnsentInBounds() {
   std::sort(holders.begin(), holders.end(), [](const Holder& a, const Holder& b) { return a.since < b.since; });
   for (const Holder& each : holders) {
     if (common_->unsent.load(std::memory_order_relaxed) <= common_->options.max_unsent_bytes) return;
-    if (each.bytes >= average) each.connection->Close(CloseReason::kUnsent);
+    if (each.bytes < average) continue;
+    each.connection->CutOff(CloseReason::kUnsent, "too many bytes of responses are unread");
   }
 }
 

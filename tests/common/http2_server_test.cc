@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/http/server.h"
+#include "tests/common/http1_client.h"
 #include "tests/common/http2_client.h"
 #include "tests/common/http_closings.h"
 #include "tests/scratch_folder.h"
@@ -328,6 +329,23 @@ TEST(Http2Server, ASlowBodyAndAnUnreadAnswerAreGivenUp) {
   client.Until([&] { return client.responses[unread].is_closed; });
   EXPECT_EQ(client.responses[unread].reset, NGHTTP2_CANCEL);
   EXPECT_EQ(seen.answered, 0);
+}
+
+TEST(Http2Server, AClientThatSendsItsHeadersTooSlowlyGetsAGoaway) {
+  Closings closings;
+  const auto server =
+      Serve({.listen = "", .request_timeout = absl::Milliseconds(300), .observer = &closings}, PathItself);
+  Http2Client client(server->address());
+  client.Get("/");
+  client.SendRaw(std::string("\0\0\1\1\0\0\0\0\3\x82", 10));  // HEADERS without END_HEADERS
+  EXPECT_TRUE(client.AwaitEnd());
+  ASSERT_EQ(client.goaways.size(), 1u);
+  EXPECT_EQ(client.goaways[0].why, "the headers did not arrive in time");
+  EXPECT_TRUE(closings.Await("head_timeout"));
+
+  Http1Client unsettled(server->address());
+  ASSERT_TRUE(unsettled.Send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+  EXPECT_THAT(unsettled.ReadAll(), HasSubstr("no SETTINGS arrived in time"));
 }
 
 TEST(Http2Server, ATrustedProxyHeaderGivesTheClientAddress) {

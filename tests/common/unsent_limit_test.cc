@@ -54,8 +54,10 @@ TEST_P(ManyAnswers, OfOneConnectionDoNotExceedTheLimit) {
   const auto server = StartServer(closings, 1'000'000);
   Http2Client client(server->address(), "", 0);
   for (int i = 0; i < 200; ++i) client.Begin(GetParam());
-  EXPECT_TRUE(closings.Await("unsent"));
   EXPECT_TRUE(client.AwaitEnd());
+  EXPECT_TRUE(closings.Await("unsent"));
+  ASSERT_EQ(client.goaways.size(), 1u);
+  EXPECT_EQ(client.goaways[0].why, "too many bytes of responses are unread");
   EXPECT_EQ(server->unsent_bytes(), 0);
   int made = 0;
   for (const auto& [id, response] : client.responses) {

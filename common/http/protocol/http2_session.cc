@@ -179,9 +179,11 @@ void Http2Session::DeliverMail() {
 
 void Http2Session::OnTick() {
   const std::chrono::nanoseconds head_time = Nanoseconds(options_.request_timeout);
-  if (!has_settings_ && Now() - connection_.opened() > head_time) return connection_.Close(CloseReason::kHeadTimeout);
+  if (!has_settings_ && Now() - connection_.opened() > head_time) {
+    return connection_.CutOff(CloseReason::kHeadTimeout, "no SETTINGS arrived in time");
+  }
   if (head_since_.has_value() && Now() - *head_since_ > head_time) {
-    return connection_.Close(CloseReason::kHeadTimeout);
+    return connection_.CutOff(CloseReason::kHeadTimeout, "the headers did not arrive in time");
   }
   const auto silence = Now() - connection_.last_received();
   if (pinged_.has_value() && Now() - *pinged_ > Nanoseconds(options_.keepalive_timeout)) {
@@ -271,6 +273,12 @@ void Http2Session::End() {
   Continue();
 }
 
+bool Http2Session::CutOff(CloseReason reason, const char* why) {
+  Fail(reason, NGHTTP2_CANCEL, why);
+  Continue();
+  return true;
+}
+
 void Http2Session::OnClosed() {
   StreamMap streams;
   streams.swap(streams_);
@@ -288,6 +296,7 @@ void Http2Session::OnClosed() {
   common_.unsent.fetch_sub(static_cast<int64_t>(out_.size() - out_sent_), std::memory_order_relaxed);
   out_.clear();
   out_sent_ = 0;
+  blocked_since_.reset();
   held_.clear();
   held_by_frame_.clear();
 }

@@ -34,6 +34,7 @@ class Http2Session final : public HttpProtocol {
   void OnTick() override;
   void StartLeaving(CloseReason reason) override;
   void End() override;
+  bool CutOff(CloseReason reason, const char* why) override;
   void OnClosed() override;
   bool HasRequests() const override { return !streams_.empty(); }
   std::optional<EventLoop::Time> UnsentSince() const override;
