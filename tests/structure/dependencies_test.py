@@ -23,8 +23,8 @@ class Dependencies(unittest.TestCase):
         listed = json.loads((SOURCE / "script/pins/advisories.json").read_text())
         self.assertLessEqual(datetime.date.fromisoformat(listed["date"]), datetime.date.today())
         sources = [library["source"] for library in listed["libraries"]]
-        self.assertEqual(sorted(sources), ["boost1.81", "curl", "grpc", "libisal", "libjpeg-turbo", "libspng", "libwebp", "nghttp2",
-                                           "nlohmann-json3", "openssl", "protobuf", "zlib"])
+        self.assertEqual(sorted(sources), ["abseil", "boost1.81", "curl", "grpc", "libisal", "libjpeg-turbo", "libspng", "libwebp",
+                                           "nghttp2", "nlohmann-json3", "openssl", "protobuf", "zlib"])
         policy = (SOURCE / "SECURITY.md").read_text()
         for library in listed["libraries"]:
             for address in [word for word in library["watch"].split() if word.startswith("https://")]:
