@@ -143,7 +143,7 @@ TEST(Http2Server, AnAnswerBeforeTheBodyResetsTheStream) {
   EXPECT_EQ(client.Get("/").headers.at(":status"), "403");
 }
 
-TEST(Http2Server, AResetStreamKeepsItsSlotUntilItsHandlerEnds) {
+TEST(Http2Server, StreamsWithUnfinishedWorkAreLimitedToTwiceTheConcurrentOnes) {
   Seen seen;
   const auto server = Serve({.listen = "", .max_concurrent_streams = 2}, [&](const Request& request) {
     return HttpHandling::Stream([&, path = request->path()](std::shared_ptr<HttpStream> stream) {
