@@ -38,8 +38,11 @@ Fronts::Fronts(const ServerOptions& options, Parts parts)
     : options_(options),
       parts_(std::move(parts)),
       received_(std::make_shared<ByteBudget>(options.rpc.max_transport_bytes)),
-      rpc_observer_("grpc", parts_.metrics.server(), SteadyClock()),
-      http_observer_("http", parts_.metrics.server(), SteadyClock()) {}
+      rpc_observer_(Listener::kGrpc, parts_.metrics.server(), SteadyClock()),
+      http_observer_(Listener::kHttp, parts_.metrics.server(), SteadyClock()),
+      admin_observer_(Listener::kAdmin, parts_.metrics.server(), SteadyClock()),
+      health_observer_(Listener::kHealth, parts_.metrics.server(), SteadyClock()),
+      metrics_observer_(Listener::kMetrics, parts_.metrics.server(), SteadyClock()) {}
 
 void Fronts::Open(std::vector<absl::Status>& faults) {
   // If an identity file is faulty, no calls are accepted: there is no fallback to plaintext.
@@ -58,7 +61,8 @@ void Fronts::Open(std::vector<absl::Status>& faults) {
                                                     ServerStatus status = parts_.status.Read();
                                                     status.connections = Connections();
                                                     return status;
-                                                  }}),
+                                                  },
+                                              .observer = &metrics_observer_}),
          http_, addresses_.metrics, faults);
   }
   is_open_.store(true, std::memory_order_release);
@@ -71,10 +75,7 @@ HttpServerOptions Fronts::CallerOptions(HttpObserver& observer) const {
   http.abuse = options_.abuse;
   http.trusted_proxies = options_.trusted_proxies;
   http.tls = identity_->HttpTls();
-  http.on_thread = [](const std::function<void()>& run) {
-    const CrashHandlerStack crash_stack;
-    run();
-  };
+  http.on_thread = WithCrashStack;
   http.observer = &observer;
   return http;
 }
@@ -107,12 +108,12 @@ void Fronts::OpenCalls(std::vector<absl::Status>& faults) {
     Keep(HttpServer::Start(http, plain), http_port_, addresses_.http, faults);
   }
   if (!options_.admin.listen.empty()) {
-    Keep(AdminFront::Start(options_.admin, parts_.admin, *identity_, parts_.metrics), admin_front_, addresses_.admin,
-         faults);
+    Keep(AdminFront::Start(options_.admin, CallerOptions(admin_observer_), parts_.admin, *identity_, parts_.metrics),
+         admin_front_, addresses_.admin, faults);
   }
   if (!options_.health_listen.empty()) {
-    Keep(RpcFront::StartProbes(options_.health_listen, calls, parts_.not_ready), health_front_, addresses_.health,
-         faults);
+    Keep(RpcFront::StartProbes(options_.health_listen, calls, parts_.not_ready, health_observer_), health_front_,
+         addresses_.health, faults);
   }
 }
 

@@ -92,7 +92,7 @@ class Fronts {
   bool IsOpen() const { return is_open_.load(std::memory_order_acquire); }
   void OpenCalls(std::vector<absl::Status>& faults);
   absl::StatusOr<HttpPortPage> OpenPage();
-  // Returns the options of a listener for clients, without its address.
+  // Returns the options of a listener for clients, or of the Admin service, without its address.
   HttpServerOptions CallerOptions(HttpObserver& observer) const;
 
   const ServerOptions& options_;
@@ -100,6 +100,9 @@ class Fronts {
   const std::shared_ptr<ByteBudget> received_;
   ConnectionObserver rpc_observer_;
   ConnectionObserver http_observer_;
+  ConnectionObserver admin_observer_;
+  ConnectionObserver health_observer_;
+  ConnectionObserver metrics_observer_;
   Addresses addresses_;
   std::unique_ptr<Identity> identity_;
   std::shared_ptr<HttpPort> plain_;  // answers the HTTP requests of clients; null if HTTP is not served

@@ -32,20 +32,22 @@ bool IsALimit(CloseReason reason) {
 
 }  // namespace
 
-ConnectionObserver::ConnectionObserver(std::string listener, ServerCounters& counters, const Clock& clock)
-    : listener_(std::move(listener)), counters_(counters), lines_(kLinesPerSecond, clock) {}
+ConnectionObserver::ConnectionObserver(Listener listener, ServerCounters& counters, const Clock& clock)
+    : listener_(kListenerNames[static_cast<size_t>(listener)]),
+      counters_(counters.Of(listener)),
+      lines_(kLinesPerSecond, clock) {}
 
 void ConnectionObserver::OnAccepted() {
-  counters_.connections.fetch_add(1, std::memory_order_relaxed);
+  counters_.accepted.fetch_add(1, std::memory_order_relaxed);
 }
 
 void ConnectionObserver::OnRefused(CloseReason reason) {
-  counters_.connections_refused.fetch_add(1, std::memory_order_relaxed);
+  counters_.refused.fetch_add(1, std::memory_order_relaxed);
   OnClosed(reason);
 }
 
 void ConnectionObserver::OnClosed(CloseReason reason) {
-  counters_.connections_closed[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  counters_.closed[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
 void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer, const std::string& detail) {

@@ -15,8 +15,8 @@ namespace vitrine {
 // the client, at most ten per second; the level is warning if the client reached a limit. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:
-  // `listener` is logged: "grpc", "http", "admin". `counters` and `clock` must outlive the observer.
-  ConnectionObserver(std::string listener, ServerCounters& counters, const Clock& clock);
+  // `counters` and `clock` must outlive the observer.
+  ConnectionObserver(Listener listener, ServerCounters& counters, const Clock& clock);
 
   void OnAccepted() override;
   void OnRefused(CloseReason reason) override;
@@ -24,8 +24,8 @@ class ConnectionObserver final : public HttpObserver {
   void OnCutOff(CloseReason reason, const std::string& peer, const std::string& detail) override;
 
  private:
-  const std::string listener_;
-  ServerCounters& counters_;
+  const char* const listener_;
+  ListenerCounters& counters_;
   LineLimit lines_;
 };
 

@@ -112,7 +112,8 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_connections_refused_total", prometheus::MetricType::Counter, "connections", "",
      "Connections closed before a byte was read: no file descriptor was free and no connection idle, or a limit per "
      "address was reached."},
-    {"vitrine_connections_closed_total", prometheus::MetricType::Counter, "connections", "`reason`",
+    {"vitrine_connections_closed_total", prometheus::MetricType::Counter, "connections",
+     "`reason`, `listener` = `grpc`, `http`, `admin`, `health`, `metrics`",
      "Connections that were closed or refused, by reason."},
     {"vitrine_open_streams", prometheus::MetricType::Gauge, "calls", "",
      "Open ClassifyStream, ModelStreamInfer, WatchModels and health Watch calls."},

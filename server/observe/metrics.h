@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,12 +28,24 @@
 
 namespace vitrine {
 
+// Listener of the server: --listen with --socket, --http, --admin, --health-listen, --metrics.
+enum class Listener { kGrpc, kHttp, kAdmin, kHealth, kMetrics };
+// Names of the listeners in metrics and log, in the order of Listener.
+inline constexpr const char* kListenerNames[] = {"grpc", "http", "admin", "health", "metrics"};
+inline constexpr int kListeners = std::size(kListenerNames);
+
+// Counters of a listener's connections. Thread-safe.
+struct ListenerCounters {
+  std::atomic<uint64_t> accepted = 0;
+  std::atomic<uint64_t> refused = 0;  // connections closed before a byte was read
+  // Numbers of connections that the server or the client closed or refused, by CloseReason.
+  std::array<std::atomic<uint64_t>, kCloseReasons> closed = {};
+};
+
 // Counters of the server as a whole. Thread-safe.
 struct ServerCounters {
-  std::atomic<uint64_t> connections = 0;          // connections accepted on the clients' listeners
-  std::atomic<uint64_t> connections_refused = 0;  // connections closed before a byte was read
-  // Numbers of connections that the server or the client closed or refused, by CloseReason.
-  std::array<std::atomic<uint64_t>, kCloseReasons> connections_closed = {};
+  std::array<ListenerCounters, kListeners> listeners = {};
+  ListenerCounters& Of(Listener listener) { return listeners[static_cast<size_t>(listener)]; }
   std::atomic<uint64_t> unauthenticated = 0;  // calls rejected because a credential was missing or wrong
   std::atomic<uint64_t> permission_denied = 0;
 
@@ -160,6 +173,7 @@ class Metrics : public prometheus::Collectable {
   void AddExecutors(MetricFamilies& families) const;
   void AddDevice(MetricFamilies& families) const;
   void AddServer(MetricFamilies& families) const;
+  void AddConnections(MetricFamilies& families) const;
   void AddIdentity(MetricFamilies& families) const;
 
   const std::string version_;

@@ -137,6 +137,20 @@ void Metrics::AddIdentity(MetricFamilies& families) const {
   }
 }
 
+void Metrics::AddConnections(MetricFamilies& families) const {
+  const auto& [grpc, http, admin, health, metrics] = server_.listeners;
+  AddSingle(families, MetricOf("vitrine_connections_total"), Read(grpc.accepted) + Read(http.accepted));
+  AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(grpc.refused) + Read(http.refused));
+  MetricFamily& closed = AddFamily(families, MetricOf("vitrine_connections_closed_total"));
+  for (int each = 0; each < kListeners; ++each) {
+    const char* const listener = kListenerNames[each];
+    for (int reason = 0; reason < kCloseReasons; ++reason) {
+      AddValue(closed, {{"listener", listener}, {"reason", CloseReasonName(static_cast<CloseReason>(reason))}},
+               Read(server_.listeners[each].closed[reason]));
+    }
+  }
+}
+
 void Metrics::AddServer(MetricFamilies& families) const {
   AddValue(AddFamily(families, MetricOf("vitrine_build_info")), {{"version", version_}, {"revision", revision_}}, 1);
   if (sources_.repository_refreshed) {
@@ -145,13 +159,7 @@ void Metrics::AddServer(MetricFamilies& families) const {
               std::max(0.0, absl::ToDoubleSeconds(refreshed - absl::UnixEpoch())));
   }
   if (sources_.ready) AddSingle(families, MetricOf("vitrine_ready"), sources_.ready() ? 1 : 0);
-  AddSingle(families, MetricOf("vitrine_connections_total"), Read(server_.connections));
-  AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(server_.connections_refused));
-  MetricFamily& closed = AddFamily(families, MetricOf("vitrine_connections_closed_total"));
-  for (int reason = 0; reason < kCloseReasons; ++reason) {
-    AddValue(closed, {{"reason", CloseReasonName(static_cast<CloseReason>(reason))}},
-             Read(server_.connections_closed[reason]));
-  }
+  AddConnections(families);
   if (sources_.connections) {
     AddSingle(families, MetricOf("vitrine_connections"), static_cast<double>(sources_.connections()));
   }

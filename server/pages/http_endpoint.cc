@@ -53,7 +53,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartHttpEndpoint(const std::string&
                                      .read_only = true,
                                      .max_connections = kOperatorConnections,
                                      .received = std::make_shared<ByteBudget>(kMaxReceivedBytes),
-                                     .on_thread = WithCrashStack};
+                                     .on_thread = WithCrashStack,
+                                     .observer = sources.observer};
   const auto metrics = std::make_shared<RateLimitedText>(SteadyClock(), sources.scrape_period, [of = sources.metrics] {
     return prometheus::TextSerializer().Serialize(of->Collect());
   });

@@ -24,6 +24,7 @@ struct HttpEndpointSources {
   // "" if the server is ready, otherwise the reason in one sentence
   std::function<std::string()> not_ready;
   std::function<ServerStatus()> status = {};  // contents of /statusz; null: no such page
+  HttpObserver* observer = nullptr;           // may be null; must outlive the endpoint
 };
 
 // Starts an HTTP server without TLS for probes, scrapers and people. It has the pages /metrics (Prometheus text),

@@ -102,7 +102,8 @@ absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::Start(HttpServerOptions http
 }
 
 absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::StartProbes(const std::string& listen, const Parts& parts,
-                                                                std::function<std::string()> not_ready) {
+                                                                std::function<std::string()> not_ready,
+                                                                HttpObserver& observer) {
   HttpServerOptions http =
       ToHttpServerOptions({.max_message_bytes = kMaxProbeBytes, .max_concurrent_streams = kMaxProbesAtOnce});
   http.listen = listen;
@@ -111,6 +112,7 @@ absl::StatusOr<std::unique_ptr<RpcFront>> RpcFront::StartProbes(const std::strin
   http.max_connections = kOperatorConnections;
   http.received = std::make_shared<ByteBudget>(kMaxAllProbeBytes);
   http.max_unsent_bytes = kMaxAllProbeBytes;
+  http.observer = &observer;
   const auto plain = [not_ready = std::move(not_ready)](const std::shared_ptr<HttpRequest>& request) {
     const std::string& path = request->path();
     if (request->method() != "GET" && request->method() != "HEAD") {

@@ -57,7 +57,8 @@ class RpcFront {
   // Starts a listener for probes, without TLS or tokens, because kubelet uses neither. It serves only
   // grpc.health.v1.Health, GET /healthz and GET /readyz. `not_ready` returns why the server is not ready, or "".
   static absl::StatusOr<std::unique_ptr<RpcFront>> StartProbes(const std::string& listen, const Parts& parts,
-                                                               std::function<std::string()> not_ready);
+                                                               std::function<std::string()> not_ready,
+                                                               HttpObserver& observer);
   virtual ~RpcFront() = default;
 
   // Returns the bound address, host:port.

@@ -111,8 +111,8 @@ class Server:
         return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and line[0] != "#"}
 
     def closed(self):
-        """Returns the number of closed connections by reason."""
-        name = re.compile(r'vitrine_connections_closed_total\{.*reason="(\w+)"')
+        """Returns the number of closed connections of the listeners for clients, by reason."""
+        name = re.compile(r'vitrine_connections_closed_total\{listener="(?:grpc|http)",reason="(\w+)"')
         found = {}
         for key, value in self.metrics().items():
             if match := name.match(key):

@@ -19,7 +19,6 @@
 #include "server/wire/rpc/grpc_server.h"
 #include "server/wire/rpc/grpc_wire.h"
 #include "server/wire/rpc/single_call.h"
-#include "server/wire/rpc/transport_options.h"
 
 namespace vitrine {
 namespace {
@@ -27,6 +26,7 @@ namespace {
 // Limits of the Admin listener. They are low, because its requests contain only names, numbers and short texts.
 constexpr int64_t kMaxMessageBytes = 1 << 20;
 constexpr int64_t kMaxReceivedBytes = 16 << 20;
+constexpr int64_t kMaxUnsentBytes = int64_t{128} << 20;
 constexpr int kMaxConcurrentCalls = 32;
 // Number of worker threads. There are several, so that while one call waits for a model, another call can undo the
 // change that the first call made.
@@ -192,22 +192,20 @@ class AdminServer : public AdminFront {
     AddAdminCalls(grpc_, parts_);
   }
 
-  absl::Status Listen(const std::string& address) {
+  absl::Status Listen(const std::string& address, HttpServerOptions http) {
     RETURN_IF_ERROR(parts_.workers.Start());
     RETURN_IF_ERROR(grpc_.StartDeadlines());
-    TransportOptions transport;
-    transport.max_message_bytes = kMaxMessageBytes;
-    transport.max_concurrent_streams = kMaxConcurrentCalls;
-    HttpServerOptions options = ToHttpServerOptions(transport);
     const bool is_unix = absl::StartsWith(address, "unix:");
-    (is_unix ? options.socket : options.listen) = address;
-    options.purpose = "--admin";
-    options.threads = 2;
-    options.max_connections = kOperatorConnections;
-    options.received = received_;
-    if (!is_unix) options.tls = parts_.identity.HttpTls();
-    options.on_thread = WithCrashStack;
-    ASSIGN_OR_RETURN(http_, HttpServer::Start(options, [this, is_unix](const std::shared_ptr<HttpRequest>& request) {
+    (is_unix ? http.socket : http.listen) = address;
+    http.purpose = "--admin";
+    http.threads = 2;
+    http.max_body_bytes = kMaxMessageBytes;
+    http.max_concurrent_streams = kMaxConcurrentCalls;
+    http.max_connections = kOperatorConnections;
+    http.received = received_;
+    http.max_unsent_bytes = kMaxUnsentBytes;
+    if (is_unix) http.tls = nullptr;  // needs no threads for handshakes
+    ASSIGN_OR_RETURN(http_, HttpServer::Start(http, [this, is_unix](const std::shared_ptr<HttpRequest>& request) {
                        return Begin(request, is_unix);
                      }));
     address_ = is_unix ? http_->socket_address() : http_->address();
@@ -238,11 +236,12 @@ class AdminServer : public AdminFront {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<AdminFront>> AdminFront::Start(const AdminOptions& options, AdminService& service,
-                                                              const Identity& identity, Metrics& metrics) {
+absl::StatusOr<std::unique_ptr<AdminFront>> AdminFront::Start(const AdminOptions& options, HttpServerOptions http,
+                                                              AdminService& service, const Identity& identity,
+                                                              Metrics& metrics) {
   ASSIGN_OR_RETURN(std::unique_ptr<AuditLog> audit, AuditLog::Open(options.audit_log));
   auto front = std::make_unique<AdminServer>(service, identity, std::move(audit), metrics);
-  RETURN_IF_ERROR(front->Listen(options.listen));
+  RETURN_IF_ERROR(front->Listen(options.listen, std::move(http)));
   return front;
 }
 

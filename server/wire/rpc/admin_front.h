@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/http/server.h"
 #include "server/admin/admin_service.h"
 #include "server/identity/identity.h"
 #include "server/observe/metrics.h"
@@ -26,10 +27,12 @@ struct AdminOptions {
 // Thread-compatible.
 class AdminFront {
  public:
-  // Starts the listener. The arguments must outlive the AdminFront. UNAVAILABLE: the address cannot be bound. For other
-  // errors, see AuditLog::Open.
-  static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, AdminService& service,
-                                                           const Identity& identity, Metrics& metrics);
+  // Starts the listener. `http` gives TLS, observer and the limits of connections; the listener has lower limits of its
+  // own on sizes, concurrent calls and open connections. The other arguments, except `options`, must outlive the
+  // AdminFront. UNAVAILABLE: the address cannot be bound. For other errors, see AuditLog::Open.
+  static absl::StatusOr<std::unique_ptr<AdminFront>> Start(const AdminOptions& options, HttpServerOptions http,
+                                                           AdminService& service, const Identity& identity,
+                                                           Metrics& metrics);
   virtual ~AdminFront() = default;
 
   // Returns the bound address.

@@ -18,17 +18,17 @@ using ::testing::Not;
 TEST(ConnectionObserver, CountsClosedConnectionsByReason) {
   FakeClock clock;
   ServerCounters counters;
-  ConnectionObserver observer("grpc", counters, clock);
+  ConnectionObserver observer(Listener::kGrpc, counters, clock);
   observer.OnAccepted();
   observer.OnClosed(CloseReason::kIdle);
   observer.OnClosed(CloseReason::kAbuse);
   observer.OnRefused(CloseReason::kConnectRate);
   observer.OnRefused(CloseReason::kConnectRate);
-  const auto closed = [&](CloseReason reason) {
-    return counters.connections_closed[static_cast<size_t>(reason)].load();
-  };
-  EXPECT_EQ(counters.connections, 1u);
-  EXPECT_EQ(counters.connections_refused, 2u);
+  const ListenerCounters& grpc = counters.Of(Listener::kGrpc);
+  const auto closed = [&](CloseReason reason) { return grpc.closed[static_cast<size_t>(reason)].load(); };
+  EXPECT_EQ(grpc.accepted, 1u);
+  EXPECT_EQ(grpc.refused, 2u);
+  EXPECT_EQ(counters.Of(Listener::kAdmin).refused, 0u);
   EXPECT_EQ(closed(CloseReason::kIdle), 1u);
   EXPECT_EQ(closed(CloseReason::kAbuse), 1u);
   EXPECT_EQ(closed(CloseReason::kConnectRate), 2u);
@@ -38,7 +38,7 @@ TEST(ConnectionObserver, CountsClosedConnectionsByReason) {
 TEST(ConnectionObserver, LogsAbortedConnectionsAtALimitedRate) {
   FakeClock clock;
   ServerCounters counters;
-  ConnectionObserver observer("http", counters, clock);
+  ConnectionObserver observer(Listener::kHttp, counters, clock);
   const std::string lines = Logged("info", "text", [&] {
     for (int i = 0; i < 100; ++i) observer.OnCutOff(CloseReason::kAbuse, absl::StrCat("ipv4:192.0.2.7:", i), "");
   });

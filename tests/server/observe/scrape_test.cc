@@ -145,9 +145,14 @@ TEST(Scrape, HasEveryNumberUnderItsName) {
   Metrics& metrics = full.metrics;
   metrics.unknown().requests().Count(Method::kClassify, absl::NotFoundError("none"), absl::Milliseconds(1));
   metrics.CountAdminAction("LoadModel", absl::StatusCode::kAborted);
-  metrics.server().connections = 101;
-  metrics.server().connections_refused = 102;
-  metrics.server().connections_closed[static_cast<size_t>(CloseReason::kAbuse)] = 105;
+  ListenerCounters& grpc = metrics.server().Of(Listener::kGrpc);
+  grpc.accepted = 100;
+  grpc.refused = 102;
+  grpc.closed[static_cast<size_t>(CloseReason::kAbuse)] = 105;
+  metrics.server().Of(Listener::kHttp).accepted = 1;
+  ListenerCounters& admin = metrics.server().Of(Listener::kAdmin);
+  admin.accepted = admin.refused = 1000;  // not a listener for clients
+  admin.closed[static_cast<size_t>(CloseReason::kTls)] = 106;
   metrics.server().unauthenticated = 103;
   metrics.server().permission_denied = 104;
   std::string lines;
