@@ -105,10 +105,11 @@ void AddRun(CLI::App& score, ScoreCommand& command) {
   score.add_flag("--restart", command.restart, "discard the rows in --out");
   AddShardOption(score, command.shard);
   score
-      .add_option("--chunk", command.chunk,
-                  absl::StrCat("images per chunk, 1 to ", kLargestChunk,
-                               "; a killed run\nrepeats the unfinished chunk, and after 64 or more finished\nchunks at "
-                               "most 1/64 of these"))
+      .add_option(
+          "--chunk", command.chunk,
+          absl::StrCat("images per chunk, 1 to ", kLargestChunk,
+                       "; a run that\ncontinues a killed run repeats the unfinished chunk, and after\n64 or more "
+                       "finished chunks at most 1/64 of these"))
       ->check(CLI::Range(int64_t{1}, kLargestChunk).description(""))
       ->type_name("N")
       ->capture_default_str();
