@@ -104,8 +104,8 @@ struct HttpServerOptions {
   bool read_only = false;
   // Maximum size of a body for HttpHandling::Read.
   int64_t max_body_bytes = int64_t{16} << 20;
-  // Maximum size of a request's headers. In HTTP/2, each header counts 32 bytes more than its text. Larger headers are
-  // answered with 431, or RESOURCE_EXHAUSTED in gRPC.
+  // Maximum size of a request's headers. Each header counts 32 bytes more than its text. Larger headers are answered
+  // with 431, or RESOURCE_EXHAUSTED in gRPC.
   int64_t max_head_bytes = 16 << 10;
   // Maximum number of concurrent requests of one HTTP/2 connection.
   int max_concurrent_streams = 256;

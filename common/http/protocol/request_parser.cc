@@ -30,6 +30,21 @@ bool IsFolded(absl::string_view head) {
   return absl::StrContains(head, "\n ") || absl::StrContains(head, "\n\t");
 }
 
+// Size that a header counts in addition to its text, as in HTTP/2. A short header takes at least this much memory.
+constexpr size_t kFieldBytes = 32;
+
+// Returns the size of bytes of the headers, as compared with the limit. `is_first`: the bytes begin with the request
+// line.
+size_t CountedSize(absl::string_view bytes, bool is_first) {
+  size_t size = bytes.size();
+  bool begins_line = !is_first;
+  for (const char c : bytes) {
+    if (begins_line && c != '\r') size += kFieldBytes;
+    begins_line = c == '\n';
+  }
+  return size;
+}
+
 // Rejects a line feed in the extensions of a chunk. Beast accepts it in a quoted value; a proxy may end the line there
 // and find other chunks.
 void CheckExtensions(uint64_t /*size*/, beast::string_view extensions, beast::error_code& error) {
@@ -84,7 +99,7 @@ struct HttpRequestParser::Parser {
 
   beast::http::request_parser<GrowingBody> of;
   const size_t max_head_bytes;
-  size_t head_bytes = 0;  // bytes of the headers consumed so far
+  size_t head_bytes = 0;  // counted size of the headers consumed so far
   int64_t max_body_bytes = 0;
 };
 
@@ -100,8 +115,8 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   const bool is_head = !has_head();
   if (is_head) {  // Beast's first put takes all complete lines; a later put takes the rest of the headers or nothing
     const size_t end = bytes.find(kEndOfHead);
-    const bool is_whole = end != absl::string_view::npos;
-    if (parser_->head_bytes + (is_whole ? end + kEndOfHead.size() : bytes.size()) > parser_->max_head_bytes) {
+    const absl::string_view head = bytes.substr(0, end == absl::string_view::npos ? end : end + kEndOfHead.size());
+    if (parser_->head_bytes + CountedSize(head, parser_->head_bytes == 0) > parser_->max_head_bytes) {
       return absl::ResourceExhaustedError(
           absl::StrCat("the request's headers exceed ", parser_->max_head_bytes, " bytes"));
     }
@@ -116,7 +131,7 @@ absl::StatusOr<size_t> HttpRequestParser::Take(absl::string_view bytes) {
   } catch (const std::length_error&) {  // header_limit does not cover the trailers of a chunked body
     return absl::InvalidArgumentError("a trailer field is longer than 65,533 bytes");
   }
-  if (is_head) parser_->head_bytes += taken;
+  if (is_head) parser_->head_bytes += CountedSize(bytes.substr(0, taken), parser_->head_bytes == 0);
   if (!error || error == beast::http::error::need_more) return taken;
   if (error == beast::http::error::body_limit) {
     return TooLargeError(absl::StrCat("the body has more than the ", parser_->max_body_bytes, " bytes allowed"));

@@ -18,7 +18,7 @@ namespace vitrine {
 // Content-Length or chunked) after ReadBody. Thread-compatible.
 class HttpRequestParser {
  public:
-  // Rejects headers of more than `max_head_bytes`.
+  // Rejects headers of more than `max_head_bytes`. Each header counts 32 bytes more than its line.
   explicit HttpRequestParser(size_t max_head_bytes = kMaxHttpHeadBytes);
   ~HttpRequestParser();
   HttpRequestParser(const HttpRequestParser&) = delete;
