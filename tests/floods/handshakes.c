@@ -2,6 +2,7 @@
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "flood.h"
 
@@ -87,6 +88,26 @@ static void HandshakeBytes(Connection* connection, const uint8_t* bytes, size_t 
   PutPending(connection);
 }
 
+// Spreads the requests over three seconds, because the flood is about memory.
+static void OpenPipelined(Connection* connection) {
+  connection->next_at = connection->opened_at + 0.003 * connection->number;
+}
+
+// Sends about 128 KiB of HTTP/1 requests at once, and nothing after that. On every second connection, the last request
+// lacks its end. The server should keep nothing of the requests that it has answered.
+static void FillPipelined(Connection* connection) {
+  if (connection->next_stream++ != 1) return;
+  static const char kHead[] = "GET / HTTP/1.1\r\nHost: x\r\nx-padding: ";
+  static char padding[4000];
+  memset(padding, 'x', sizeof padding);
+  for (int i = 0; i < 32; ++i) {
+    Put(connection, kHead, sizeof kHead - 1);
+    Put(connection, padding, sizeof padding);
+    if (i < 31 || connection->variant % 2) Put(connection, "\r\n\r\n", 4);
+    ++counts.frames;
+  }
+}
+
 static void FillNothing(Connection* connection) {
   (void)connection;
 }
@@ -97,4 +118,6 @@ const Flood kRawFloods[] = {{"slow-preface", "1,000 connections, a byte a second
                              16, 0.001, true, false, OpenHandshake, FillNothing, NULL, HandshakeBytes},
                             {"connect-and-leave", "connections that are reset at once or after the preface", 16, 0,
                              true, false, NULL, FillAndLeave, NULL, Ignore},
+                            {"pipelined", "1,000 idle connections, after HTTP/1 requests of 128 KiB at once", 334, 1,
+                             true, false, OpenPipelined, FillPipelined, NULL, Ignore},
                             {0}};

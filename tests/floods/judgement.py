@@ -21,6 +21,7 @@ FLOODS = {
     "window-0": "answers that are never read",
     "tls-handshakes": "TLS handshakes",
     "connect-and-leave": "connections that are closed at once",
+    "pipelined": "idle connections, after 128 KiB of HTTP/1 requests",
     "slow-bodies": "256 streams on a connection, each with a slow body",
 }
 SCENARIOS = {
