@@ -23,6 +23,10 @@ const char* CloseReasonName(CloseReason reason) {
   return kReasons[static_cast<int>(reason)].name;
 }
 
+const char* CloseReasonName(StreamCutOff reason) {
+  return reason == StreamCutOff::kSlowBody ? "slow_body" : "unread";
+}
+
 bool IsCutOff(CloseReason reason) {
   return kReasons[static_cast<int>(reason)].is_cut_off;
 }

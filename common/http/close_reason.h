@@ -11,7 +11,7 @@ enum class CloseReason {
   kIdle,             // no request within HttpServerOptions::idle_timeout
   kAge,              // connection older than HttpServerOptions::max_age
   kHeadTimeout,      // headers, TLS handshake or HTTP/2 preface did not arrive in time
-  kSlowClient,       // client read the response or sent the body slower than HttpServerOptions::least_rate
+  kSlowClient,       // client read, or over HTTP/1 sent a body, slower than HttpServerOptions::least_rate
   kKeepalive,        // PING not answered
   kTls,              // TLS handshake failed
   kCertificate,      // client certificate has expired, or its authority is no longer trusted
@@ -27,8 +27,16 @@ enum class CloseReason {
 };
 inline constexpr int kCloseReasons = static_cast<int>(CloseReason::kShutdown) + 1;
 
-// Returns the value of the metric's label: "client", "idle", "too_many_pings".
+// Reason why the server ended a request whose HTTP/2 connection stays open.
+enum class StreamCutOff {
+  kSlowBody,  // client sent the body slower than HttpServerOptions::least_rate
+  kUnread,    // client granted no flow control window, and read the response slower than least_rate
+};
+inline constexpr int kStreamCutOffs = static_cast<int>(StreamCutOff::kUnread) + 1;
+
+// Return the value of the metric's label: "client", "idle", "too_many_pings"; "slow_body", "unread".
 const char* CloseReasonName(CloseReason reason);
+const char* CloseReasonName(StreamCutOff reason);
 
 // Returns true for the reasons that are logged: misbehaviour of the client, and limits that were reached.
 bool IsCutOff(CloseReason reason);

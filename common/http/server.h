@@ -58,6 +58,8 @@ class HttpObserver {
   // Called in addition to OnClosed or OnRefused, for the log, if IsCutOff(reason). `detail`: why a TLS handshake
   // failed; empty for other reasons.
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/, const std::string& /*detail*/) {}
+  // Called if the server ends a request because of its client, and the connection stays open (HTTP/2).
+  virtual void OnStreamCutOff(StreamCutOff, const std::string& /*peer*/) {}
 };
 
 // Maximum number of connections of a listener for probes, metrics or administration. Client connections always leave

@@ -59,4 +59,13 @@ void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer, c
   Log(IsALimit(reason) ? LogLevel::kWarning : LogLevel::kInfo, "connection cut off", fields);
 }
 
+void ConnectionObserver::OnStreamCutOff(StreamCutOff reason, const std::string& peer) {
+  counters_.streams_cut_off[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  const std::optional<int64_t> left_out = lines_.Admit();
+  if (!left_out.has_value()) return;
+  LogFields fields = {{"reason", CloseReasonName(reason)}, {"peer", peer}, {"listener", listener_}};
+  if (*left_out > 0) fields.emplace_back("lines_left_out", *left_out);
+  Log(LogLevel::kInfo, "request cut off", fields);
+}
+
 }  // namespace vitrine

@@ -11,8 +11,9 @@
 
 namespace vitrine {
 
-// Counts the connections of a listener by the reason of their end. Logs connections that the server closed because of
-// the client, at most ten per second; the level is warning if the client reached a limit. Thread-safe.
+// Counts the connections of a listener by the reason of their end, and the requests that were cut off. Logs connections
+// and requests that the server ended because of the client, at most ten per second; the level is warning if the client
+// reached a limit. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:
   // `counters` and `clock` must outlive the observer.
@@ -22,6 +23,7 @@ class ConnectionObserver final : public HttpObserver {
   void OnRefused(CloseReason reason) override;
   void OnClosed(CloseReason reason) override;
   void OnCutOff(CloseReason reason, const std::string& peer, const std::string& detail) override;
+  void OnStreamCutOff(StreamCutOff reason, const std::string& peer) override;
 
  private:
   const char* const listener_;

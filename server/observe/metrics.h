@@ -40,6 +40,8 @@ struct ListenerCounters {
   std::atomic<uint64_t> refused = 0;  // connections closed before a byte was read
   // Numbers of connections that the server or the client closed or refused, by CloseReason.
   std::array<std::atomic<uint64_t>, kCloseReasons> closed = {};
+  // Numbers of requests that the server ended while their connections stayed open, by StreamCutOff.
+  std::array<std::atomic<uint64_t>, kStreamCutOffs> streams_cut_off = {};
 };
 
 // Counters of the server as a whole. Thread-safe.

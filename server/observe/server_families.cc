@@ -142,11 +142,16 @@ void Metrics::AddConnections(MetricFamilies& families) const {
   AddSingle(families, MetricOf("vitrine_connections_total"), Read(grpc.accepted) + Read(http.accepted));
   AddSingle(families, MetricOf("vitrine_connections_refused_total"), Read(grpc.refused) + Read(http.refused));
   MetricFamily& closed = AddFamily(families, MetricOf("vitrine_connections_closed_total"));
+  MetricFamily& cut_off = AddFamily(families, MetricOf("vitrine_streams_cut_off_total"));
   for (int each = 0; each < kListeners; ++each) {
     const char* const listener = kListenerNames[each];
     for (int reason = 0; reason < kCloseReasons; ++reason) {
       AddValue(closed, {{"listener", listener}, {"reason", CloseReasonName(static_cast<CloseReason>(reason))}},
                Read(server_.listeners[each].closed[reason]));
+    }
+    for (int reason = 0; reason < kStreamCutOffs; ++reason) {
+      AddValue(cut_off, {{"listener", listener}, {"reason", CloseReasonName(static_cast<StreamCutOff>(reason))}},
+               Read(server_.listeners[each].streams_cut_off[reason]));
     }
   }
 }

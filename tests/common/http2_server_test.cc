@@ -318,16 +318,19 @@ TEST(Http2Server, TooLargeHeadersAreRefusedAsTheProtocolRequires) {
 }
 
 TEST(Http2Server, ASlowBodyAndAnUnreadAnswerAreGivenUp) {
+  Closings closings;
   Seen seen;
-  const auto server =
-      Serve({.listen = "", .body_timeout = absl::Milliseconds(300)}, AnswerWith(std::string(1'000'000, 'x'), seen));
+  const auto server = Serve({.listen = "", .body_timeout = absl::Milliseconds(300), .observer = &closings},
+                            AnswerWith(std::string(1'000'000, 'x'), seen));
   Http2Client client(server->address(), "", 0);
   const int32_t dripping = client.Begin("/", "x", false);
   client.Until([&] { return client.responses[dripping].is_closed; });
   EXPECT_EQ(seen.too_slow, 1);
+  EXPECT_TRUE(closings.Await("slow_body"));
   const int32_t unread = client.Begin("/");
   client.Until([&] { return client.responses[unread].is_closed; });
   EXPECT_EQ(client.responses[unread].reset, NGHTTP2_CANCEL);
+  EXPECT_TRUE(closings.Await("unread"));
   EXPECT_EQ(seen.answered, 0);
 }
 

@@ -13,12 +13,13 @@
 
 namespace vitrine {
 
-// Collects the reasons of closed connections.
+// Collects the reasons of closed connections and of streams that the server cut off.
 class Closings final : public HttpObserver {
  public:
   void OnClosed(CloseReason reason) override { Add(reason); }
   void OnRefused(CloseReason reason) override { Add(reason); }
-  // Waits up to five seconds until a connection is closed for this reason.
+  void OnStreamCutOff(StreamCutOff reason, const std::string&) override { Add(reason); }
+  // Waits up to five seconds until a connection is closed, or a stream is cut off, for this reason.
   bool Await(const std::string& reason) {
     std::unique_lock<std::mutex> lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(5),
@@ -26,7 +27,8 @@ class Closings final : public HttpObserver {
   }
 
  private:
-  void Add(CloseReason reason) {
+  template <typename Reason>
+  void Add(Reason reason) {
     std::lock_guard<std::mutex> lock(mutex_);
     reasons_.emplace_back(CloseReasonName(reason));
     changed_.notify_all();

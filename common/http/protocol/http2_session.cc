@@ -218,9 +218,10 @@ void Http2Session::CheckRates() {
     // response makes little progress although the client reads all the time. Many bodies also share a slow line, so the
     // rate of a body counts the body bytes of all streams.
     const bool withholds = !has_window || nghttp2_session_get_stream_remote_window_size(session_.get(), id) <= 0;
-    if (withholds && !stream->parts.empty() &&
+    if (withholds && !stream->parts.empty() && !stream->is_reset_here &&
         IsSlower(stream->taken, Now() - *stream->taking_since, options_.body_timeout, options_.least_rate)) {
       Reset(*stream, NGHTTP2_CANCEL);
+      ReportCutOff(StreamCutOff::kUnread);
     }
     if (!stream->has_remote_ended && stream->body_since.has_value() &&
         IsSlower(body_bytes_ - stream->connection_bytes, Now() - *stream->body_since, options_.body_timeout,
@@ -230,8 +231,14 @@ void Http2Session::CheckRates() {
   }
   for (const auto& stream : late_bodies) {
     stream->body_since.reset();
-    if (stream->handler != nullptr) stream->handler->OnTooSlow();
+    if (stream->handler == nullptr) continue;
+    ReportCutOff(StreamCutOff::kSlowBody);
+    stream->handler->OnTooSlow();
   }
+}
+
+void Http2Session::ReportCutOff(StreamCutOff reason) const {
+  if (options_.observer != nullptr) options_.observer->OnStreamCutOff(reason, connection_.peer()->address);
 }
 
 void Http2Session::StartLeaving(CloseReason reason) {

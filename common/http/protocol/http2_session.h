@@ -71,6 +71,7 @@ class Http2Session final : public HttpProtocol {
   void Submit(Http2Stream& stream, const HttpStream::Part& part, nghttp2_data_provider* provider);
   void Reset(Http2Stream& stream, uint32_t code);
   void CheckRates();
+  void ReportCutOff(StreamCutOff reason) const;
 
   // Called by http2_frames.cc:
   std::shared_ptr<Http2Stream> Find(int32_t id) const;

@@ -51,5 +51,22 @@ TEST(ConnectionObserver, LogsAbortedConnectionsAtALimitedRate) {
       HasSubstr("reason=tls peer=ipv4:192.0.2.8:1 listener=http detail=\"no shared cipher\" lines_left_out=90"));
 }
 
+TEST(ConnectionObserver, CountsAndLogsRequestsThatAreCutOff) {
+  FakeClock clock;
+  ServerCounters counters;
+  ConnectionObserver observer(Listener::kAdmin, counters, clock);
+  EXPECT_THAT(Logged("info", "text",
+                     [&] {
+                       for (int i = 0; i < 11; ++i) observer.OnStreamCutOff(StreamCutOff::kUnread, "ipv4:192.0.2.7:1");
+                     }),
+              HasSubstr("request cut off reason=unread peer=ipv4:192.0.2.7:1 listener=admin"));
+  clock.Advance(absl::Seconds(1));
+  EXPECT_THAT(Logged("info", "text", [&] { observer.OnStreamCutOff(StreamCutOff::kSlowBody, "ipv4:192.0.2.7:1"); }),
+              HasSubstr("request cut off reason=slow_body peer=ipv4:192.0.2.7:1 listener=admin lines_left_out=1"));
+  const auto& cut_off = counters.Of(Listener::kAdmin).streams_cut_off;
+  EXPECT_EQ(cut_off[static_cast<size_t>(StreamCutOff::kUnread)], 11u);
+  EXPECT_EQ(cut_off[static_cast<size_t>(StreamCutOff::kSlowBody)], 1u);
+}
+
 }  // namespace
 }  // namespace vitrine

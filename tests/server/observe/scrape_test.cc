@@ -153,6 +153,7 @@ TEST(Scrape, HasEveryNumberUnderItsName) {
   ListenerCounters& admin = metrics.server().Of(Listener::kAdmin);
   admin.accepted = admin.refused = 1000;  // not a listener for clients
   admin.closed[static_cast<size_t>(CloseReason::kTls)] = 106;
+  admin.streams_cut_off[static_cast<size_t>(StreamCutOff::kUnread)] = 107;
   metrics.server().unauthenticated = 103;
   metrics.server().permission_denied = 104;
   std::string lines;
