@@ -47,7 +47,8 @@ class Http1Memory : public ::testing::Test {
  protected:
   Http1Memory() {
     server_ = *HttpServer::Start(
-        {.listen = "127.0.0.1:0", .received = budget_}, [this](const std::shared_ptr<HttpRequest>& request) {
+        {.listen = "127.0.0.1:0", .received = budget_, .observer = &closed_},
+        [this](const std::shared_ptr<HttpRequest>& request) {
           if (request->path() == "/here") return HttpHandling::Answer({.type = kPlainText, .body = "here"});
           return HttpHandling::Read([this](absl::StatusOr<std::string> body, std::shared_ptr<HttpReply> reply) {
             used_ = budget_->used();
@@ -61,6 +62,7 @@ class Http1Memory : public ::testing::Test {
   std::promise<std::shared_ptr<HttpReply>> working_;
   absl::StatusOr<std::string> body_;
   int64_t used_ = 0;  // bytes in the budget when the handler got body_
+  LastClose closed_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -145,6 +147,8 @@ TEST_F(Http1Memory, IncompleteHeadersAreRejectedWithoutRoom) {
   client.Send("GET /here HTTP/1.1\r\nHost: x\r\nx-half: 12345678901234567890");
   EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Retry-After: 1\r\n"),
                                       HasSubstr("Connection: close\r\n"), EndsWith("retry in a moment\n")));
+  client.HangUp();
+  EXPECT_EQ(closed_.Await(), "done") << "the client made no mistake";
   other.Release();
   EXPECT_EQ(budget_->used(), 0);
 }

@@ -148,9 +148,7 @@ Http1Session::Step Http1Session::SendMore() {
   std::string().swap(body_);  // frees the memory, which an assignment would keep
   connection_.NoteRequestDone();
   if (!keep_) {
-    const CloseReason why = request_ == nullptr ? CloseReason::kProtocol
-                            : is_slow_          ? CloseReason::kSlowClient
-                                                : leaving_.value_or(CloseReason::kDone);
+    const CloseReason why = is_slow_ ? CloseReason::kSlowClient : leaving_.value_or(CloseReason::kDone);
     const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_ && !is_slow_;
     BeginHead();
     connection_.Linger(why, awaits_body);
