@@ -235,6 +235,8 @@ void HttpConnection::Detect() {
 void HttpConnection::Serve(std::string first) {
   const bool is_http2 = stream_->HasChosenHttp2() || absl::string_view(first).substr(0, kPreface.size()) == kPreface;
   peer_ = std::move(making_peer_);
+  // The client may have stayed silent since the handshake.
+  if (!HasValidCertificate()) return Close(CloseReason::kCertificate);
   phase_ = Phase::kServing;
   given_up_ = Time::max();
   idle_since_ = loop().now();
@@ -258,18 +260,20 @@ void HttpConnection::OnTick() {
   const bool has_idled = now - idle_since_ >= Nanoseconds(common_->options.idle_timeout);
   if (!is_leaving_ && now >= leaves_) StartLeaving(CloseReason::kAge);
   if (!is_closed() && !HasRequests() && has_idled) StartLeaving(CloseReason::kIdle);
-  if (!is_closed() && now - certificate_checked_ >= kCertificateCheck) CheckCertificate();
+  if (!is_closed() && now - certificate_checked_ >= kCertificateCheck) {
+    certificate_checked_ = now;
+    if (!HasValidCertificate()) StartLeaving(CloseReason::kCertificate);
+  }
   if (!is_closed() && phase_ == Phase::kServing) protocol_->OnTick();
 }
 
-void HttpConnection::CheckCertificate() {
-  certificate_checked_ = loop().now();
-  if (tls_ == nullptr || peer_->certificate_names.empty()) return;
-  bool is_trusted = absl::Now() < certificate_expires_;
+bool HttpConnection::HasValidCertificate() {
+  if (tls_ == nullptr || peer_->certificate_names.empty()) return true;
+  bool is_valid = absl::Now() < certificate_expires_;
   const std::shared_ptr<const TlsContext> current = common_->tls();
-  if (is_trusted && current != trusted_by_) is_trusted = stream_->IsTrustedBy(*current);
+  if (is_valid && current != trusted_by_) is_valid = stream_->IsTrustedBy(*current);
   trusted_by_ = current;
-  if (!is_trusted) StartLeaving(CloseReason::kCertificate);
+  return is_valid;
 }
 
 void HttpConnection::StartLeaving(CloseReason reason) {

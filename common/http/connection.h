@@ -150,7 +150,9 @@ class HttpConnection final : public Watched {
   void RefusePlainHttp();
   void Detect();
   void Serve(std::string first);
-  void CheckCertificate();
+  // Returns false if the client's certificate has expired or its CA has been removed. Returns true for a client without
+  // a certificate.
+  bool HasValidCertificate();
 
   const std::shared_ptr<HttpCommon> common_;
   const std::shared_ptr<const TlsContext> tls_;  // null: plaintext

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <ctime>
+#include <future>
 #include <memory>
 #include <string>
 #include <utility>
@@ -228,17 +229,32 @@ TEST_F(HttpTls, AClientThatIsNoLongerTrustedBeginsNoFurtherRequests) {
 // A loop without a listening socket, so that the test can choose the TLS context and the start of the handshakes.
 class HttpTlsLoop : public HttpTls {
  protected:
+  // Ends the threads in the order of HttpServer: a handshake thread may be the last to release its connection.
+  ~HttpTlsLoop() override {
+    if (loop_ == nullptr) return;
+    loop_->StartEnding(absl::ZeroDuration());
+    loop_->Join();
+    common_->handshakers.reset();
+  }
   void StartLoop(bool wants_certificates) {
     const auto context = TlsContext::Make({.certificate = server_certificate_.Pem(false),
                                            .key = server_certificate_.Pem(true),
                                            .client_ca = wants_certificates ? ca_.Pem(false) : ""});
     ASSERT_TRUE(context.ok()) << context.status();
     context_ = *context;
+    const auto other = TlsContext::Make({.certificate = server_certificate_.Pem(false),
+                                         .key = server_certificate_.Pem(true),
+                                         .client_ca = Certified("other CA", nullptr).Pem(false)});
+    ASSERT_TRUE(other.ok()) << other.status();
+    other_context_ = *other;
     common_->options.observer = &closed_;
-    common_->handler = [](const auto&) { return HttpHandling::Answer({.body = "here"}); };
+    common_->handler = [this](const auto&) {
+      ++requests_;
+      return HttpHandling::Answer({.body = "here"});
+    };
     common_->received = std::make_shared<ByteBudget>(1 << 20);
     common_->addresses = std::make_unique<AddressLimits>(common_->options.abuse);
-    common_->tls = [tls = context_] { return tls; };
+    common_->tls = [this] { return Current(); };
     common_->handshakers = std::make_unique<Workers>(Workers::Options{.name = "handshake", .threads = 1});
     auto loop = HttpLoop::Make(common_);
     ASSERT_TRUE(loop.ok() && (*loop)->Start(nullptr).ok());
@@ -254,9 +270,35 @@ class HttpTlsLoop : public HttpTls {
     return FileDescriptor(ends[1]);
   }
 
+  // Connects a client that has a certificate, and completes the handshake.
+  std::unique_ptr<TlsClient> ConnectWithCertificate() {
+    sockets_.push_back(Connect(AF_INET));
+    fcntl(sockets_.back().get(), F_SETFL, 0);
+    auto client = std::make_unique<TlsClient>(sockets_.back().get());
+    client->Present(certified_);
+    EXPECT_TRUE(client->Connect());
+    return client;
+  }
+  // Waits until the loop checks a certificate after the test has set distrusts_. What the client sends afterwards
+  // arrives after the check.
+  void AwaitCheck() { has_checked_.get_future().wait(); }
+
   const std::shared_ptr<HttpCommon> common_ = std::make_shared<HttpCommon>();
-  std::shared_ptr<const TlsContext> context_;
+  std::shared_ptr<const TlsContext> context_, other_context_;
+  const Certified certified_{"client", &ca_};
+  std::vector<FileDescriptor> sockets_;
+  std::atomic<int> requests_ = 0;
+  bool is_checked_ = false;
+  std::promise<void> has_checked_;
   std::unique_ptr<HttpLoop> loop_;
+
+ private:
+  // Returns the context for new connections and for checks. Called by the loop's thread.
+  std::shared_ptr<const TlsContext> Current() {
+    if (!distrusts_) return context_;
+    if (!std::exchange(is_checked_, true)) has_checked_.set_value();
+    return other_context_;
+  }
 };
 
 // Starts the thread for TLS handshakes only after the event loop has answered a plaintext connection.
@@ -289,6 +331,18 @@ TEST_F(HttpTlsLoop, ACertificateThatExpiresDuringTheHandshakeIsRefused) {
   EXPECT_TRUE(client.Connect());
   EXPECT_EQ(client.ReadUntil("here"), "");
   EXPECT_EQ(closed_.Await(), "certificate");
+}
+
+// After the handshake, a client that does not choose HTTP/2 by ALPN may stay silent until its certificate ends.
+TEST_F(HttpTlsLoop, TheFirstRequestNeedsAValidCertificate) {
+  StartLoop(true);
+  EXPECT_TRUE(common_->handshakers->Start().ok());
+  const std::unique_ptr<TlsClient> client = ConnectWithCertificate();
+  distrusts_ = true;
+  client->Send(kGetHere);
+  EXPECT_EQ(client->ReadUntil("here"), "");
+  EXPECT_EQ(closed_.Await(), "certificate");
+  EXPECT_EQ(requests_, 0);
 }
 
 }  // namespace
