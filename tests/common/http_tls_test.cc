@@ -345,5 +345,20 @@ TEST_F(HttpTlsLoop, TheFirstRequestNeedsAValidCertificate) {
   EXPECT_EQ(requests_, 0);
 }
 
+// HTTP/1: a request whose headers are incomplete when the certificate ends is not accepted any more.
+TEST_F(HttpTlsLoop, HeadersThatHaveBegunEndWithTheCertificate) {
+  StartLoop(true);
+  EXPECT_TRUE(common_->handshakers->Start().ok());
+  const std::unique_ptr<TlsClient> client = ConnectWithCertificate();
+  client->Send(absl::StrCat(kGetHere, "GET / HTTP/1.1\r\nHo"));
+  EXPECT_THAT(client->ReadUntil("here"), EndsWith("here"));
+  distrusts_ = true;
+  AwaitCheck();
+  client->Send("st: x\r\n\r\n");
+  EXPECT_EQ(client->ReadUntil("here"), "");
+  EXPECT_EQ(closed_.Await(), "certificate");
+  EXPECT_EQ(requests_, 1);
+}
+
 }  // namespace
 }  // namespace vitrine

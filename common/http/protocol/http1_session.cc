@@ -182,7 +182,8 @@ void Http1Session::StartLeaving(CloseReason reason) {
   leaving_ = reason;
   // An idle HTTP/1 client cannot be notified. It learns of a server shutdown from its next response.
   if (reason == CloseReason::kShutdown) return;
-  if (phase_ == Phase::kHead && since_ == Time()) connection_.Close(reason);
+  // A client whose certificate has ended may not even complete the headers that it has begun.
+  if (phase_ == Phase::kHead && (since_ == Time() || reason == CloseReason::kCertificate)) connection_.Close(reason);
 }
 
 void Http1Session::End() {
