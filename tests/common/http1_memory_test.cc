@@ -28,6 +28,8 @@ using ::testing::StartsWith;
 constexpr char kGet[] = "GET /here HTTP/1.1\r\nHost: x\r\n\r\n";
 // Maximum number of bytes that HTTP/1 keeps while a request is being answered: one read before the limit, and one read.
 constexpr int64_t kMostKept = 32 << 10;
+// Size of what a client sends before it reads the response: more than the kernel holds.
+constexpr size_t kMuch = 16 << 20;
 
 // Waits up to five seconds. Returns true if the condition became true.
 bool Becomes(const std::function<bool()>& condition) {
@@ -162,6 +164,7 @@ TEST_F(Http1Memory, AnIncompleteChunkIsRejectedWithoutRoom) {
   client.Send("4;extension=1234567890123456");
   working_.get_future().get()->Send([] { return HttpResponse{.code = 429, .body = "full"}; });
   EXPECT_EQ(body_.status(), NoRoomError());
+  EXPECT_TRUE(client.Send(std::string(kMuch, 'x'))) << "the rest of the body is not read";
   EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 429"), HasSubstr("Connection: close\r\n")));
 }
 
@@ -172,6 +175,7 @@ TEST_F(Http1Memory, RequestsSentAheadAreDroppedWithoutRoom) {
   Http1Client client(server_->address());
   client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n" + Gets(100));
   working_.get_future().get()->Send([] { return HttpResponse{.body = "done"}; });
+  EXPECT_TRUE(client.Send(std::string(kMuch, 'x')));
   EXPECT_THAT(client.ReadAll(),
               AllOf(StartsWith("HTTP/1.1 200"), HasSubstr("Connection: close\r\n"), EndsWith("done")));
 }

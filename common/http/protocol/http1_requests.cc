@@ -78,6 +78,7 @@ bool Http1Session::Keep() {
   unparsed_ = {};
   StoreUnparsed();
   is_gone_ = true;
+  has_dropped_ = true;
   keep_ = false;
   if (phase_ == Phase::kBody) GiveBody(NoRoomError());
   if (phase_ == Phase::kHead) {

@@ -147,16 +147,12 @@ Http1Session::Step Http1Session::SendMore() {
   head_.clear();
   std::string().swap(body_);  // frees the memory, which an assignment would keep
   connection_.NoteRequestDone();
-  if (!keep_) {
-    const CloseReason why = is_slow_ ? CloseReason::kSlowClient : leaving_.value_or(CloseReason::kDone);
-    const bool awaits_body = request_ != nullptr && !is_whole_ && !is_gone_ && !is_slow_;
-    BeginHead();
-    connection_.Linger(why, awaits_body);
-    return Step::kWait;
-  }
-  is_gone_ = false;
+  const bool awaits_body = !is_slow_ && (has_dropped_ || (request_ != nullptr && !is_whole_ && !is_gone_));
+  is_gone_ = false;  // a lingering connection reads until the client disconnects
   BeginHead();
-  return Step::kAgain;
+  if (keep_) return Step::kAgain;
+  connection_.Linger(is_slow_ ? CloseReason::kSlowClient : leaving_.value_or(CloseReason::kDone), awaits_body);
+  return Step::kWait;
 }
 
 bool Http1Session::IsSlow(size_t bytes, std::chrono::nanoseconds grace) const {

@@ -124,10 +124,11 @@ class Http1Session final : public HttpProtocol {
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
   HttpHandling::WithBody with_body_;
-  bool is_whole_ = true;  // true: the whole request was read
-  bool is_gone_ = false;  // true: the client sends no more data, or no more is read
-  bool is_slow_ = false;  // true: the client sent a body more slowly than least_rate
-  bool may_read_ = true;  // false: the running call of Advance has already read; the next call may read again
+  bool is_whole_ = true;      // true: the whole request was read
+  bool is_gone_ = false;      // true: the client sends no more data, or no more is read
+  bool has_dropped_ = false;  // true: received bytes were dropped, and the client may be sending more
+  bool is_slow_ = false;      // true: the client sent a body more slowly than least_rate
+  bool may_read_ = true;      // false: the running call of Advance has already read; the next call may read again
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
   std::string head_, body_;
