@@ -33,6 +33,14 @@ using ::testing::StartsWith;
 
 constexpr char kGetHere[] = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
+// HTTP/2 up to a request for "/distrust" whose body does not follow.
+constexpr char kDistrust[] =
+    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    "\0\0\0\x04\0\0\0\0\0"               // SETTINGS
+    "\0\0\x10\x01\x04\0\0\0\x01"         // HEADERS of stream 1, without its end
+    "\x83\x87\x04\x09/distrust\x41\x01"  // POST, https, :path, :authority
+    "x";
+
 // Ignores SIGPIPE, which OpenSSL raises if a client writes to a connection that the server has closed. SSL_read writes
 // too: an alert if the connection has ended without one.
 class HttpTls : public ::testing::Test {
@@ -208,13 +216,7 @@ TEST_F(HttpTls, AClientThatIsNoLongerTrustedBeginsNoFurtherRequests) {
   TlsClient client(address());
   client.Present(certified);
   ASSERT_EQ(client.Negotiate("\x02h2"), "h2");
-  constexpr char kBegin[] =
-      "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-      "\0\0\0\x04\0\0\0\0\0"               // SETTINGS
-      "\0\0\x10\x01\x04\0\0\0\x01"         // HEADERS of stream 1, without its end
-      "\x83\x87\x04\x09/distrust\x41\x01"  // POST, https, :path, :authority
-      "x";
-  client.Send(std::string(kBegin, sizeof(kBegin) - 1));
+  client.Send(std::string(kDistrust, sizeof(kDistrust) - 1));
   const std::string received = client.ReadUntil("no such end");
   EXPECT_EQ(closed_.Await(), "certificate");
   std::vector<int> last_streams;
@@ -248,8 +250,12 @@ class HttpTlsLoop : public HttpTls {
     ASSERT_TRUE(other.ok()) << other.status();
     other_context_ = *other;
     common_->options.observer = &closed_;
-    common_->handler = [this](const auto&) {
+    common_->handler = [this](const auto& request) {
       ++requests_;
+      if (request->path() == "/distrust") {
+        distrusts_ = true;
+        return HttpHandling::Read([](const auto&, const auto&) {});
+      }
       return HttpHandling::Answer({.body = "here"});
     };
     common_->received = std::make_shared<ByteBudget>(1 << 20);
@@ -356,6 +362,26 @@ TEST_F(HttpTlsLoop, HeadersThatHaveBegunEndWithTheCertificate) {
   AwaitCheck();
   client->Send("st: x\r\n\r\n");
   EXPECT_EQ(client->ReadUntil("here"), "");
+  EXPECT_EQ(closed_.Await(), "certificate");
+  EXPECT_EQ(requests_, 1);
+}
+
+// HTTP/2: the client has been asked to leave because of max_age, and may begin requests for up to a second. The end of
+// its certificate, which the same tick notices, ends that time.
+TEST_F(HttpTlsLoop, NoRequestBeginsAfterTheCertificateAlthoughTheClientWasLeaving) {
+  common_->options.max_age = absl::ZeroDuration();
+  common_->options.age_grace = absl::Milliseconds(200);
+  StartLoop(true);
+  EXPECT_TRUE(common_->handshakers->Start().ok());
+  const std::unique_ptr<TlsClient> client = ConnectWithCertificate();
+  client->Send(std::string(kDistrust, sizeof(kDistrust) - 1));
+  AwaitCheck();
+  constexpr char kSecond[] =
+      "\0\0\x06\x01\x05\0\0\0\x03"  // HEADERS of stream 3, with its end
+      "\x82\x87\x84\x41\x01"        // GET, https, "/", :authority
+      "x";
+  client->Send(std::string(kSecond, sizeof(kSecond) - 1));
+  client->ReadUntil("no such end");
   EXPECT_EQ(closed_.Await(), "certificate");
   EXPECT_EQ(requests_, 1);
 }

@@ -243,6 +243,10 @@ void Http2Session::ReportCutOff(StreamCutOff reason) const {
 
 void Http2Session::StartLeaving(CloseReason reason) {
   leaving_reason_ = reason;
+  if (leaving_ == Leaving::kAnnounced && reason == CloseReason::kCertificate) {  // see Announce
+    SubmitFinal();
+    return Continue();
+  }
   if (leaving_ != Leaving::kNo) return;
   // The first request of a client that connects during the shutdown is answered before the client is asked to leave;
   // otherwise the client would reconnect endlessly.
