@@ -305,7 +305,7 @@ void Http2Session::OnClosed() {
   head_of_.reset();
   (void)mailbox_.Empty();  // drops streams that would keep the connection alive
   common_.unsent.fetch_sub(static_cast<int64_t>(out_.size() - out_sent_), std::memory_order_relaxed);
-  out_.clear();
+  std::string().swap(out_);  // frees the memory, which clear would keep while the connection lingers
   out_sent_ = 0;
   blocked_since_.reset();
   held_.clear();
