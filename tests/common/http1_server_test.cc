@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests how HTTP/1 connections share a thread, how long they stay open, and that responses have the id of the request.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/http/address_limits.h"
+#include "common/http/loop.h"
 #include "common/http/server.h"
 #include "tests/common/http1_client.h"
 #include "tests/common/http2_client.h"
@@ -158,6 +164,40 @@ TEST(Http1Server, EveryResponseHasTheIdOfItsRequest) {
   Http2Client over_http2(server->address());
   const int32_t stream = over_http2.Begin("/", "", true, {{"x-request-id", "a b/c-1"}});
   EXPECT_EQ(over_http2.Await(stream).headers.at("x-request-id"), "a b/c-1");
+}
+
+// The loop starts when the connection is queued and the shutdown has begun. The whole request is in the kernel.
+TEST(Http1Server, ARequestThatHasArrivedIsAnsweredDuringTheShutdown) {
+  const auto common = std::make_shared<HttpCommon>();
+  common->received = std::make_shared<ByteBudget>(1 << 20);
+  common->addresses = std::make_unique<AddressLimits>(common->options.abuse);
+  common->workers = std::make_unique<Workers>(Workers::Options{.name = "http", .threads = 1});
+  common->handler = [](const auto&) {
+    return HttpHandling::Read([](const absl::StatusOr<std::string>& body, const std::shared_ptr<HttpReply>& reply) {
+      reply->Send([&] { return HttpResponse{.body = absl::StrCat(body.ok() ? body->size() : 0, " bytes")}; });
+    });
+  };
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+  FileDescriptor client(ends[1]);
+  HttpLoop::Accepted accepted = {.socket = FileDescriptor(ends[0])};
+  accepted.address.ss_family = AF_UNIX;
+  const std::string request = absl::StrCat("POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n",
+                                           std::string(100'000, 'x'), "\r\n0\r\n\r\n");
+  ASSERT_EQ(send(client.get(), request.data(), request.size(), MSG_NOSIGNAL), static_cast<ssize_t>(request.size()));
+  ASSERT_TRUE(common->workers->Start().ok());
+  auto loop = HttpLoop::Make(common);
+  ASSERT_TRUE(loop.ok());
+  (*loop)->Adopt(std::move(accepted));
+  (*loop)->StartEnding(absl::Seconds(20));
+  ASSERT_TRUE((*loop)->Start(nullptr).ok());
+  fcntl(client.get(), F_SETFL, 0);
+  std::string read(4096, '\0');
+  read.resize(static_cast<size_t>(std::max<ssize_t>(recv(client.get(), read.data(), read.size(), 0), 0)));
+  EXPECT_THAT(read, AllOf(StartsWith("HTTP/1.1 200"), EndsWith("100000 bytes")));
+  client = FileDescriptor();
+  (*loop)->Join();
+  common->workers.reset();
 }
 
 }  // namespace

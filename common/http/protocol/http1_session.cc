@@ -13,6 +13,9 @@ namespace {
 
 // Maximum number of steps per call of Advance, so that other connections are not delayed.
 constexpr int kStepsAtOnce = 16;
+// Maximum number of reads, of up to 16 KiB each if the length of the body is unknown, for a request whose bytes may all
+// have arrived when the server shuts down.
+constexpr int kLastReads = 8;
 
 }  // namespace
 
@@ -184,8 +187,12 @@ void Http1Session::StartLeaving(CloseReason reason) {
 
 void Http1Session::End() {
   leaving_ = CloseReason::kShutdown;
-  keep_ = false;                          // closes the connection even if the current response said otherwise
-  if (phase_ == Phase::kHead) Advance();  // a request may already have arrived
+  keep_ = false;  // closes the connection even if the current response said otherwise
+  bool reads = phase_ == Phase::kHead || phase_ == Phase::kBody;  // a request may already have arrived
+  for (int i = 0; i < kLastReads && reads; ++i) {
+    Advance();
+    reads = !connection_.is_closed() && (phase_ == Phase::kBody || (phase_ == Phase::kHead && parser_ != nullptr));
+  }
   if (connection_.is_closed()) return;
   if (phase_ == Phase::kHead) return connection_.Close(CloseReason::kShutdown);
   if (phase_ != Phase::kBody) return;
