@@ -13,9 +13,13 @@
 namespace vitrine {
 namespace {
 
-// Maximum size of the buffer that is reserved for an announced length before its bytes arrive. It suffices for an image
-// of usual size. A client that sends only the announcement therefore occupies little memory.
-constexpr size_t kFirstRoom = size_t{256} << 10;
+// Sizes of the buffer of an announced length before most of its bytes arrive. A client that sends few bytes therefore
+// occupies little memory. The first size is that of a DATA frame of HTTP/2. Once it does not suffice, the buffer grows
+// to the factor times the bytes that have arrived: an image of 110 KB in such frames is copied once, after the first
+// frame.
+constexpr size_t kFirstRoom = size_t{16} << 10;
+constexpr size_t kRoomFactor = 8;
+constexpr size_t kLastRoom = size_t{256} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 
 constexpr char kTooLargeUrl[] = "vitrine/too-large";
@@ -61,12 +65,14 @@ bool MakeRoom(std::string& buffer, size_t more, std::optional<size_t> length, Bu
   if (!length.has_value()) {
     if (capacity < room) capacity = std::max(room, 2 * capacity);
     counted = capacity;
-  } else if (room <= kFirstRoom) {
-    capacity = std::max(room, std::min(*length, kFirstRoom));
+  } else if (room <= kLastRoom) {
+    const size_t larger = room <= kFirstRoom ? kFirstRoom : std::min(kRoomFactor * room, kLastRoom);
+    if (capacity < room) capacity = std::max(room, std::min(larger, *length));
+    counted = capacity;
   } else {
-    // The buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the heap. Pages
-    // that are not written use no memory, but a write may make a whole huge page resident. So a large body counts at
-    // least as a huge page, or with its full length if that is less.
+    // From here, the buffer grows only once, to the full size: a buffer that grows by doubling leaves holes in the
+    // heap. Pages that are not written use no memory, but a write may make a whole huge page resident. So a large body
+    // counts at least as a huge page, or with its full length if that is less.
     capacity = std::max(room, *length);
     counted = std::max(room, std::min(*length, kHugePage));
   }

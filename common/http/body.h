@@ -24,9 +24,9 @@ bool IsTooLarge(const absl::Status& status);
 // Returns RESOURCE_EXHAUSTED for a body that does not fit into the budget of received bytes.
 absl::Status NoRoomError();
 
-// Prepares `buffer` for `more` bytes that are appended next: counts them in `share` and reserves memory. `length` is
-// the announced size of the whole body or message; without it, the capacity doubles and is counted. Returns false and
-// changes nothing if the budget is too small.
+// Prepares `buffer` for `more` bytes that are appended next: reserves memory and counts it in `share`. `length` is
+// the announced size of the whole body or message; without it, the capacity doubles. Returns false and changes nothing
+// if the budget is too small.
 bool MakeRoom(std::string& buffer, size_t more, std::optional<size_t> length, BudgetShare& share);
 
 // Checks the headers that describe the body. INVALID_ARGUMENT: a Content-Encoding other than gzip, deflate and

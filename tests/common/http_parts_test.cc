@@ -175,13 +175,19 @@ void Fill(std::string& buffer, size_t size, std::optional<size_t> length, Budget
   }
 }
 
-TEST(MakeRoom, AnAnnouncedBodyIsReservedOnce) {
+TEST(MakeRoom, AnAnnouncedBodyIsReservedInFewSteps) {
   for (const size_t length : {size_t{1000}, size_t{100'000}, size_t{300'000}, size_t{5'000'000}}) {
     std::string buffer;
     BudgetShare share(std::make_shared<ByteBudget>(6'000'000));
     Fill(buffer, 1000, length, share);
-    EXPECT_EQ(share.bytes(), 1000);
+    EXPECT_EQ(buffer.capacity(), std::min(length, size_t{16} << 10));
+    EXPECT_EQ(share.bytes(), static_cast<int64_t>(buffer.capacity()));
+    Fill(buffer, std::min(length, size_t{20'000}), length, share);
+    EXPECT_EQ(buffer.capacity(), std::min(length, size_t{8 * 17'000}));
+    EXPECT_EQ(share.bytes(), static_cast<int64_t>(buffer.capacity()));
+    Fill(buffer, std::min(length, size_t{200'000}), length, share);
     EXPECT_EQ(buffer.capacity(), std::min(length, size_t{256} << 10));
+    EXPECT_EQ(share.bytes(), static_cast<int64_t>(buffer.capacity()));
     Fill(buffer, std::min(length, size_t{270'000}), length, share);
     EXPECT_EQ(buffer.capacity(), length);
     if (length > 270'000) {
@@ -191,6 +197,14 @@ TEST(MakeRoom, AnAnnouncedBodyIsReservedOnce) {
     EXPECT_EQ(buffer.capacity(), length);
     EXPECT_EQ(share.bytes(), static_cast<int64_t>(length));
   }
+}
+
+TEST(MakeRoom, ABodyThatArrivesAtOnceIsReservedOnce) {
+  std::string buffer;
+  BudgetShare share(std::make_shared<ByteBudget>(110'000));
+  EXPECT_TRUE(MakeRoom(buffer, 60'000, 110'000, share));
+  EXPECT_EQ(buffer.capacity(), 110'000u);
+  EXPECT_EQ(share.bytes(), 110'000);
 }
 
 TEST(MakeRoom, WithoutALengthTheCapacityIsCounted) {
@@ -204,12 +218,12 @@ TEST(MakeRoom, WithoutALengthTheCapacityIsCounted) {
 }
 
 TEST(MakeRoom, ASmallBudgetChangesNothing) {
-  for (const std::optional<size_t> length : {std::optional<size_t>(3000), std::optional<size_t>()}) {
+  for (const std::optional<size_t> length : {std::optional<size_t>(30'000), std::optional<size_t>()}) {
     std::string buffer;
-    BudgetShare share(std::make_shared<ByteBudget>(2500));
+    BudgetShare share(std::make_shared<ByteBudget>(20'000));
     Fill(buffer, 2000, length, share);
     const int64_t counted = share.bytes();
-    EXPECT_FALSE(MakeRoom(buffer, 1000, length, share));
+    EXPECT_FALSE(MakeRoom(buffer, 19'000, length, share));
     EXPECT_EQ(share.bytes(), counted);
     EXPECT_EQ(buffer, std::string(2000, 'x'));
   }
