@@ -113,8 +113,9 @@ struct HttpServerOptions {
   int max_concurrent_streams = 256;
   // Maximum number of open connections; 0: the process's limit of file descriptors, minus a reserve.
   int64_t max_connections = 0;
-  // Budget of received bodies in memory, of headers of open HTTP/2 requests, and of bytes that HTTP/1 has not parsed
-  // yet; listeners may share it. Null: a budget of 128 MiB for this server.
+  // Budget of received bodies in memory, of headers of open requests, and of bytes that HTTP/1 has not parsed yet;
+  // listeners may share it. Headers of HTTP/1 up to 4 KiB do not count once the whole request has arrived. Null: a
+  // budget of 128 MiB for this server.
   std::shared_ptr<ByteBudget> received = {};
   // Maximum number of bytes of responses that clients have not read, over all connections of this server. While it is
   // exceeded, new responses above 4 KiB become 503, except those of HttpHandling::Stream and successes

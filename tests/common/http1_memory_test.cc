@@ -25,6 +25,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
+constexpr char kTenHeaders[] = "a: 1\r\nb: 2\r\nc: 3\r\nd: 4\r\ne: 5\r\nf: 6\r\ng: 7\r\nh: 8\r\ni: 9\r\nj: 0\r\n";
 constexpr char kGet[] = "GET /here HTTP/1.1\r\nHost: x\r\n\r\n";
 // Maximum number of bytes that HTTP/1 keeps while a request is being answered: one read before the limit, and one read.
 constexpr int64_t kMostKept = 32 << 10;
@@ -137,6 +138,52 @@ TEST_F(Http1Memory, TheBufferOfABodyIsCounted) {
       EXPECT_EQ(body_->capacity(), body.size());
     }
   }
+}
+
+// The parser takes complete lines although the headers are incomplete.
+TEST_F(Http1Memory, HeadersCountUntilTheRequestEnds) {
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += kTenHeaders;  // 400 headers, of 38 counted bytes each
+  constexpr int64_t kLeast = 390 * 38 * 2;
+  Http1Client client(server_->address());
+  client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n" + many);
+  EXPECT_TRUE(Becomes([&] { return budget_->used() > kLeast; }));
+  client.Send("\r\n12");
+  EXPECT_TRUE(Becomes([&] { return budget_->used() > 2 * kLeast; })) << "in the parser and in the request";
+  client.Send("34");
+  const std::shared_ptr<HttpReply> reply = working_.get_future().get();
+  EXPECT_TRUE(Becomes([&] { return budget_->used() > kLeast && budget_->used() < 2 * kLeast; }));
+  reply->Send([] { return HttpResponse{.body = "done"}; });
+  EXPECT_THAT(client.ReadUntil("done"), StartsWith("HTTP/1.1 200"));
+  EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; })) << "the connection is still open";
+  client.Send("GET /here HTTP/1.1\r\n" + many);
+  EXPECT_TRUE(Becomes([&] { return budget_->used() > kLeast; }));
+  client.HangUp();
+  EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; }));
+}
+
+TEST_F(Http1Memory, SmallHeadersOfAWholeRequestDoNotCount) {
+  Http1Client client(server_->address());
+  client.Send("POST /work HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n1");
+  EXPECT_TRUE(Becomes([&] { return budget_->used() > 4; }));
+  client.Send("234");
+  const std::shared_ptr<HttpReply> reply = working_.get_future().get();
+  body_ = "";
+  EXPECT_TRUE(Becomes([&] { return budget_->used() == 0; })) << budget_->used();
+  reply->Send([] { return HttpResponse{.body = "done"}; });
+  EXPECT_THAT(client.ReadUntil("done"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Http1Memory, LargeHeadersAreRejectedWithoutRoom) {
+  BudgetShare other(budget_);
+  ASSERT_TRUE(other.Add(budget_->limit() * 5 / 4, budget_->limit()));
+  std::string many;
+  for (int i = 0; i < 12; ++i) many += kTenHeaders;
+  Http1Client client(server_->address());
+  client.Send("GET /here HTTP/1.1\r\nHost: x\r\n" + many + "\r\n");
+  EXPECT_THAT(client.ReadAll(), AllOf(StartsWith("HTTP/1.1 503"), HasSubstr("Connection: close\r\n")));
+  other.Release();
+  EXPECT_EQ(budget_->used(), 0);
 }
 
 // A full budget rejects headers of which a part has arrived.

@@ -15,6 +15,12 @@ namespace {
 
 constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+// Headers up to this size do not count while a complete request is being answered. Usual requests, which arrive at
+// once, therefore do not use the budget, whose counter is shared by all threads.
+constexpr size_t kMostUncounted = size_t{4} << 10;
+// Memory that headers take per byte of the size that is compared with the limit: about this much for short headers.
+constexpr size_t kHeadFactor = 2;
+
 // Returns the response to a request that could not be parsed.
 HttpResponse Unreadable(const absl::Status& why, const HttpRequestParser& parser) {
   HttpHead head;
@@ -67,9 +73,17 @@ void Http1Session::StoreUnparsed() {
   unparsed_ = received_;
 }
 
+int64_t Http1Session::CountedHeadBytes() const {
+  if ((phase_ == Phase::kWorking || phase_ == Phase::kSending) && head_bytes_ <= kMostUncounted) return 0;
+  // While a body is read, the headers are both in the parser and in the request.
+  const size_t bytes = (parser_ == nullptr ? 0 : parser_->head_bytes()) + head_bytes_;
+  return static_cast<int64_t>(kHeadFactor * bytes);
+}
+
 bool Http1Session::Keep() {
+  if (has_no_room_) return true;
   StoreUnparsed();
-  const int64_t bytes = received_.empty() ? 0 : static_cast<int64_t>(received_.capacity());
+  const int64_t bytes = (received_.empty() ? 0 : static_cast<int64_t>(received_.capacity())) + CountedHeadBytes();
   received_share_.ReduceTo(bytes);
   const int64_t more = bytes - received_share_.bytes();
   // As in HTTP/2, small requests may take a quarter more than the budget while large ones fill it.
@@ -77,6 +91,7 @@ bool Http1Session::Keep() {
   received_share_.Release();
   unparsed_ = {};
   StoreUnparsed();
+  has_no_room_ = true;
   is_gone_ = true;
   has_dropped_ = true;
   keep_ = false;
@@ -87,6 +102,7 @@ bool Http1Session::Keep() {
             .type = kPlainText,
             .body = absl::StrCat(std::string(NoRoomError().message()), "\n"),
             .headers = {{"Retry-After", "1"}}});
+    parser_ = nullptr;  // frees the headers, which no longer count
   }
   return false;
 }
@@ -95,6 +111,7 @@ void Http1Session::BeginHead() {
   phase_ = Phase::kHead;
   parser_ = nullptr;
   request_ = nullptr;
+  head_bytes_ = 0;
   since_ = {};
   waits_for_ = Next::kAwaitReadable;
 }
@@ -135,7 +152,9 @@ void Http1Session::Serve() {
     return Answer(Unreadable(head.status(), *parser_));
   }
   request_ = std::make_shared<HttpRequest>(HttpRequest{.head = *std::move(head), .peer = connection_.peer()});
+  head_bytes_ = parser_->head_bytes();
   request_->answer_headers = RequestIdHeader(request_->head);
+  if (head_bytes_ > kMostUncounted && !Keep()) return;
   if (options_.read_only && request_->method() != "GET" && request_->method() != "HEAD") {
     return Answer({.code = 405,
                    .type = kPlainText,

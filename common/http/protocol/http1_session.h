@@ -71,10 +71,12 @@ class Http1Session final : public HttpProtocol {
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();
-  // Stores the bytes that were not parsed, because other connections use the read buffer next, and counts them in the
-  // budget of received bytes. If the budget is too small, drops them, so that this request is the last, and returns
-  // false: the phase may have changed.
+  // Stores the bytes that were not parsed, because other connections use the read buffer next, and counts them and the
+  // headers in the budget of received bytes. If the budget is too small, drops the bytes, so that this request is the
+  // last, and returns false: the phase may have changed. Further calls then return true.
   bool Keep();
+  // Returns the bytes of the headers in memory that count in the budget of received bytes.
+  int64_t CountedHeadBytes() const;
   // In kWorking, detects that the client has disconnected, and reads ahead.
   Step WatchClient();
 
@@ -120,14 +122,16 @@ class Http1Session final : public HttpProtocol {
   // Bytes received and not yet parsed: in received_, or, if it is empty, in the connection's read buffer.
   absl::string_view unparsed_;
   std::string received_;
-  BudgetShare received_share_;  // capacity of received_ in the budget of received bytes
+  BudgetShare received_share_;  // capacity of received_, and headers, in the budget of received bytes
   std::unique_ptr<HttpRequestParser> parser_;
   std::shared_ptr<HttpRequest> request_;  // null if the headers could not be parsed
+  size_t head_bytes_ = 0;                 // size of the headers of request_, as compared with the limit
   HttpHandling::WithBody with_body_;
   bool is_whole_ = true;      // true: the whole request was read
   bool is_gone_ = false;      // true: the client sends no more data, or no more is read
   bool has_dropped_ = false;  // true: received bytes were dropped, and the client may be sending more
   bool is_slow_ = false;      // true: the client sent a body more slowly than least_rate
+  bool has_no_room_ = false;  // true: the budget of received bytes was too small
   bool may_read_ = true;      // false: the running call of Advance has already read; the next call may read again
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.

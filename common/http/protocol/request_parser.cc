@@ -165,6 +165,10 @@ HttpHeaders HttpRequestParser::Fields() const {
   return fields;
 }
 
+size_t HttpRequestParser::head_bytes() const {
+  return parser_->head_bytes;
+}
+
 void HttpRequestParser::ReadBody(int64_t max_bytes, BudgetShare share) {
   parser_->max_body_bytes = max_bytes;
   parser_->of.get().body().share = std::move(share);

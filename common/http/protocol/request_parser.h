@@ -38,6 +38,8 @@ class HttpRequestParser {
 
   // Returns the headers that were parsed so far. May be called after an error.
   HttpHeaders Fields() const;
+  // Returns the size of these headers, as compared with `max_head_bytes`.
+  size_t head_bytes() const;
 
   // Makes Take consume the body, whose bytes count in `share`. A chunked body fails when it exceeds `max_bytes`; the
   // caller must compare a Content-Length with the limit. Requires has_head.
