@@ -140,17 +140,16 @@ void HttpLoop::CloseAll() {
   for (const std::shared_ptr<HttpConnection>& each : std::vector(open_)) each->Close(CloseReason::kShutdown);
 }
 
-bool HttpLoop::Visit(std::function<void(HttpConnection&)> visit, absl::Duration patience) {
+std::future<void> HttpLoop::Visit(std::function<void(HttpConnection&)> visit) {
   auto done = std::make_shared<std::promise<void>>();
-  const std::future<void> visited = done->get_future();
+  std::future<void> visited = done->get_future();
   events_->Post([this, visit = std::move(visit), done = std::move(done)] {
     for (size_t i = open_.size(); i-- > 0;) {
       if (i < open_.size()) visit(*std::shared_ptr<HttpConnection>(open_[i]));
     }
     done->set_value();
   });
-  // The future is also ready if the loop has ended and dropped the work.
-  return visited.wait_for(Nanoseconds(patience)) == std::future_status::ready;
+  return visited;  // also ready if the loop has ended and dropped the work
 }
 
 void HttpLoop::StartEnding(absl::Duration grace) {

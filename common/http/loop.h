@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -42,10 +43,10 @@ class HttpLoop {
   // Returns the number of the loop's connections, including the connections that are being added. Thread-safe.
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
-  // Calls `visit` for every connection on the loop's thread, and returns true after the last call. After the end of the
-  // loop, makes no call and returns true. Returns false after `patience`; the calls may then still be made. Must not be
-  // called on the loop's thread, or before Start.
-  bool Visit(std::function<void(HttpConnection&)> visit, absl::Duration patience = absl::InfiniteDuration());
+  // Makes the loop's thread call `visit` for every connection. Returns a future that is ready after the last call.
+  // After the end of the loop, makes no call, and the future is ready. Do not wait for it on the loop's thread, or
+  // before Start.
+  std::future<void> Visit(std::function<void(HttpConnection&)> visit);
   // Asks every connection to end, and returns at once. After at most `grace`, the thread closes the remaining
   // connections and ends.
   void StartEnding(absl::Duration grace);

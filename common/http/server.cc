@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <future>
 #include <tuple>
@@ -34,8 +35,8 @@ constexpr size_t kMostWaiting = 4096;
 constexpr size_t kMostWaitingOfNetwork = 1024;
 constexpr int kHandshakeThreads = 2;
 constexpr int kHandshakeNiceness = 5;
-// Maximum time that Describe waits for a loop's thread.
-constexpr absl::Duration kDescribePatience = absl::Milliseconds(500);
+// Maximum time that Describe waits for the threads of the loops.
+constexpr std::chrono::milliseconds kDescribePatience(500);
 constexpr size_t kDescribedAtOnce = 1024;
 
 // Reduces the list to its `most` largest connections, largest first.
@@ -290,15 +291,21 @@ int64_t HttpServer::unsent_bytes() const {
 }
 
 std::vector<HttpConnectionStatus> HttpServer::Describe(size_t most) const {
-  std::vector<HttpConnectionStatus> all;
+  using List = std::vector<HttpConnectionStatus>;
+  std::vector<std::pair<std::shared_ptr<const List>, std::future<void>>> lists;
   for (const auto& loop : parts_->loops) {
-    const auto here = std::make_shared<std::vector<HttpConnectionStatus>>();
-    const auto visit = [here, most](HttpConnection& each) {
+    const auto here = std::make_shared<List>();
+    auto visit = [here, most](HttpConnection& each) {
       here->push_back(each.Describe());
       if (here->size() >= 2 * most + kDescribedAtOnce) KeepLargest(most, *here);
     };
+    lists.emplace_back(here, loop->Visit(std::move(visit)));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kDescribePatience;
+  List all;
+  for (const auto& [here, visited] : lists) {
     // After a timeout, the loop may still write to `here`.
-    if (loop->Visit(visit, kDescribePatience)) all.insert(all.end(), here->begin(), here->end());
+    if (visited.wait_until(deadline) == std::future_status::ready) all.insert(all.end(), here->begin(), here->end());
   }
   KeepLargest(most, all);
   return all;
@@ -307,7 +314,7 @@ std::vector<HttpConnectionStatus> HttpServer::Describe(size_t most) const {
 void HttpServer::StartLeaving() {
   if (parts_->common->is_leaving.exchange(true)) return;
   for (const auto& loop : parts_->loops) {
-    loop->Visit([](HttpConnection& each) { each.StartLeaving(CloseReason::kShutdown); });
+    loop->Visit([](HttpConnection& each) { each.StartLeaving(CloseReason::kShutdown); }).wait();
   }
 }
 

@@ -171,8 +171,8 @@ class HttpServer {
   // connections.
   int64_t unsent_bytes() const;
   // Describes at most `most` open connections, largest first: those with the most unsent bytes, then those with the
-  // most requests in progress, then those with the most received bytes. Leaves out the connections of a thread that
-  // does not react for half a second.
+  // most requests in progress, then those with the most received bytes. Leaves out the connections of threads
+  // that do not react; waits half a second for all of them together.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
   // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get
