@@ -142,7 +142,8 @@ struct HttpServerOptions {
 // State of an open connection.
 struct HttpConnectionStatus {
   std::string peer;
-  std::string protocol;  // "http/1.1" or "h2", with "+tls" appended if encrypted
+  // "http/1.1" or "h2", with "+tls" appended if encrypted; "handshake" until the protocol is known
+  std::string protocol;
   absl::Duration age;
   int64_t requests = 0;        // number of requests since the connection was opened
   int64_t streams = 0;         // number of requests in progress
