@@ -35,7 +35,8 @@ bool IsALimit(CloseReason reason) {
 ConnectionObserver::ConnectionObserver(Listener listener, ServerCounters& counters, const Clock& clock)
     : listener_(kListenerNames[static_cast<size_t>(listener)]),
       counters_(counters.Of(listener)),
-      lines_(kLinesPerSecond, clock) {}
+      lines_(kLinesPerSecond, clock),
+      stream_lines_(kLinesPerSecond, clock) {}
 
 void ConnectionObserver::OnAccepted() {
   counters_.accepted.fetch_add(1, std::memory_order_relaxed);
@@ -61,7 +62,7 @@ void ConnectionObserver::OnCutOff(CloseReason reason, const std::string& peer, c
 
 void ConnectionObserver::OnStreamCutOff(StreamCutOff reason, const std::string& peer) {
   counters_.streams_cut_off[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  const std::optional<int64_t> left_out = lines_.Admit();
+  const std::optional<int64_t> left_out = stream_lines_.Admit();
   if (!left_out.has_value()) return;
   LogFields fields = {{"reason", CloseReasonName(reason)}, {"peer", peer}, {"listener", listener_}};
   if (*left_out > 0) fields.emplace_back("lines_left_out", *left_out);

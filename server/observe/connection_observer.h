@@ -12,8 +12,8 @@
 namespace vitrine {
 
 // Counts the connections of a listener by the reason of their end, and the requests that were cut off. Logs connections
-// and requests that the server ended because of the client, at most ten per second; the level is warning if the client
-// reached a limit. Thread-safe.
+// and requests that the server ended because of the client, at most ten of each per second; the level is warning if the
+// client reached a limit. Thread-safe.
 class ConnectionObserver final : public HttpObserver {
  public:
   // `counters` and `clock` must outlive the observer.
@@ -29,6 +29,7 @@ class ConnectionObserver final : public HttpObserver {
   const char* const listener_;
   ListenerCounters& counters_;
   LineLimit lines_;
+  LineLimit stream_lines_;  // separate, so that one client with many slow requests does not hide other lines
 };
 
 }  // namespace vitrine

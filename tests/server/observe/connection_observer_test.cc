@@ -60,6 +60,8 @@ TEST(ConnectionObserver, CountsAndLogsRequestsThatAreCutOff) {
                        for (int i = 0; i < 11; ++i) observer.OnStreamCutOff(StreamCutOff::kUnread, "ipv4:192.0.2.7:1");
                      }),
               HasSubstr("request cut off reason=unread peer=ipv4:192.0.2.7:1 listener=admin"));
+  EXPECT_THAT(Logged("info", "text", [&] { observer.OnCutOff(CloseReason::kAbuse, "ipv4:192.0.2.9:1", ""); }),
+              HasSubstr("connection cut off reason=abuse peer=ipv4:192.0.2.9:1"));
   clock.Advance(absl::Seconds(1));
   EXPECT_THAT(Logged("info", "text", [&] { observer.OnStreamCutOff(StreamCutOff::kSlowBody, "ipv4:192.0.2.7:1"); }),
               HasSubstr("request cut off reason=slow_body peer=ipv4:192.0.2.7:1 listener=admin lines_left_out=1"));
