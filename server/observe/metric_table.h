@@ -125,7 +125,7 @@ inline constexpr MetricRow kMetricTable[] = {
     {"vitrine_answer_limit_bytes", prometheus::MetricType::Gauge, "bytes", "",
      "Maximum of `vitrine_answer_bytes`: `--max-answer-bytes`."},
     {"vitrine_received_bytes", prometheus::MetricType::Gauge, "bytes", "",
-     "Bytes of received messages and bodies in memory, of headers of open HTTP/2 requests, and of bytes that HTTP/1.1 "
+     "Bytes of received messages and bodies in memory, of headers of open requests, and of bytes that HTTP/1.1 "
      "clients sent ahead of a response."},
     {"vitrine_received_limit_bytes", prometheus::MetricType::Gauge, "bytes", "",
      "Maximum of `vitrine_received_bytes`: `--max-transport-bytes`."},
