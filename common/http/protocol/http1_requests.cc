@@ -93,7 +93,6 @@ bool Http1Session::Keep() {
   StoreUnparsed();
   has_no_room_ = true;
   is_gone_ = true;
-  has_dropped_ = true;
   keep_ = false;
   if (phase_ == Phase::kBody) GiveBody(NoRoomError());
   if (phase_ == Phase::kHead) {

@@ -150,7 +150,7 @@ Http1Session::Step Http1Session::SendMore() {
   head_.clear();
   std::string().swap(body_);  // frees the memory, which an assignment would keep
   connection_.NoteRequestDone();
-  const bool awaits_body = !is_slow_ && (has_dropped_ || (request_ != nullptr && !is_whole_ && !is_gone_));
+  const bool awaits_body = !is_slow_ && (has_no_room_ || (request_ != nullptr && !is_whole_ && !is_gone_));
   is_gone_ = false;  // a lingering connection reads until the client disconnects
   BeginHead();
   if (keep_) return Step::kAgain;

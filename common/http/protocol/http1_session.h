@@ -129,9 +129,8 @@ class Http1Session final : public HttpProtocol {
   HttpHandling::WithBody with_body_;
   bool is_whole_ = true;      // true: the whole request was read
   bool is_gone_ = false;      // true: the client sends no more data, or no more is read
-  bool has_dropped_ = false;  // true: received bytes were dropped, and the client may be sending more
   bool is_slow_ = false;      // true: the client sent a body more slowly than least_rate
-  bool has_no_room_ = false;  // true: the budget of received bytes was too small
+  bool has_no_room_ = false;  // true: the budget was too small; bytes were dropped, and the client may be sending more
   bool may_read_ = true;      // false: the running call of Advance has already read; the next call may read again
   Next waits_for_ = Next::kAwaitReadable;
   // The response being sent.
