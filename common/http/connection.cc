@@ -324,8 +324,9 @@ void HttpConnection::Close(CloseReason reason) {
   CloseDescriptor();
   common_->open.fetch_sub(1, std::memory_order_relaxed);
   if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
-    observer->OnClosed(reason);
+    // The log first: whoever sees the metric finds the line.
     if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_), tls_failure_);
+    observer->OnClosed(reason);
   }
   closed_(*this);
 }

@@ -43,8 +43,8 @@ TEST_F(Listeners, CountAndLogTheConnectionsThatTheyCutOff) {
   const Authority authority;
   authority.Issue("server", "DNS:vitrine.test", "serverAuth");
   options_.identity.tls = {.certificate = authority.Path("server.pem"), .key = authority.Path("server.key")};
+  RunningServer running(options_);
   const std::string log = Logged("info", "text", [&] {
-    RunningServer running(options_);
     // The listener of --admin requires TLS.
     HttpExchange(running.server().admin_address(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     HttpExchange(running.server().health_address(), "no HTTP\r\n\r\n");
@@ -52,12 +52,11 @@ TEST_F(Listeners, CountAndLogTheConnectionsThatTheyCutOff) {
     EXPECT_TRUE(Closes(running, "admin", "tls"));
     EXPECT_TRUE(Closes(running, "health", "protocol"));
     EXPECT_TRUE(Closes(running, "metrics", "protocol"));
-    EXPECT_EQ(running.Metric("vitrine_connections_total "), 0) << "counts only the listeners for clients";
-    // The server counts a connection before it logs it; its end waits for the threads that log.
   });
   EXPECT_THAT(log, HasSubstr("listener=admin detail=\"the client sent HTTP without TLS\""));
   EXPECT_THAT(log, HasSubstr("listener=health"));
   EXPECT_THAT(log, HasSubstr("listener=metrics"));
+  EXPECT_EQ(running.Metric("vitrine_connections_total "), 0) << "counts only the listeners for clients";
 }
 
 TEST_F(Listeners, AdminHasTheLimitsOfConnections) {
