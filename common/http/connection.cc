@@ -324,7 +324,7 @@ void HttpConnection::Close(CloseReason reason) {
   CloseDescriptor();
   common_->open.fetch_sub(1, std::memory_order_relaxed);
   if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
-    // The log first: whoever sees the metric finds the line.
+    // Logs before it counts, so that a reader who sees the metric finds the line.
     if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_), tls_failure_);
     observer->OnClosed(reason);
   }

@@ -86,7 +86,7 @@ bool Http1Session::Keep() {
   const int64_t bytes = (received_.empty() ? 0 : static_cast<int64_t>(received_.capacity())) + CountedHeadBytes();
   received_share_.ReduceTo(bytes);
   const int64_t more = bytes - received_share_.bytes();
-  // As in HTTP/2, small requests may take a quarter more than the budget while large ones fill it.
+  // Exceeds the budget by up to a quarter, as HTTP/2 does, so that small requests pass while large ones fill it.
   if (more == 0 || received_share_.Add(more, connection_.common().received->limit() / 4)) return true;
   received_share_.Release();
   unparsed_ = {};
