@@ -38,7 +38,7 @@ def check_cases(parser, arguments):
         parser.error(f"--cases chooses rows of {', '.join(CASES)}, not of {', '.join(others)}")
     for part in arguments.parts:
         if not any(arguments.cases in name for name in CASES[part]):
-            parser.error(f"no row of {part} has {arguments.cases!r} in its name; there are:\n  " + "\n  ".join(CASES[part]))
+            parser.error(f"no row of {part} has {arguments.cases!r} in its name; the rows are:\n  " + "\n  ".join(CASES[part]))
 
 
 def parse():
@@ -46,10 +46,11 @@ def parse():
                             "two short rounds, to see that everything runs; the figures mean nothing")
     parser.add_argument("--against", type=pathlib.Path, metavar="BUILD",
                         help=f"build folder of another commit: compares both builds, interleaved; the parts are {', '.join(AGAINST)}")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS) + "; all but peers where none is "
-                        f"named. After peers: of {', '.join(peers.PEERS)}; all where none is named")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="one of " + ", ".join(PARTS) + "; default: all except "
+                        f"peers. After peers: one of {', '.join(peers.PEERS)}; default: all")
     parser.add_argument("--cases", default="", metavar="TEXT",
-                        help="of engine, narrow, imported, servers and service, measure only the rows whose name has TEXT in it, such as 'xcit-t12, 224x224' or 'int8'")
+                        help="measures only the rows of engine, narrow, imported, servers and service whose name contains TEXT, such as "
+                        "'xcit-t12, 224x224' or 'int8'")
     parser.add_argument("--name", help="last part of the result's file name (default bench, or peers)")
     parser.add_argument("--output", type=pathlib.Path, help="file for the result, instead of bench/results/DATE-NAME.md")
     parser.add_argument("--repository", type=pathlib.Path, default=ROOT / "models/bundled", help="models to measure")

@@ -58,7 +58,7 @@ def has_data():
 
 def parse():
     parser = command.parser("script/prove", __doc__, "short runs, to see that everything works; writes no results")
-    parser.add_argument("proofs", nargs="*", metavar="PROOF", help="of " + ", ".join(PROOFS) + "; default all")
+    parser.add_argument("proofs", nargs="*", metavar="PROOF", help="one of " + ", ".join(PROOFS) + "; default: all")
     parser.add_argument("--old-server", default="", help="the vitrine-server that the rolling update begins with; "
                         "with --quick it may be left out")
     parser.add_argument("--results", type=pathlib.Path, default=ROOT / "docs/research/results",

@@ -184,7 +184,7 @@ def beside_grpc(setup):
     rates = {name: workers.spread([rate for rate, _ in each])[0] for name, each in rounds.items()}
     yield Row("calls a second with 110 KB, ours over gRPC 1.51's", "times",
               workers.spread([ours[0] / theirs[0] for theirs, ours in pairs]),
-              note=f"{rates['ours']:,.0f} and {rates['theirs']:,.0f} calls/s; h2load's core is the bound of a server that is busy "
+              note=f"{rates['ours']:,.0f} and {rates['theirs']:,.0f} calls/s; h2load's core is the limit if the server is busy "
                    "for less than one core")
     middle = {name: workers.spread(times)[0] for name, times in alone.items()}
     yield Row("time of a single call without a message, ours over gRPC 1.51's", "times",

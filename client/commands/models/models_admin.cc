@@ -102,8 +102,9 @@ std::string CanaryText(const v1::CanaryStatus& canary) {
     absl::StrAppendFormat(&text, ", finds another class for %.0f %% of %d images that both computed",
                           100 * canary.disagreement(), canary.paired());
   }
-  return absl::StrCat(text, canary.golden_drift() < 0 ? ", goldens not run again yet"
-                                                      : absl::StrFormat(", goldens off by %g", canary.golden_drift()));
+  return absl::StrCat(text, canary.golden_drift() < 0
+                                ? ", golden answers not compared yet"
+                                : absl::StrFormat(", golden answers differ by %g", canary.golden_drift()));
 }
 
 absl::StatusOr<int64_t> ParseVersionNumber(absl::string_view text) {

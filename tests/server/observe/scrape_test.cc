@@ -216,7 +216,7 @@ TEST(DocumentedMetrics, EqualTheMetricTable) {
   for (const MetricRow& row : kMetricTable) rows.push_back(MarkdownOf(row));
   EXPECT_GE(rows.size(), 60U);
   EXPECT_THAT(DocumentedRows(), ::testing::ElementsAreArray(rows))
-      << "docs/reference/metrics.md is to say what metric_table.h says";
+      << "docs/reference/metrics.md must equal metric_table.h";
 }
 
 TEST(DocumentedMetrics, TheTableListsEveryScrapedMetric) {
