@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs the C++ client for other projects: cmake --install build --prefix DIR --component client.
-# docs/how-to/command-line.md describes how to use the installed client, and client_package_test tests this.
+# docs/how-to/command-line.md describes how to use the installed client; client_package_test builds an example with it.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_BINARY_DIR}/package)

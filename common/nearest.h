@@ -8,7 +8,7 @@
 
 namespace vitrine {
 
-// Returns the least number of insertions, deletions, replacements and swaps of neighbors that turn `a` into `b`.
+// Returns the least number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 int WordDistance(std::string_view a, std::string_view b);
 
 // Returns the element of `words` that `typed` probably means, ignoring case. This is the word with the least

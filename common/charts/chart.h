@@ -17,13 +17,13 @@ struct Chart {
   std::string note = {};  // drawn below the title in smaller letters; requires a `top` of at least 56
   Axis x = {}, y = {};    // Begin sets their positions in pixels
   double top = 54;        // pixels above the plot, for title and one line of legend
-  double left = 64;       // pixels left of the plot, for names of y
-  double foot = 50;       // pixels below the plot, for names of x
+  double left = 64;       // pixels left of the plot, for labels of the y axis
+  double foot = 50;       // pixels below the plot, for labels of the x axis
   double margin = 18;     // pixels right of the plot
   // Names of categories, drawn at positions 0, 1, ... from the left or from the top. An axis with names has no grid,
   // and Begin sets its range.
   std::vector<std::string> x_names = {}, y_names = {};
-  bool slanted = false;  // true: names of x are slanted, for names wider than their space
+  bool slanted = false;  // true: x_names are slanted, for names wider than their space
   bool x_grid = false;   // true: lines are also drawn at the ticks of x
   bool is_file = false;  // true: a standalone file with its own size and background
 

@@ -85,7 +85,7 @@ std::string DrawCurves(const CurveFigure& figure) {
   Chart chart{.title = figure.title, .x_axis = figure.x_axis, .y_axis = figure.y_axis, .x = {}, .y = {}};
   chart.x = AxisOf(xs, false);
   chart.y = AxisOf(ys, figure.logarithmic);
-  if (!xs.empty() && chart.x.low < chart.x.high) {  // the x axis starts at 0 or the first point, and ends at the last
+  if (!xs.empty() && chart.x.low < chart.x.high) {  // the x axis is from 0 or the first point to the last point
     const auto [low, high] = std::ranges::minmax(xs);
     if (low < high) chart.x.low = std::min(low, chart.x.low == 0 ? 0 : low), chart.x.high = high;
   }

@@ -15,7 +15,7 @@ struct RooflinePoint {
   std::string label;
   RooflineGroup group = RooflineGroup::kLinear;
   double intensity = 0;  // FLOP per byte
-  double gflops = 0;     // measured rate
+  double gflops = 0;     // measured rate; without a measurement, its upper bound
   double share = 0;      // share of the time of a forward pass, 0 to 1; sets the area of the dot
 };
 
@@ -28,7 +28,7 @@ struct Roofline {
   double peak_gflops = 0;
   std::string bandwidth_of = "memory";
   double gigabytes_per_second = 0;
-  bool measured = true;  // false: nothing was measured, and points are drawn at their bound
+  bool measured = true;  // false: nothing was measured, and all points lie on the roof
   std::vector<RooflinePoint> points;
 };
 

@@ -10,7 +10,7 @@
 namespace vitrine {
 namespace {
 
-// Returns the name that the script gives a command: "/eval/compare" for "eval compare", "" for the program itself.
+// Returns the name of a command in the script: "/eval/compare" for "eval compare", "" for the program itself.
 std::string Place(const CommandNode& node) {
   return node.path.empty() ? "" : absl::StrCat("/", absl::StrJoin(node.path, "/"));
 }

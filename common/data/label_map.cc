@@ -164,8 +164,8 @@ std::string NameOrFirstName(const std::string& label) {
   return IsImageNetName(label) ? label : FirstName(label);
 }
 
-// Returns true if the model has the classes of ImageNet-1k in their order. Fewer than half of the names may differ,
-// because published lists spell some names differently.
+// Returns true if the model has the classes of ImageNet-1k, in the same order. Fewer than half of the names may
+// differ, because published lists spell some names differently.
 bool HasImageNetsClasses(const std::vector<std::string>& model) {
   const std::vector<std::string>& names = ImageNetNames();
   if (model.size() != names.size()) return false;

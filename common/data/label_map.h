@@ -39,8 +39,8 @@ struct LabelMatch {
 //   3. The model's label with the same number ("01" and "1"), if it is unique.
 //   4. If all data labels are numbers and none has matched by rule 2 or 3: the class whose index is the label's number.
 //   5. If the data set or the model has WordNet ids ("n01440764"): the class of ImageNet-1k with that id. If the data
-//      set has the ids, and the model has ImageNet-1k's classes in their order, the class is found by its index, else
-//      by its name.
+//      set has the ids, and the model has ImageNet-1k's classes in the same order, the class is found by its index,
+//      else by its name.
 // INVALID_ARGUMENT: the model has no class, or several classes, with the name in a row; two rows that differ only in
 // case match the same data label; several classes of the model have the name of a data label without a row. NOT_FOUND:
 // no label has a class; the message has the first labels of the data set and of the model.

@@ -9,8 +9,8 @@
 
 namespace vitrine {
 
-// Returns a set whose image() decodes like a server does for a model with REDUCED decoding, to a smaller size.
-// encoded() returns the unchanged file. With FULL decoding, returns the set itself.
+// Returns a set whose image() decodes to a smaller size, as a server does for a model with REDUCED decoding. encoded()
+// returns the unchanged file. With FULL decoding, returns the set itself.
 std::unique_ptr<Dataset> MakeReduced(std::unique_ptr<Dataset> dataset, const v1::Preprocessing& preprocessing);
 
 }  // namespace vitrine

@@ -38,8 +38,7 @@ class CorruptImages {
   const std::vector<std::string>& reasons() const { return reasons_; }
 
   // Returns DATA_LOSS, with all errors, if there are more than `limit` errors or if a class lost all its images.
-  // `limit` is the value of corrupt_limit. A `limit` of nullopt allows no error; callers without a corrupt_limit pass
-  // nullopt.
+  // `limit` is a recipe's corrupt_limit; nullopt allows no error.
   absl::Status Judge(std::optional<int64_t> limit) const;
 
  private:

@@ -24,7 +24,7 @@ struct ColourRange {
 // Returns the range of the values: diverging if requested or if a value is negative.
 ColourRange RangeOf(std::span<const float> values, bool diverging = false);
 
-// Returns the range for attention weights over `keys` keys, which sum to at most 1. A sequential range extends to at
+// Returns the range for attention weights that sum to at most 1 over `keys` keys. A sequential range extends to at
 // least twice the equal share 1 / `keys`. Uniform attention is thus drawn in a single colour from the middle of the
 // range. If `keys` is 0, the values are not weights, and this rule does not apply.
 ColourRange AttentionRange(std::span<const float> values, int64_t keys, bool diverging);

@@ -46,10 +46,11 @@ absl::StatusOr<std::string> DrawOverlay(const Image& image, const SpatialMap& ma
 // Like DrawOverlay, but returns an image.
 absl::StatusOr<Image> ComposeOverlay(const Image& image, const SpatialMap& map, const OverlayLook& look = {});
 
-// ShownUnderMaps and ComposeOnShown are the two steps of ComposeOverlay. The first step is done once for all maps on an
-// image. Returns the scaled RGB image under the maps. INVALID_ARGUMENT: an empty image.
+// First step of ComposeOverlay, needed only once for several maps on one image. Returns the scaled RGB image under the
+// maps. INVALID_ARGUMENT: an empty image, or a max_side below 1.
 absl::StatusOr<Image> ShownUnderMaps(const Image& image, const OverlayLook& look = {});
-// Draws the map over `shown`, the result of ShownUnderMaps. `image` is the original image's size.
+// Second step of ComposeOverlay. Draws the map over `shown`, the result of ShownUnderMaps. `image` is the original
+// image's size.
 absl::StatusOr<Image> ComposeOnShown(const Image& shown, Size image, const SpatialMap& map,
                                      const OverlayLook& look = {});
 

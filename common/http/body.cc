@@ -13,10 +13,10 @@
 namespace vitrine {
 namespace {
 
-// Sizes of the buffer of an announced length before most of its bytes arrive. A client that sends few bytes therefore
-// occupies little memory. The first size is that of a DATA frame of HTTP/2. Once it does not suffice, the buffer grows
-// to the factor times the bytes that have arrived: an image of 110 KB in such frames is copied once, after the first
-// frame.
+// Sizes of the buffer for a body of announced length, while few of its bytes have arrived. They are small, so that a
+// client that sends few bytes occupies little memory. The first size is a DATA frame of HTTP/2. A full buffer grows to
+// kRoomFactor times the received bytes, at most kLastRoom. So an image of 110 KB in such frames is copied once, after
+// the first frame.
 constexpr size_t kFirstRoom = size_t{16} << 10;
 constexpr size_t kRoomFactor = 8;
 constexpr size_t kLastRoom = size_t{256} << 10;

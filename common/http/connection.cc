@@ -23,9 +23,9 @@ constexpr absl::string_view kPlainHttpRefusal =
     "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 46\r\nConnection: close\r\n\r\n"
     "this port speaks HTTPS; ask for https:// here\n";
 constexpr std::chrono::milliseconds kLingerTime{1000};
-// Used instead of kLingerTime during shutdown, and maximum wait, during shutdown, for the first request of a
-// connection. A client on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A
-// client that closes its connection ends the wait.
+// During shutdown, this time replaces kLingerTime and limits the wait for the first request of a connection. A client
+// on a busy machine may need this time to read GOAWAY, and loses its next request otherwise. A client that closes its
+// connection ends the wait.
 constexpr std::chrono::milliseconds kLastWait{500};
 // Maximum number of bytes of the read that detects the protocol. HTTP/1 may keep them while it answers the first
 // request.
@@ -44,7 +44,8 @@ constexpr double kUnsuspicious = 0.5;
 // Share of the usual points that a new connection starts with if its address has no points left.
 constexpr double kSuspiciousStart = 0.01;
 
-// Size of a response body that is sent even if too many bytes are unsent: errors and answers to probes are smaller.
+// Maximum size of a response body that is sent even if too many bytes are unsent. Errors and answers to probes are
+// smaller.
 constexpr size_t kSmallBody = size_t{4} << 10;
 
 }  // namespace
@@ -201,7 +202,7 @@ void HttpConnection::EndHandshake() {
   }
   making_peer_->certificate_names = stream_->CertificateNames();
   certificate_expires_ = stream_->CertificateExpires();
-  // OpenSSL checks a certificate when it arrives; the rest of the handshake may take until request_timeout.
+  // OpenSSL has checked the certificate when it arrived. It may have expired during the rest of the handshake.
   if (absl::Now() >= certificate_expires_) return Close(CloseReason::kCertificate);
   phase_ = Phase::kDetect;
   if (stream_->HasChosenHttp2()) return Serve("");
@@ -324,7 +325,7 @@ void HttpConnection::Close(CloseReason reason) {
   CloseDescriptor();
   common_->open.fetch_sub(1, std::memory_order_relaxed);
   if (HttpObserver* const observer = common_->options.observer; observer != nullptr) {
-    // Logs before it counts, so that a reader who sees the metric finds the line.
+    // Logs before counting, so that a reader who sees the metric finds the line in the log.
     if (IsCutOff(reason)) observer->OnCutOff(reason, AddressText(address_), tls_failure_);
     observer->OnClosed(reason);
   }

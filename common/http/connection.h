@@ -63,8 +63,8 @@ class HttpProtocol {
   virtual void StartLeaving(CloseReason reason) = 0;
   // Called when the server shuts down. HTTP/1 aborts a request whose body is incomplete; HTTP/2 waits for the body.
   virtual void End() = 0;
-  // Ends the connection with a message that says why. Returns false if the protocol has no such message; the caller
-  // must then close the connection.
+  // Ends the connection with a message that gives the reason. Returns false if the protocol has no such message; the
+  // caller must then close the connection.
   virtual bool CutOff(CloseReason, const char* /*why*/) { return false; }
   // Called when the connection was closed.
   virtual void OnClosed() = 0;
@@ -98,13 +98,12 @@ class HttpConnection final : public Watched {
   // are complete and the client has sent nothing else, waits up to 0.5 s for its first request.
   void End();
   void Close(CloseReason reason);
-  // Closes the connection, and tells an HTTP/2 client why (GOAWAY) if the kernel takes the frame at once.
+  // Closes the connection. Sends an HTTP/2 client a GOAWAY with the reason `why`, if the kernel accepts it at once.
   void CutOff(CloseReason reason, const char* why);
   // Closes the connection after the last response was sent. First discards bytes from the client for one second (during
   // shutdown, half a second), up to 1 MiB. An immediate close would make the kernel reset the connection before the
   // client has read the response. Many clients read only after they have sent their whole body. For them, `awaits_body`
-  // raises the limits: up to 64 MiB are discarded, until no byte has come for one second, but for at most
-  // `body_timeout`.
+  // raises the limits: discards up to 64 MiB, until no byte arrives for one second, for at most `body_timeout`.
   void Linger(CloseReason reason, bool awaits_body = false);
   // Charges points (see HttpAbuseLimits). Returns false if the limit is exceeded; the caller must then close the
   // connection with kAbuse.
@@ -145,8 +144,8 @@ class HttpConnection final : public Watched {
   void ContinueHandshake();
   void Shake();
   void EndHandshake();
-  // Tells a client that sent HTTP/1 without TLS that TLS is required. Sends nothing to an HTTP/2 client: gRPC clients
-  // take a closed connection for missing TLS, but report another cause after HTTP/1 text, and reconnect after GOAWAY.
+  // Tells a client that sent HTTP/1 without TLS that TLS is required. Sends nothing to an HTTP/2 client, because gRPC
+  // clients report missing TLS only if the connection closes without HTTP/1 text and GOAWAY.
   void RefusePlainHttp();
   void Detect();
   void Serve(std::string first);

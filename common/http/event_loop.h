@@ -64,8 +64,8 @@ class EventLoop : public std::enable_shared_from_this<EventLoop> {
   using Time = std::chrono::steady_clock::time_point;
 
   // If a round takes more than the period of Run plus this time, the part beyond the period is a pause, which the
-  // loop's time leaves out. The process was then stopped (SIGSTOP, a frozen control group), got no processor time, or
-  // was busy with one round. The loop has read nothing during the pause, so clients must not count as slow or silent.
+  // loop's time leaves out. In a pause, the process was stopped (SIGSTOP, frozen control group), without processor
+  // time, or busy with one round. The loop has read nothing in a pause, so clients must not count as slow or silent.
   static constexpr std::chrono::seconds kLongestRound{1};
 
   // `clock` must not go back; a test may pass another clock. UNAVAILABLE if no descriptor can be created.

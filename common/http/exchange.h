@@ -26,8 +26,8 @@ struct HttpPeer {
   // Address in gRPC's form: "ipv4:127.0.0.1:40000", "ipv6:[::1]:40000" or "unix:". Behind a trusted proxy that uses the
   // PROXY protocol, this is the client's address.
   std::string address = {};
-  // Name, not printable, of the client's network: the IPv4 address, or the first 64 bits of the IPv6 address. All unix
-  // sockets have one name. Work for clients of different networks is done in turn (see Workers).
+  // Binary key of the client's network: the IPv4 address, or the first 64 bits of the IPv6 address. All unix sockets
+  // have the same key. Work for clients of different networks is done in turn (see Workers).
   std::string network = {};
   // Names in the verified client certificate: subject alternative names, then the subject. Empty without a certificate.
   std::vector<std::string> certificate_names = {};
@@ -41,7 +41,7 @@ struct HttpResponse {
   std::string type = "application/json";
   std::string body = {};
   HttpHeaders headers = {};  // headers besides type and length
-  // Released when the kernel has taken the body or the client is gone; may be null. If it is not null and `code` is
+  // Released when the kernel has accepted the body or the client is gone; may be null. If it is not null and `code` is
   // below 400, the handler must limit the size of all such bodies, because HttpServerOptions::max_unsent_bytes does not
   // prevent this response.
   std::shared_ptr<void> held = {};
@@ -83,7 +83,7 @@ class HttpStream {
     std::string bytes = {};           // body bytes
     bool is_last = false;             // true: ends the response
     HttpHeaders trailers = {};        // only in the last part; may be empty
-    std::shared_ptr<void> held = {};  // released when the kernel has taken `bytes` or the stream is closed
+    std::shared_ptr<void> held = {};  // released when the kernel has accepted `bytes` or the stream is closed
   };
 
   virtual ~HttpStream() = default;

@@ -35,7 +35,7 @@ struct HttpHead {
   std::optional<std::string> Header(absl::string_view name) const;
   // Returns the announced length of the body, or nullopt if there is none, for example with chunked encoding.
   std::optional<int64_t> ContentLength() const;
-  // Returns true if the headers say that a body follows.
+  // Returns true if the headers announce a body.
   bool AnnouncesBody() const;
   // Returns true if the client wants the connection to stay open after the response.
   bool KeepsAlive() const;

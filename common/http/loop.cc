@@ -106,8 +106,8 @@ void HttpLoop::Tick() {
 
 // Called if all connections together have too many unsent bytes. Closes connections of this loop until the limit is
 // kept, those with the oldest unread responses first. Skips connections that hold less than the average. Does nothing
-// if the loop holds at most its share of the limit, because then another loop holds more than its share. Spares a
-// connection with one request if it holds all unsent bytes.
+// if the loop holds at most its share of the limit, because then another loop holds more than its share. Closes nothing
+// if one connection holds all unsent bytes and has at most one request.
 void HttpLoop::KeepUnsentInBounds() {
   struct Holder {
     EventLoop::Time since;

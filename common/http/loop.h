@@ -32,10 +32,10 @@ class HttpLoop {
 
   // UNAVAILABLE if no descriptor can be created.
   static absl::StatusOr<std::unique_ptr<HttpLoop>> Make(std::shared_ptr<HttpCommon> common);
-  // Calls StartEnding without a grace, and Join.
+  // Calls StartEnding with a grace of zero, then Join.
   ~HttpLoop();
 
-  // Starts the thread. It calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
+  // Starts the thread, which calls `on_tick` ten times per second. UNAVAILABLE if no thread can be created.
   absl::Status Start(std::function<void()> on_tick);
 
   // Takes over a connection. Thread-safe.
@@ -44,8 +44,8 @@ class HttpLoop {
   int64_t load() const { return load_.load(std::memory_order_relaxed); }
 
   // Makes the loop's thread call `visit` for every connection. Returns a future that is ready after the last call.
-  // After the end of the loop, makes no call, and the future is ready. Do not wait for it on the loop's thread, or
-  // before Start.
+  // After the end of the loop, makes no call, and the future is ready. Do not wait for the future on the loop's thread,
+  // or before Start.
   std::future<void> Visit(std::function<void(HttpConnection&)> visit);
   // Asks every connection to end, and returns at once. After at most `grace`, the thread closes the remaining
   // connections and ends.

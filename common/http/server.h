@@ -23,7 +23,7 @@ namespace vitrine {
 // - A PING, SETTINGS, PRIORITY, CONTINUATION or empty DATA frame costs 1, a frame of an unknown type 1, a WINDOW_UPDATE
 //   1/8, DATA below 64 B 1/32. Larger DATA costs nothing, because a client may send a whole window of it before it
 //   knows that its request is refused. On an open stream, DATA that is only padding costs 1 more, unless it ends the
-//   stream. Otherwise these frames cost the same on open and on closed streams.
+//   stream. Otherwise a frame costs the same on an open and on a closed stream.
 // - A request that ends unanswered (a reset by the client, a protocol error) costs 1, and 1 more for each 16 headers
 //   and for each kilobyte of headers.
 // - A request beyond the limit of concurrent streams or after the last GOAWAY costs 4, and 1 more for each kilobyte of
@@ -58,7 +58,7 @@ class HttpObserver {
   // Called in addition to OnClosed or OnRefused, for the log, if IsCutOff(reason). `detail`: why a TLS handshake
   // failed; empty for other reasons.
   virtual void OnCutOff(CloseReason, const std::string& /*peer*/, const std::string& /*detail*/) {}
-  // Called if the server ends a request because of its client, and the connection stays open (HTTP/2).
+  // Called if the server ends a request of a slow client and keeps the connection open (HTTP/2).
   virtual void OnStreamCutOff(StreamCutOff, const std::string& /*peer*/) {}
 };
 
@@ -148,7 +148,7 @@ struct HttpConnectionStatus {
   int64_t requests = 0;        // number of requests since the connection was opened
   int64_t streams = 0;         // number of requests in progress
   int64_t received_bytes = 0;  // number of bytes read since the connection was opened, without TLS and PROXY header
-  int64_t unsent_bytes = 0;    // number of bytes of responses that the kernel has not taken
+  int64_t unsent_bytes = 0;    // number of bytes of responses that the kernel has not accepted
 };
 
 // Serves HTTP/1.1 and HTTP/2 on one address with one handler. With TLS, ALPN selects the HTTP version; in cleartext,
@@ -172,8 +172,8 @@ class HttpServer {
   // connections.
   int64_t unsent_bytes() const;
   // Describes at most `most` open connections, largest first: those with the most unsent bytes, then those with the
-  // most requests in progress, then those with the most received bytes. Leaves out the connections of threads
-  // that do not react; waits half a second for all of them together.
+  // most requests in progress, then those with the most received bytes. Waits at most half a second for the threads,
+  // and leaves out the connections of threads that do not react.
   std::vector<HttpConnectionStatus> Describe(size_t most) const;
 
   // Asks clients to close their connections. Each further HTTP/1 response has "Connection: close". HTTP/2 clients get

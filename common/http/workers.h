@@ -71,7 +71,7 @@ class Workers {
   CondVar work_;
   Queue on_bodies_ ABSL_GUARDED_BY(mutex_);
   Queue others_ ABSL_GUARDED_BY(mutex_);
-  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // true: the last work was on a body; other work that waits is next
+  bool was_a_body_ ABSL_GUARDED_BY(mutex_) = false;  // true: the last work was on a body, so other waiting work is next
   int busy_with_bodies_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;

@@ -19,7 +19,7 @@ inline __attribute__((always_inline)) uint8_t ByteOf(int32_t sum) {
   return static_cast<uint8_t>(std::clamp(sum >> kFixedBits, 0, 255));
 }
 
-// Does FilterAlong for 3 channels. Each vector lane is a colour; the fourth lane has the next pixel's red and is
+// Implements FilterAlong for 3 channels. Each vector lane is a colour; the fourth lane has the next pixel's red and is
 // unused.
 VITRINE_PER_PROCESSOR void FilterColoursAlong(const int32_t* row, const ResizeFilter& filter, int outputs,
                                               uint8_t* out) {

@@ -30,7 +30,7 @@ class InputRows {
  public:
   InputRows(Size size, const v1::Preprocessing& preprocessing, const Geometry& geometry);
 
-  // Returns the resizer. Its functions first_of and end_of tell on which image rows an input row depends.
+  // Returns the resizer. Its functions first_of and end_of give the image rows on which an input row depends.
   const RowResizer& resizer() const { return resizer_; }
   // Computes row y of the input. Reads the image from `rows`, as RowResizer::Resize does, or from the whole `source`.
   // The values of a float image are not rounded.

@@ -10,7 +10,7 @@
 namespace vitrine::cpu {
 
 // A zero-padded 3x3 depthwise convolution over the token grid of one image, in fp32. `sum` is the sum of weight * x
-// over a token and its eight neighbors. Without a scale, y is residual + bias + sum. With a scale, y is
+// over a token and its eight neighbours. Without a scale, y is residual + bias + sum. With a scale, y is
 // residual + scale * GELU(bias + sum) + shift. x, y and residual are [rows * columns, channels]; x and y must not
 // overlap.
 struct DepthwiseCall {

@@ -23,8 +23,8 @@ RUNBOOKS = FOLDER.parent / "runbooks.url"  # script/dev/set-runbooks changes thi
 COLUMNS = 24  # width of Grafana's grid
 COLORS = {"ok": "green", "warn": "orange", "bad": "red", "plain": "text"}
 
-# Variables of a dashboard. A variable has the values of a label in the metric under "of". The label has the name of the variable, or the
-# name under "from". The user chooses one or more of the values, or all.
+# Variables of a dashboard. The values of a variable are the values of a label in the metric "of". The label is "from", or else has the
+# variable's name. The user chooses one or more of the values, or all.
 VARIABLES = {
     "instance": {"label": "Instance", "of": "vitrine_build_info{job=\"vitrine-server\"}"},
     "model": {"label": "Model", "of": "vitrine_requests_total{instance=~\"$instance\"}"},

@@ -29,8 +29,8 @@ struct ImageRows {
 // is the extension of the list's file, such as ".jsonl". INVALID_ARGUMENT names the line, but not the file.
 absl::StatusOr<ImageRows> ReadImageRows(const std::string& text, const std::string& extension);
 
-// Gives each row to `take`, without storing the rows, and returns the name of the column of splits. If `labelled` is
-// false, a column of labels is not required. After an error the rows given so far are invalid.
+// Passes each row to `take`, without storing the rows. Returns the name of the column of splits. If `labelled` is
+// false, a column of labels is not required. After an error, the rows passed so far are invalid.
 absl::StatusOr<std::string> ForEachImageRow(const std::string& text, const std::string& extension, bool labelled,
                                             absl::FunctionRef<void(ImageRow row)> take);
 

@@ -18,7 +18,7 @@ constexpr absl::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // Headers up to this size do not count while a complete request is being answered. Usual requests, which arrive at
 // once, therefore do not use the budget, whose counter is shared by all threads.
 constexpr size_t kMostUncounted = size_t{4} << 10;
-// Memory that headers take per byte of the size that is compared with the limit: about this much for short headers.
+// Approximate memory of short headers, in bytes per byte of the size that is compared with the limit.
 constexpr size_t kHeadFactor = 2;
 
 // Returns the response to a request that could not be parsed.
@@ -38,7 +38,7 @@ bool Http1Session::ReadMore() {
   if (!std::exchange(may_read_, false)) return false;
   StoreUnparsed();
   std::vector<char>& scratch = connection_.scratch();
-  // The bytes of the body leave at once; others may stay here until the client has read a response.
+  // Body bytes are passed on at once. Other bytes may stay here until the client has read a response.
   const int64_t body = phase_ == Phase::kBody ? request_->head.ContentLength().value_or(0) : 0;
   const size_t most = kMostAhead + static_cast<size_t>(body) - (body > 0 ? parser_->body_bytes() : 0);
   const ByteStream::Result result = connection_.stream().Read(scratch.data(), std::min(most, scratch.size()));

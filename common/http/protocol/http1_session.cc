@@ -13,8 +13,8 @@ namespace {
 
 // Maximum number of steps per call of Advance, so that other connections are not delayed.
 constexpr int kStepsAtOnce = 16;
-// Maximum number of reads, of up to 16 KiB each if the length of the body is unknown, for a request whose bytes may all
-// have arrived when the server shuts down.
+// Maximum number of reads, at shutdown, for a request that may have arrived completely. A read takes up to 16 KiB if
+// the length of the body is unknown.
 constexpr int kLastReads = 8;
 
 }  // namespace
@@ -179,9 +179,9 @@ void Http1Session::OnTick() {
 
 void Http1Session::StartLeaving(CloseReason reason) {
   leaving_ = reason;
-  // An idle HTTP/1 client cannot be notified. It learns of a server shutdown from its next response.
+  // An idle HTTP/1 client cannot be notified. Its next response announces the server's shutdown.
   if (reason == CloseReason::kShutdown) return;
-  // A client whose certificate has ended may not even complete the headers that it has begun.
+  // A client whose certificate is no longer valid may not even complete the headers that it has begun.
   if (phase_ == Phase::kHead && (since_ == Time() || reason == CloseReason::kCertificate)) connection_.Close(reason);
 }
 

@@ -71,9 +71,9 @@ class Http1Session final : public HttpProtocol {
   void Advance();
   // Sets the events that the current phase waits for.
   void Await();
-  // Stores the bytes that were not parsed, because other connections use the read buffer next, and counts them and the
-  // headers in the budget of received bytes. If the budget is too small, drops the bytes, so that this request is the
-  // last, and returns false: the phase may have changed. Further calls then return true.
+  // Stores the unparsed bytes, because other connections use the read buffer next. Counts these bytes and the headers
+  // in the budget of received bytes. If the budget is too small, drops the bytes, makes this request the last one, and
+  // returns false; the phase may have changed. Later calls return true.
   bool Keep();
   // Returns the bytes of the headers in memory that count in the budget of received bytes.
   int64_t CountedHeadBytes() const;
@@ -109,7 +109,7 @@ class Http1Session final : public HttpProtocol {
   void Answer(HttpResponse response);
   // Sends the rest of the response; then waits for the next request or closes the connection.
   Step SendMore();
-  // Returns the number of bytes of the response that the kernel has not taken.
+  // Returns the number of bytes of the response that the kernel has not accepted.
   size_t UnsentBytes() const { return phase_ == Phase::kSending ? head_.size() + body_.size() - sent_ : 0; }
   // Returns true if fewer than least_rate bytes per second were transferred after the grace period.
   bool IsSlow(size_t bytes, std::chrono::nanoseconds grace) const;

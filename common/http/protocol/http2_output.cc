@@ -10,7 +10,7 @@ namespace {
 
 using Next = ByteStream::Result::Next;
 
-// Maximum number of bytes in frames that the kernel has not taken, and of bytes written per call of Flush.
+// Maximum number of bytes in frames that the kernel has not accepted, and of bytes written per call of Flush.
 constexpr size_t kOutBytes = size_t{64} << 10;
 constexpr size_t kTurnBytes = size_t{256} << 10;
 

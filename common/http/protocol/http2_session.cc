@@ -14,7 +14,7 @@ using Next = ByteStream::Result::Next;
 // Maximum number of bytes per read from a connection that recently spent points, or whose requests are small. The bytes
 // may be many frames or requests, which would delay the other connections.
 constexpr size_t kFewBytes = size_t{8} << 10;
-constexpr size_t kSmallRequest = size_t{1} << 10;  // bytes; the mean of the requests of a read is compared
+constexpr size_t kSmallRequest = size_t{1} << 10;  // bytes; compared with the mean size of the requests of one read
 constexpr size_t kMostQueuedFrames = 4096;
 constexpr size_t kSmallData = 64;
 constexpr std::chrono::seconds kRateCheck{1};
@@ -258,7 +258,7 @@ void Http2Session::Announce() {
   const CloseReason reason = leaving_reason_;
   leaves_after_first_ = false;
   announced_ = Now();
-  // A client whose certificate has ended must not begin further requests, not even those that it has sent meanwhile.
+  // A client whose certificate is no longer valid must not begin further requests, not even those already sent.
   if (reason == CloseReason::kCertificate || (streams_.empty() && reason != CloseReason::kShutdown)) {
     SubmitFinal();
   } else {

@@ -104,11 +104,11 @@ class Http2Session final : public HttpProtocol {
   std::array<uint8_t, 9> frame_head_ = {};
   size_t frame_head_bytes_ = 0;
 
-  // Frames that the kernel has not taken yet, and objects to release when the kernel takes these frames.
+  // Frames that the kernel has not accepted yet, and objects to release when it has accepted these frames.
   std::string out_;
   size_t out_sent_ = 0;
   uint64_t out_total_ = 0;  // number of bytes ever added to out_
-  // pairs of a value of out_total_ and an object to release once the kernel has taken bytes up to this value
+  // pairs of a value of out_total_ and an object to release once the kernel has accepted bytes up to this value
   std::deque<std::pair<uint64_t, std::shared_ptr<void>>> held_;
   std::vector<std::shared_ptr<void>> held_by_frame_;  // objects to release once the frame being created is written
   bool waits_for_writable_ = false;

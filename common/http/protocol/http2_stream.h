@@ -81,7 +81,7 @@ class Http2Stream final : public HttpStream, public std::enable_shared_from_this
   std::optional<EventLoop::Time> answered_early;  // time at which the last part was sent, if the body was incomplete
   std::deque<Part> parts;                         // parts that are not completely sent
   size_t sent_of_first = 0;                       // bytes of parts.front() already sent
-  bool is_deferred = false;                       // true: nghttp2 does not ask for data until a part is queued
+  bool is_deferred = false;                       // true: nghttp2 requests no data until a part is queued
   // For the minimum rate of the response: time since which the stream waits for its client, and bytes sent since then.
   std::optional<EventLoop::Time> taking_since;
   int64_t taken = 0;

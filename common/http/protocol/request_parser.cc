@@ -33,8 +33,8 @@ bool IsFolded(absl::string_view head) {
 // Size that a header counts in addition to its text, as in HTTP/2. A short header takes at least this much memory.
 constexpr size_t kFieldBytes = 32;
 
-// Returns the size of bytes of the headers, as compared with the limit. `is_first`: the bytes begin with the request
-// line.
+// Returns the size that `bytes`, a part of the headers, counts towards the limit. `is_first`: the bytes begin with the
+// request line.
 size_t CountedSize(absl::string_view bytes, bool is_first) {
   size_t size = bytes.size();
   bool begins_line = !is_first;

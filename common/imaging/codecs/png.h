@@ -12,7 +12,7 @@ namespace vitrine {
 
 // Returns the pixels of a PNG as stored, before its orientation is applied: 1 channel for grey, except 16-bit grey with
 // alpha, and 3 channels for all other images. Transparency is composited over white, 16 bits are reduced to the upper
-// 8, gamma and colour profiles are not applied. An animation gives its default image. `header` is the result of
+// 8, gamma and colour profiles are not applied. For an animation, decodes the default image. `header` is the result of
 // ReadHeader for these bytes. INVALID_ARGUMENT for any damage.
 absl::StatusOr<Image> DecodePng(std::string_view bytes, const ImageHeader& header);
 
