@@ -222,8 +222,8 @@ absl::StatusOr<v1::ServingChange> AdminService::SetVersionPolicy(const v1::SetVe
 }
 
 // Returns the version to pin as `stable`: the newest READY version that is not in `named` and not newer than the
-// serving version. Newer READY versions are left out, because they may be versions that get only requests that name
-// them: see VersionTable::Waiting.
+// serving version. Newer READY versions are left out, because they may get only requests that name their number: see
+// VersionTable::Waiting.
 absl::StatusOr<int64_t> AdminService::VersionToPin(const std::string& model,
                                                    const std::vector<VersionId>& named) const {
   const int64_t serving = registry_.Traffic(model).stable;

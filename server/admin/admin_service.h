@@ -96,7 +96,7 @@ class AdminService {
   // Returns OK if the version is READY, otherwise an error with the reason.
   absl::Status CheckReady(const VersionId& id) const;
   // Checks that requests may be divided between the version and `other` (by default `stable`): their classes must
-  // match. Returns OK if one of the two versions is not in memory.
+  // match. Returns OK if the guard is off or allows other labels, or if one of the two versions is not in memory.
   absl::Status CheckClasses(const VersionId& id, std::optional<int64_t> other = std::nullopt) const;
   absl::Status CheckSomeReady(const std::string& model) const;
   // Returns at most kMostTried older versions that may replace `id`, newest first, without canaries.

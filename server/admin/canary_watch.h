@@ -43,7 +43,7 @@ class CanaryWatch {
 
   // Calls Look every kPeriod on a separate thread with low priority, until Stop.
   void Start(RollBack roll_back);
-  // Ends the calls of Look and waits for a running call. Idempotent.
+  // Stops calling Look and waits for a running call. Idempotent.
   void Stop();
   // Judges the canaries of the models whose guard is on, then rolls back the canaries that exceed a bound. Tries failed
   // rollbacks again.

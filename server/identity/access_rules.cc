@@ -108,8 +108,7 @@ absl::Status CheckIdentity(const v1::CallerAccess& entry, std::set<std::string>&
       absl::StrCat("callers has two entries for ", name, "; the second would have no effect"));
 }
 
-// Makes the grant of one entry. For each method, the grant contains the models of those roles of the entry that allow
-// this method.
+// Makes the grant of one entry. For each method, the grant has the models of the entry's roles that allow the method.
 absl::StatusOr<AccessRules::Grant> MakeGrant(const v1::CallerAccess& entry,
                                              const std::map<std::string, ParsedRole>& roles) {
   AccessRules::Grant grant;

@@ -8,8 +8,8 @@
 
 namespace vitrine {
 
-// Required protection of a security-relevant file against other users: all users except its owner and the users in its
-// group.
+// Required protection of a security-relevant file against other users. These are all users except the file's owner and
+// the members of the file's group.
 enum class Guard {
   kNoOtherWriters,  // other users may read but not write the file: certificates, hashed tokens, the policy
   kNoOtherReaders,  // other users must not have access to the file: a private key

@@ -8,7 +8,7 @@ import {cellAt, KINDS, lack, ON_PICTURE, parametersOf, unknown} from "./question
 import {download, showModel} from "./sheet.js";
 
 const PATIENCE = 400, LONG = 2000;  // time until progress is shown, and until the progress shows seconds, in ms
-const LEAST_SHARE = 2;  // minimum end of the colour scale, in units of 1 / cells, so that uniform attention looks flat
+const LEAST_SHARE = 2;  // minimum end of the colour scale, as a multiple of uniform attention, which then looks flat
 const STAGES = [["queue", "waiting"], ["decode", "decoding"], ["compute", "computing"], ["encode", "maps"]];
 
 const flat = (map) => ({...map, values: Float32Array.from(map.values.flat())});

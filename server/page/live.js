@@ -165,7 +165,7 @@ function show(status) {
   heard();
 }
 
-// Polls while the page is visible. `changed`: called if versions changed; `answered`: called after every poll.
+// Polls while the page is visible. `changed`: called if versions changed; `answered`: called after every answered poll.
 export function start(changed, answered) {
   told = changed;
   heard = answered;
@@ -174,7 +174,7 @@ export function start(changed, answered) {
       silent = 0;  // a hidden page does not poll
       return;
     }
-    if (looking) silent ||= performance.now();  // a poll that is still open after the page was hidden counts from now
+    if (looking) silent ||= performance.now();  // ignores the time in which the page was hidden
     showSlow();
     if (performance.now() - looked >= PERIOD) look();
   }, TICK);

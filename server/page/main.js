@@ -22,7 +22,7 @@ const LONGEST_WAIT = 1000;  // maximum time that thumbnails and polls wait for t
 const RETRY = 1000;  // milliseconds between two automatic retries
 let models = [], samples = [], picture = null, cards = [], before = "", turn = 0, chosenTurn = 0, openingTurn = 0;
 let missing = "";                  // name of a sample that could not be fetched
-let beginning = null;              // promise of a restart of the page, at most one at a time
+let beginning = null;              // promise of the running beginAgain(); null: none runs
 let asking = false, retried = 0;  // asking: a request is in flight; retried: time of the last automatic retry
 const abouts = new Map();  // descriptions of the models to choose from, by id
 

@@ -24,7 +24,7 @@ const OTHERS = [
   [/^(\xff\xfe|\xfe\xff|[\t\n\f\r\x20-\x7e\x80-\xff]*$)/, "a text"]
 ];
 
-// Returns a sentence that says why a file that the browser cannot decode is not a usable image; empty if the server
+// Returns a sentence with the reason why a file, which the browser cannot decode, is rejected; empty if the server
 // accepts the format. `head`: the first bytes of the file; null if the file cannot be read.
 function unfit(head, blob) {
   const name = blob.name ?? "The pasted item", way = "Choose a JPEG, PNG or WebP.";

@@ -43,7 +43,7 @@ class RateLimitedText {
   Mutex mutex_;
   std::string text_ ABSL_GUARDED_BY(mutex_);
   // Earliest time for the next text if at most one text were made per period. A fresh text sets this time to one period
-  // from now or, if it is already in the future, moves it later by one period.
+  // after the present or after the previous value, whichever is later.
   absl::Time due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

@@ -15,8 +15,8 @@
 namespace vitrine {
 
 // A program that runs for this process, at low priority. Its stdout and stderr form one stream of lines. It inherits
-// stdin and no other descriptor. The program gets SIGTERM when the thread that started it ends, also if this process is
-// killed.
+// stdin and no other descriptor. The program gets SIGTERM when the thread that called Start ends, even if this process
+// is killed.
 class ChildProcess {
  public:
   // `command` is the path of the program and its arguments.

@@ -15,7 +15,7 @@ namespace vitrine {
 // Runs `vitrine-repo cache` from the folder of this program, and returns the path of the repository, which that program
 // prints. If `cache` is empty, the repository is models/ in CacheFolder(). The child process downloads and converts
 // the models, so that the server itself never reads model files of other formats. The child's messages go to stderr.
-// Asks `manager` for more start time.
+// Extends the start timeout of `manager`.
 //
 // NOT_FOUND: vitrine-repo cannot be started. INVALID_ARGUMENT: `models` is not valid, or both `cache` and CacheFolder()
 // are empty. FAILED_PRECONDITION: the child failed (its last line says why), or a signal ended the child. CANCELLED:

@@ -5,9 +5,9 @@
 namespace vitrine {
 
 // Opens /dev/null for each of stdin, stdout and stderr that the parent process has closed. Otherwise a connection could
-// get the descriptor number of stderr, and the log would be written into the connection. If a program calls this
-// function, the linker also makes it run before the initializers of libraries, because some initializers open files.
-// The call in the program then finds nothing to do.
+// get the descriptor number of stderr, and the log would be written into the connection. A program that calls this
+// function also runs it before the initializers of its libraries, because some initializers open files. The call itself
+// then has no effect.
 void KeepStandardFiles();
 
 }  // namespace vitrine

@@ -29,8 +29,8 @@ class HttpClient {
 
   explicit HttpClient(HttpUrl url) : url_(url), connection_(std::move(url)) {}
 
-  // Sends a request and returns the response, with any status code. Sends `headers` in addition to the headers host and
-  // content-length. For errors, see ClientConnection; an error comes at the latest after `timeout`. INTERNAL: the
+  // Sends a request and returns the response, with any status code. Sends `headers` in addition to host and, except for
+  // GET, content-length. For errors, see ClientConnection; an error comes at the latest after `timeout`. INTERNAL: the
   // response is not HTTP/1.1, or its body is too large. Never sends a request twice.
   absl::StatusOr<Response> Send(absl::string_view method, const HttpHeaders& headers, absl::string_view body,
                                 absl::Duration timeout);

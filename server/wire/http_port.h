@@ -30,7 +30,8 @@ struct HttpPortPage {
 // Routes HTTP requests, for any listener: /v1/embeddings to EmbeddingsFront, other paths of /v1 to HttpClassifyFront,
 // files of the page to PageFiles, everything else (including /v2) to OipHttpFront. GET /v1/status needs the right to
 // list models; GET /openapi.json needs no credential. Copies the request's "x-request-id" to the response, and
-// compresses responses with gzip if the request accepts gzip. Thread-safe. The arguments must outlive the object.
+// compresses responses, except small ones, with gzip if the request accepts gzip. Thread-safe. The arguments must
+// outlive the object.
 class HttpPort {
  public:
   // `cors_origins`: origins of other sites whose scripts may read the answers.

@@ -32,10 +32,10 @@ struct AttentionParameter {
 // Parses the parameter. INVALID_ARGUMENT lists the valid forms or kinds.
 absl::StatusOr<AttentionParameter> ParseAttentionParameter(std::string_view text);
 
-// Converts the parameter to a request to a model with `ability`. If `encoding` is not set, maps that fit on the image
-// are encoded as overlays, and other maps as numbers. INVALID_ARGUMENT: the model lacks the kind (the message lists its
-// kinds), or an overlay is requested for a kind whose maps do not fit on the image. Layers and heads are checked by
-// PlanRequest.
+// Converts the parameter to an AttentionRequest for a model with `ability`. If `encoding` is not set, maps that fit on
+// the image are encoded as overlays, and other maps as numbers. INVALID_ARGUMENT: the model lacks the kind (the message
+// lists the model's kinds), or an overlay is requested for a kind whose maps do not fit on the image. PlanRequest
+// checks layers and heads.
 absl::StatusOr<v1::AttentionRequest> AttentionOf(const AttentionParameter& requested, const AttentionAbility& ability,
                                                  std::optional<v1::AttentionEncoding> encoding);
 

@@ -24,8 +24,8 @@ class HttpClassifyFront {
   HttpClassifyFront(ClassifyService& service, Registry& registry, const Identity& identity)
       : service_(service), registry_(registry), identity_(identity) {}
 
-  // Begins the answer. Rejects a request without reading its body if path, access, query syntax or model are wrong.
-  // Cancels a classification when its client disconnects.
+  // Begins the answer. Rejects a request before its body is read if path, query or model are invalid or the caller
+  // lacks the permission. Cancels a classification when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
  private:

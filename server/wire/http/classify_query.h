@@ -30,8 +30,8 @@ struct ClassifyQuery {
 };
 
 // Parses a query. INVALID_ARGUMENT: an unknown parameter (the message lists the known parameters), a repeated parameter
-// other than `attention`, a parameter without effect (`normalize` alone), or an invalid value (the message lists valid
-// values).
+// other than `attention`, a parameter without effect (such as `normalize` alone), or an invalid value (the message
+// lists valid values).
 absl::StatusOr<ClassifyQuery> ParseClassifyQuery(std::string_view query);
 
 }  // namespace vitrine

@@ -15,8 +15,8 @@ namespace vitrine {
 // Approximate bytes of JSON per byte of a value: a four-byte number has up to twelve digits.
 inline constexpr int kJsonScale = 3;
 
-// Sends the response that `make` returns. Passes the size of its body to `held`. Releases `held` once the response was
-// sent or the client has left.
+// Sends the response that `make` returns. Passes the size of the response's body to `held`, and releases `held` once
+// the response was sent or the client has left.
 inline void SendHeld(HttpReply& reply, std::shared_ptr<AnswerResources> held, absl::FunctionRef<HttpResponse()> make) {
   reply.Send([&] {
     HttpResponse response = make();

@@ -19,8 +19,8 @@ using inference::InferTensorContents;
 using inference::ModelInferRequest;
 using InputTensor = ModelInferRequest::InferInputTensor;
 
-// Limit on the bytes of a message that are neither images nor values. These bytes may be small fields, which become
-// objects that take up to a hundred times their size in memory.
+// Limit on the bytes of a message that are neither images nor values. Such bytes may encode small fields, each of which
+// takes up to a hundred times its encoded size in memory.
 constexpr size_t kMostBesideBytes = size_t{64} << 10;
 // A message is slow to parse if it has more than this many bytes besides raw contents.
 constexpr size_t kSlowBytes = size_t{256} << 10;
@@ -121,7 +121,7 @@ absl::StatusOr<ReceivedClassify> ReadClassify(MessageBytes bytes) {
   ReceivedClassify read;
   SmallFields rest, form;
   size_t form_bytes = 0;  // bytes of all tensors without their data, including tensors that a later image replaces
-  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input; earlier inputs have no effect
+  auto input_case = ClassifyRequest::INPUT_NOT_SET;  // case of the last input; inputs of other cases are dropped
   MessageWalker walker(bytes->bytes);
   while (const std::optional<WireField> field = walker.Next()) {
     if (field->IsBytes(ClassifyRequest::kImageFieldNumber)) {

@@ -22,7 +22,7 @@ struct ReceivedInfer {
   inference::ModelInferRequest message = {};  // all fields except raw_input_contents
   std::vector<std::string_view> raw = {};     // raw_input_contents, only the first kMostRawContents
   MessageBytes owner = nullptr;               // owner of the bytes in `raw`
-  BudgetShare parsed = {};                    // memory of a large `message` in the budget of received bytes
+  BudgetShare parsed = {};                    // share of a large `message` in the budget of received bytes
 };
 // Maximum number of raw contents that are kept. A valid request has at most one; SplitInput rejects a request with two.
 inline constexpr size_t kMostRawContents = 2;

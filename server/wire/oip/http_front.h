@@ -32,8 +32,8 @@ class OipHttpFront {
   OipHttpFront(ClassifyService& service, Registry& registry, const Identity& identity, Health& health)
       : service_(service), registry_(registry), identity_(identity), health_(health) {}
 
-  // Begins the answer. Rejects a request without reading its body if path, access or model are wrong. Cancels an
-  // inference when its client disconnects.
+  // Begins the answer. Rejects a request before its body is read if path or model are invalid or the caller lacks the
+  // permission. Cancels an inference when its client disconnects.
   HttpHandling Begin(const std::shared_ptr<HttpRequest>& request);
 
   // Returns the budget of JSON bytes that are parsed at the same time. Other handlers share this budget.

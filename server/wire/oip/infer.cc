@@ -50,8 +50,8 @@ class Gathering {
   }
   const Part& part(size_t i) const { return parts_[i]; }
   int images() const { return static_cast<int>(parts_.size()); }
-  // Returns the flag that is set when an image is rejected, so that the other images are dropped. If the client has
-  // left, this flag is not set, only CallContext::cancelled.
+  // Returns the flag that is set when an image is rejected, so that the other images are dropped. When the client
+  // leaves, CallContext::cancelled is set instead.
   const CancelFlag& abandoned() const { return abandoned_; }
 
   void Take(const Part& part, absl::StatusOr<v1::ClassifyResponse> answer) {

@@ -25,7 +25,7 @@ struct BatchSize {
   int64_t bytes = 0;     // bytes of all images together
 };
 
-// Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED gives the limit. It has no RetryInfo,
+// Checks that an idle server would admit the whole batch. RESOURCE_EXHAUSTED names the limit, without a RetryInfo,
 // because a retry cannot succeed. A single image always passes. `quota` is null for a caller without a quota.
 absl::Status CheckBatch(const BatchSize& batch, const AdmissionOptions& server, const QueueLimits& model,
                         const CallerQuota* quota);

@@ -277,7 +277,7 @@ void PutTensor(const inference::ModelInferResponse::InferOutputTensor& tensor, j
   }
 }
 
-// Returns the request for a raw binary body: one input with one element; its outputs are also binary.
+// Returns the request for a raw binary body: one input with one element, and binary outputs.
 HttpInferRequest RawElement(std::string body) {
   HttpInferRequest request;
   request.binary_by_default = true;

@@ -12,7 +12,7 @@
 namespace vitrine {
 namespace {
 
-// Retry delay. After this time, most of the JSON texts that are being parsed now will have been parsed.
+// Retry delay, longer than the parsing of most JSON texts takes.
 constexpr absl::Duration kParsingRetry = absl::Milliseconds(100);
 constexpr size_t kMaxDepth = 16;  // nesting limit; the parser stores every level
 

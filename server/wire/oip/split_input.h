@@ -39,9 +39,9 @@ std::string ElementLengthOf(std::string_view element);  // returns the length of
 //   parameter content_type to "base64".
 // - UINT8 [n, H, W, C] or [n, C, H, W]: pixels from 0 to 255.
 // - FP32 of the same shapes: pixels from 0 to 1, or the model's normalized input if the parameter `normalized` is true.
-// The layout is the shape in which C is 1 or 3. If this is true of both shapes, the parameter `layout` (NHWC or NCHW)
-// is required. The parameter binary_data_size is ignored. If `view` is not null, the input is FP32 [n, C, H, W] without
-// parameters; ToModelInput describes its pixels.
+// The shape in which C is 1 or 3 determines the layout. If C is 1 or 3 in both shapes, the parameter `layout` (NHWC or
+// NCHW) is required. The parameter binary_data_size is ignored. If `view` is not null, the input is FP32 [n, C, H, W]
+// without parameters; ToModelInput describes its pixels.
 // INVALID_ARGUMENT: the message names the fault. UNIMPLEMENTED: the input is in shared memory. Image files are not
 // parsed here; the range of floats is checked only for a view.
 absl::StatusOr<std::vector<ReceivedClassify>> SplitInput(ReceivedInfer& request, const TensorView* view = nullptr);

@@ -33,7 +33,7 @@ constexpr int kMaxConcurrentCalls = 32;
 constexpr int kThreads = 8;
 constexpr size_t kMaxWaitingCalls = 256;
 
-// Removes the models that the caller may not use from an answer. The answer to a request that names no model has all
+// Removes from an answer the models that the caller may not use. The answer to a request that names no model has all
 // models.
 void KeepVisible(const Caller& caller, v1::ServingStatus& status) {
   auto* const models = status.mutable_models();

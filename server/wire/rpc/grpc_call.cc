@@ -246,9 +246,9 @@ void GrpcCall::FinishWith(std::string frame, std::shared_ptr<void> held) {
 }
 
 void GrpcCall::Send(std::string frame, const absl::Status* end, std::shared_ptr<void> held) {
-  // If the part is not sent, it is destroyed without the lock, because destroying `held` may send another frame. This
-  // function keeps no other reference to `held`, which must be released as soon as the client has the part: the client
-  // may then send its next request before this thread continues.
+  // If the part is not sent, it is destroyed without the lock, because destroying `held` may send another frame. No
+  // other reference to `held` is kept here: `held` must be released as soon as the client has the part, because the
+  // client may send its next request before this thread continues.
   HttpStream::Part part = {.bytes = std::move(frame), .is_last = end != nullptr, .held = std::move(held)};
   if (end != nullptr) {
     part.trailers = GrpcTrailers(*end);

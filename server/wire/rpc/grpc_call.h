@@ -72,7 +72,7 @@ class GrpcCall : public HttpStreamHandler, public std::enable_shared_from_this<G
 
   // Stops reading and calls OnFault. Does nothing if reading has already ended.
   void Fault(const absl::Status& why);
-  // Pauses reading until ResumeReading: OnMessage is not called again, and the client can send at most its window.
+  // Pauses reading until ResumeReading: OnMessage is not called, and flow control soon stops the client.
   void PauseReading();
   void ResumeReading();
 

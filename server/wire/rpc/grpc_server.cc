@@ -29,8 +29,8 @@ HttpHandling Refuse(const std::shared_ptr<HttpRequest>& request, const absl::Sta
   });
 }
 
-// Drops the headers that no call reads after it was opened: a client can send large headers in a few bytes (HPACK), and
-// a stream may stay open for long.
+// Drops the headers that open calls do not read: a client can send large headers in a few bytes (HPACK), and a stream
+// may stay open for long.
 void DropUnreadHeaders(HttpRequest& request) {
   constexpr absl::string_view kRead[] = {"content-type", "authorization",  "user-agent",
                                          "traceparent",  kRequestIdHeader, kMessageBytesMetadata};

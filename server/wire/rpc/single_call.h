@@ -37,7 +37,7 @@ class SingleCall : public GrpcCall {
     message_ = std::move(message);
   }
   void OnHalfClosed() final {
-    // This is the error text of gRPC's library.
+    // Uses the error text of gRPC's library.
     if (!message_.has_value()) return Finish(GrpcProtocolError("Unable to parse request"));
     OnRequest(*std::exchange(message_, std::nullopt));
   }

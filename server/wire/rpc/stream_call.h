@@ -89,8 +89,9 @@ class StreamCall : public GrpcCall, public OpenEndedCall {
   const Order order_;
 
   Mutex mutex_;
-  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);  // unanswered requests, in the order read
-  // number of InFlight objects: unanswered requests, and requests whose answer is not yet sent
+  // requests whose answer was not passed to SendMessage, in the order read
+  std::deque<std::shared_ptr<InFlight>> in_flight_ ABSL_GUARDED_BY(mutex_);
+  // number of InFlight objects: requests in in_flight_, and requests whose answer waits to be sent
   int held_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;         // sum of `bytes` of these objects
   bool is_gone_ ABSL_GUARDED_BY(mutex_) = false;             // true: the client can no longer be reached
