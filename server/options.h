@@ -45,8 +45,8 @@ struct ServerOptions {
   bool allow_empty = false;
   // host:port of /metrics, /healthz, /readyz and /statusz. Port 0 picks a free port; empty: no listener.
   std::string metrics = "0.0.0.0:8501";
-  // Period in which the text of /metrics is made at most once on average. More frequent scrapes get the last text, so
-  // that they take no CPU time from the executors. Zero: each scrape makes the text. This setting has no flag.
+  // Minimum average time between two renderings of /metrics. More frequent scrapes get the last text, so that they take
+  // no CPU time from the executors. Zero: each scrape renders the text. This setting has no flag.
   absl::Duration scrape_period = absl::Milliseconds(250);
   // host:port of a second listener, which serves images (/v1), the Open Inference Protocol (/v2) and the page over
   // HTTP, but not gRPC. It has TLS if rpc.listen has it. Port 0 picks a free port; empty: no listener.

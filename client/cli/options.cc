@@ -262,7 +262,7 @@ std::string PrintableLines(absl::string_view message) {
 int FailWithHint(const absl::Status& error, const ClientOptions& options, absl::string_view server,
                  absl::string_view flag) {
   const absl::Status status(error.code(), PrintableLines(error.message()));
-  // An error that the options cause without a server is a fault of the flags or of their environment variables.
+  // If the options alone cause the error, the command line or its environment variables are wrong.
   if (absl::IsInvalidArgument(status) &&
       (!options.Validate().ok() || absl::IsInvalidArgument(TokenOf(options).status()))) {
     return Fail("vitrine", WrongCommandLine(status));

@@ -20,8 +20,8 @@
 
 namespace vitrine {
 
-// Functions that add the flags shared by several commands of `vitrine`. An argument passed by reference holds the
-// default value before the parsing, and the user's value after it. It must outlive the parsing.
+// Functions that add the flags shared by several commands of `vitrine`. An argument passed by reference must outlive
+// the parsing. Before the parsing it holds the default value, afterwards the user's value.
 
 // Adds the flags of the server's address and connection: --server, --connect-timeout, --deadline and others.
 void AddServerOptions(CLI::App& app, ClientOptions& options);

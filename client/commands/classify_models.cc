@@ -37,8 +37,8 @@ struct AskedModel {
   ModelsSheet::Model model;
 };
 
-// Prepares the request to one model. For a sheet, the request includes an attention map of the last layer. Its kind is
-// the model's first kind whose maps have the image's grid. A model without such a kind gets no request for a map.
+// Prepares the request to one model. For a sheet, the request includes an attention map of the last layer, of the
+// model's first kind whose maps have the image's grid. A model without such a kind gets no request for a map.
 absl::StatusOr<AskedModel> AskOf(const ClassifyCommand& command, const ModelChoice& choice, Client& client) {
   ASSIGN_OR_RETURN(const v1::ModelVersion version, ChooseModel(client, choice));
   AskedModel asked_model;

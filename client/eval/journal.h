@@ -75,7 +75,7 @@ class Journal {
   ~Journal();
 
   absl::Status BeginSession(const EvaluationSession& session);
-  // Appends a line. When this returns, the line is in the file, so a crash of this process loses no results. Sync
+  // Appends a line. When Append returns, the line is in the file, so a crash of this process loses no results. Sync
   // flushes the file to disk. Append also flushes the file if the last flush was more than 10 seconds ago.
   absl::Status Append(const Prediction& prediction);
   absl::Status AppendLine(std::string_view line);

@@ -88,8 +88,8 @@ bool IsLastingTls(const std::string& detail) {
   return false;
 }
 
-// Returns true if a connection over TCP failed with an error that it cannot have. gRPC 1.51 reads errno only after it
-// has called other functions, so an error of one of these, such as malloc in a system without /sys, ends the
+// Returns true if a TCP connection failed with an error that is impossible for TCP. gRPC 1.51 reads errno only after it
+// has called other functions. An error of such a call, for example of malloc in a system without /sys, then ends the
 // connection.
 bool IsOfAnotherCall(absl::string_view detail, const ClientOptions& options) {
   return absl::StrContains(detail, "no such socket") && !absl::StartsWith(options.address, "unix:");

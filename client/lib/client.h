@@ -123,7 +123,7 @@ class Client {
   absl::Status ClassifyTraced(const RequestSource& next, const TracedSink& deliver, InFlightLimit* limit = nullptr,
                               const std::function<bool()>& stop = {});
 
-  // Returns every model and version that the server knows.
+  // Returns every model and version of the server.
   absl::StatusOr<v1::ListModelsResponse> ListModels();
   // Calls `changed` with the current state of every version of `model` (empty: of all models), then with each change.
   // Returns OK once `changed` returns false, or the status of the call when the call ends. Has no deadline.

@@ -147,7 +147,7 @@ std::unique_ptr<LocalScorer::Batch> LocalScorer::Read(ReadAhead& reader, const s
 // Takes the error of a read. Unless this was the last read, an image that is missing or cannot be read now is read
 // again later, because the file system may be busy.
 void LocalScorer::TakeReadError(int64_t index, const absl::Status& why) {
-  // The source has changed since it was opened, so the error says nothing about the image.
+  // The source has changed since it was opened, so the image is not at fault.
   if (absl::IsFailedPrecondition(why)) return Stop(why);
   const bool is_missing = absl::IsNotFound(why), may_pass = is_missing || absl::IsUnavailable(why);
   if (!may_pass) return user_.TakeFailure({.index = index}, Outcome::kUnreadable, why);

@@ -32,7 +32,7 @@ struct ScoreCommand {
   std::string out;     // folder
   Shard shard = {};
   // Images per chunk, 1 to kLargestChunk; fewer if their rows would take more than 64 MiB of memory. A run that
-  // continues a killed run repeats the unfinished chunk, and after 64 or more finished chunks at most 1/64 of these.
+  // continues a killed run repeats the unfinished chunk and up to 1/64 of the finished chunks.
   int64_t chunk = 4096;
   int top_k = 5;                                              // at least 1
   v1::FeatureKind embeddings = v1::FEATURE_KIND_UNSPECIFIED;  // kind of vectors, not patches; unspecified: none

@@ -142,8 +142,7 @@ class Metrics : public prometheus::Collectable {
   void SetSources(Sources sources);
   const Sources& sources() const { return sources_; }
 
-  // Returns the metrics of a model that the registry knows; creates them on first use. Never pass a name from a
-  // request.
+  // Returns the metrics of a model in the registry; creates them on first use. Never pass a name from a request.
   std::shared_ptr<ModelMetrics> ForModel(const std::string& model);
   // Returns the metrics of requests whose model is not known; their label is "unknown". A model named "unknown" shares
   // them, because a scrape must not contain a series twice.

@@ -12,9 +12,9 @@
 
 namespace vitrine {
 
-// Logs a warning for each model or version that the settings name but the repository does not have. Logs nothing for
-// the entries of `logged`. Returns all missing models and versions, including these entries; a missing model has the
-// version kWholeModel. `present`: the repository's versions by model.
+// Logs a warning for each model or version that the settings name but the repository does not have, except for the
+// entries of `logged`. Returns all missing models and versions, logged or not; a missing model has the version
+// kWholeModel. `present`: the repository's versions by model.
 std::set<VersionId> LogAbsentVersions(const ServingSettings& settings,
                                       const std::map<std::string, std::set<int64_t>>& present,
                                       const std::set<VersionId>& logged = {});

@@ -37,7 +37,7 @@ absl::Duration WindowOf(const v1::CanaryGuard& guard);
 absl::Duration GoldenIntervalOf(const v1::CanaryGuard& guard);
 
 // A sliding window over counters that only grow. `Counters` must have operator-. Keeps at most about kSamples samples
-// for any window length, so the window's start is exact at best to window / kSamples.
+// for any window length, so the window may be longer than requested by window / kSamples or more.
 template <typename Counters>
 class CounterWindow {
  public:

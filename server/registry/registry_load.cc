@@ -163,7 +163,7 @@ void Registry::Replace(const KnownVersion& known) {
 }
 
 absl::StatusOr<ModelHandle> Registry::Load(const VersionId& id, const ModelPlan& plan) {
-  claims_.Claim(id, 0, {}, kNoMemoryLimit).IgnoreError();  // always succeeds; LogLoading and CoresPerLoad count claims
+  claims_.Claim(id, 0, {}, kNoMemoryLimit).IgnoreError();  // always succeeds; LogLoading and CoresPerLoad read claims
   reclaimer_.Reclaim();  // frees models that wait in the reclaimer, because no limit counts their memory
   const absl::Time begin = clock_.Now();
   absl::StatusOr<ModelHandle> loaded = LoadWithinLimits(id, plan);

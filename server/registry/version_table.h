@@ -78,7 +78,8 @@ class VersionTable {
   TrafficTable Traffic(std::string_view model) const;
   // Returns the waiting versions, each with the reason why it waits, as text for people. While no READY version is
   // labelled `stable`, a version that is newer than the serving version waits if it has different class labels or
-  // another architecture. It gets only requests that name it, until it has the label `stable` or `canary`, or a share.
+  // another architecture. A waiting version gets only requests that name it, until it has the label `stable` or
+  // `canary`, or a share.
   std::map<int64_t, std::string> Waiting(std::string_view model) const;
   // Returns the canaries of the plan (canary_guard.h), including suspended canaries.
   std::set<int64_t> ActiveCanaries(std::string_view model) const;

@@ -11,7 +11,7 @@
 
 namespace vitrine {
 
-// Runs `vitrine models`. Writes a row or a JSON line for each version that the server knows.
+// Runs `vitrine models`. Writes a row or a JSON line for each version of the server.
 absl::Status RunModels(const ClientOptions& options, Format format, const Page& page, std::ostream& out);
 
 // Runs `vitrine models show`. Writes the details of one version, as a page or a JSON line.

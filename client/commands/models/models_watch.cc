@@ -73,7 +73,7 @@ class Teller {
     return out_.good() && (!command_.more || command_.more());
   }
 
-  // Prints an event for each version that the server no longer knows. Returns false if the watch must end.
+  // Prints an event for each version that the server no longer has. Returns false if the watch must end.
   bool TellMissing(const v1::ListModelsResponse& list) {
     std::vector<v1::ModelEvent> gone;
     for (const auto& [name, version] : known_) {

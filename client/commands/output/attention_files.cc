@@ -119,7 +119,7 @@ class Drawings {
   }
 
  private:
-  // Returns the predictions as text: "cat 91.2 %, dog 5.1 %".
+  // Returns the first three predictions as text: "cat 91.2 %, dog 5.1 %, deer 1.2 %".
   std::string Guesses() const {
     std::vector<std::string> guesses;
     for (int i = 0; i < std::min(3, answer_.predictions_size()); ++i) {

@@ -76,7 +76,7 @@ Json TestAsJson(const Comparison& comparison) {
   return json;
 }
 
-// Returns the comparison as a gate like those of GatesJson. Its `measured` is an object with several values.
+// Returns the comparison as a gate in the form of GatesJson. Its `measured` is an object with several values.
 Json NotWorseAsJson(const Comparison& comparison) {
   const bool corrected = comparison.comparisons > 1;
   Json measured = {{"difference", PairedDifference(comparison.counts)}, {"p", comparison.test.p}};

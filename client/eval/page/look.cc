@@ -70,7 +70,7 @@ class Faults {
 };
 
 // Adds the attention maps of the images `indices` to `looks`. Each image was read before, but is read again here,
-// because the images of all mistakes may not fit into memory.
+// because the images of all mistakes may be too large for the memory.
 void AddAttention(const ImageSource& source, const std::vector<int64_t>& indices, Looks& looks) {
   Faults faults(looks);
   const std::optional<v1::AttentionKind> kind = BestKind(*source.model);

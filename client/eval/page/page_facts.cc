@@ -96,7 +96,7 @@ std::string ServedBy(const EvaluationMetrics& metrics) {
   return absl::StrJoin(parts, ", ");
 }
 
-// Returns a line "LABEL -> CLASS" for each label of the data set whose class of the model has another name. The line of
+// Returns a line "LABEL -> CLASS" for each label of the data set whose class in the model has another name. The line of
 // a label without a class is "LABEL -> (none)".
 std::string LabelMapInWords(const Evaluation& evaluation) {
   std::string text;

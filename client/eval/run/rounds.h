@@ -38,8 +38,8 @@ class RoundsClient {
   virtual ~RoundsClient() = default;
   // Returns a request with this image to the model version that the run uses.
   virtual v1::ClassifyRequest RequestWith(std::string image) const = 0;
-  // Takes an answer of the run's version. Its predictions are valid, and not empty if the model has classes. If this
-  // returns an error, the image is treated as if the server had answered with the error.
+  // Takes an answer of the run's version. Its predictions are valid, and not empty if the model has classes. If
+  // TakeAnswer returns an error, the image is treated as if the server had answered with the error.
   virtual absl::Status TakeAnswer(const SentImage& image, const v1::ClassifyResponse& answer) = 0;
   // Takes the result of an image that will not be sent again: kUnreadable or kRefused, with the reason.
   virtual void TakeFailure(const SentImage& image, Outcome outcome, const absl::Status& why) = 0;

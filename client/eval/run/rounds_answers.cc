@@ -118,7 +118,7 @@ void ImageRounds::Strike(int64_t index) {
 }
 
 void ImageRounds::TakeReadError(int64_t index, const absl::Status& status) {
-  // The source has changed since it was opened, so the error says nothing about the image.
+  // The source has changed since it was opened, so the image is not at fault.
   if (absl::IsFailedPrecondition(status)) return Stop(status);
   Trouble& trouble = trouble_[index];
   trouble.last = status;

@@ -20,7 +20,7 @@ class HelpRecord {
 
   bool IsWorthwhile() const { return absl::ToUnixNanos(clock_.Now()) >= not_before_.load(std::memory_order_relaxed); }
   // Records that a helped batch took `spent`; `alone` is its predicted time without help. If there was no gain, help is
-  // off for a tenth of a second; this time doubles with each consecutive failure, up to 13 s.
+  // off for 0.1 s; this time doubles with each consecutive batch without a gain, up to 13 s.
   void Note(absl::Duration spent, absl::Duration alone);
 
  private:

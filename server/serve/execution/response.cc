@@ -159,10 +159,9 @@ absl::Status TooLarge(const std::string& what, int64_t allowed) {
                                                    "), or ask for fewer overlays"));
 }
 
-// Checks that all overlays will fit. Called once the first overlay is compressed, so that no time is lost on
-// compressing the others in vain. EstimatePngBytes compresses an eighth of an overlay's rows; the estimated total is
-// the sum of its results, corrected by the real size of the first overlay. For photographs, the error of this total is
-// at most a tenth.
+// Checks that all overlays will fit. Called when only the first overlay is compressed. EstimatePngBytes compresses an
+// eighth of an overlay's rows. The total of its estimates is scaled by the real size of the first overlay, relative to
+// the estimate for this overlay. For photographs, the error of the total is then at most a tenth.
 absl::Status CheckRoom(const std::vector<Overlay>& overlays, int64_t first_bytes, int64_t room, int64_t allowed) {
   constexpr double kClearly = 1.1;
   size_t pixels = 0;

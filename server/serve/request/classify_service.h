@@ -57,7 +57,7 @@ struct CallPart {
   CancelFlag abandoned = nullptr;  // see InferenceRequest::abandoned
 };
 
-// Data of a request that comes from the transport, not from the message.
+// Request data from the transport, not from the message.
 struct CallContext {
   Caller caller = {};     // the caller; Classify sets the account
   std::string peer = {};  // address of the client, in gRPC's form
@@ -66,8 +66,7 @@ struct CallContext {
   std::string request_id = {};
   absl::Time deadline = absl::InfiniteFuture();  // on the monotonic Clock, not the wall clock
   CancelFlag cancelled = nullptr;
-  // The client's trace context or, for a part of a multi-image call that is traced, the trace context of the call's
-  // span.
+  // The client's trace context. For a part of a traced multi-image call: the trace context of the call's span.
   std::optional<TraceContext> trace = {};
   std::optional<FoundVersion> version = {};  // unset: Classify finds the version; always set for a part
   std::optional<CallPart> part = {};

@@ -17,7 +17,7 @@ namespace vitrine {
 namespace {
 
 constexpr absl::Duration kShortestTick = absl::Milliseconds(20), kLongestTick = absl::Seconds(1);
-// Longest wait for an answer without a look at the clock.
+// Maximum wait for an answer before the clock is read again.
 constexpr absl::Duration kLongestStep = absl::Milliseconds(100);
 // Number of consecutive failures of one model before the device is checked.
 constexpr int kFailuresBeforeFatal = 2;
@@ -62,8 +62,8 @@ std::optional<T> ComputeProbe::Await(Answer<T>& answer) const {
   while (!answer.value.has_value() && waited < options_.timeout && !stopping_.load(std::memory_order_acquire)) {
     const absl::Duration step = std::min(options_.timeout - waited, kLongestStep);
     answer.came.WaitFor(answer.mutex, step);
-    // A wait counts for at most its step: if it took longer, the process was stopped (SIGSTOP, a frozen control group),
-    // and the executors as well.
+    // A wait counts for at most its step: if it took longer, the whole process with its executors was stopped (SIGSTOP,
+    // a frozen control group).
     const absl::Time now = clock_.Now();
     waited += std::min(now - std::exchange(last, now), step);
   }

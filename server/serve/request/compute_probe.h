@@ -69,8 +69,9 @@ class ComputeProbe {
   // distinguishes a fault of the model from a fault of the device. Returns the first failure; OK if there is no model.
   absl::Status Try();
 
-  // Tries the models one after the other until one computes and none hangs, also not since an earlier call. Returns OK
-  // if there is no model, or if one computes and none hangs; otherwise the first failure.
+  // Tries the models one after the other until one computes and none hangs. A model that hung in an earlier call counts
+  // as hanging until it computes. Returns OK if there is no model, or if one computes and none hangs; otherwise the
+  // first failure.
   absl::Status TryUntilOneComputes();
 
   // Starts a thread that calls Try periodically while a model fails or while no request has been answered OK for

@@ -49,8 +49,7 @@ class Drain {
   void Hurry();
 
  private:
-  // Waits until `done` returns true, but at most for `longest`. After Hurry, the wait is limited to `hurried` if this
-  // is shorter.
+  // Waits until `done` returns true, at most for `longest` or, after Hurry, for the shorter of `longest` and `hurried`.
   void WaitFor(absl::Duration longest, absl::Duration hurried, const std::function<bool()>& done);
   // Waits for the answers. Returns false if it gave up on some answers.
   bool AwaitAnswers(const std::function<Unanswered()>& unanswered);

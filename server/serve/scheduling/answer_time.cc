@@ -58,7 +58,7 @@ absl::Duration PredictAnswerTime(const NewRequest& request, const std::vector<Ot
 absl::Status CheckAnswerTime(const NewRequest& request, const OtherCaller& all_others,
                              absl::FunctionRef<std::vector<OtherCaller>()> others) {
   const absl::Duration limit = request.limit;
-  const absl::Duration allowed = std::max(limit, request.cost);  // its own cost alone never rejects a request
+  const absl::Duration allowed = std::max(limit, request.cost);  // a request is never rejected for its own cost
   // In the usual case the prediction with `all_others` is enough, and its cost does not depend on the number of
   // callers.
   if (PredictAnswerTime(request, {all_others}, request.urgent) <= allowed) return absl::OkStatus();

@@ -67,7 +67,7 @@ class PlaceLedger {
   void Release(const Place& place);
 
   Holdings OfServer(CallerId caller) const;
-  Holdings OfModel(const Place& place) const;          // returns all totals of place.model, and those of place.caller
+  Holdings OfModel(const Place& place) const;          // returns place.model's totals: of all callers, of place.caller
   absl::Duration waiting() const { return work_; }     // returns the predicted executor time of waiting requests
   int64_t computing() const { return computing_; }     // returns the number of requests that wait or compute
   size_t callers() const { return accounts_.size(); }  // returns the number of callers that have an account

@@ -34,8 +34,8 @@ struct Batch {
   HeldBatch running = {};
 };
 
-// The queue between the threads that receive requests and the threads that run batches on one device. The second group
-// of threads calls NextBatch, which uses Decide to choose a batch. A waiting request that is cancelled or expires is
+// The queue between the threads that receive requests and the threads that run batches on one device. The threads that
+// run batches call NextBatch, which uses Decide to choose a batch. A waiting request that is cancelled or expires is
 // answered without compute: when it reaches the front, or at the latest at the next sweep. Thread-safe.
 class Scheduler {
  public:
