@@ -47,7 +47,7 @@ struct CudaLibrary {
 };
 
 // Loads the library at the first call, from ../lib relative to the program's folder, from the program's folder, or from
-// the system's search path. FAILED_PRECONDITION says why it cannot be loaded. Thread-safe.
+// the system's search path. FAILED_PRECONDITION, with the reason, if loading fails. Thread-safe.
 absl::StatusOr<const CudaLibrary*> OpenCudaLibrary();
 
 // Name of the library's only symbol, of type const CudaLibrary*().

@@ -28,8 +28,8 @@ struct DeviceBatch {
   int images = 256;
   int tokens = 32768;
   // Longest time for which the device may finish no batch although batches run. The device counts as lost after this
-  // time, or if one batch takes six times as long. The default leaves a client, whose deadline is 30 s by default, time
-  // to get its answer from another server. A full batch of a large model on a small device can take longer: 21 T
+  // time, or if one batch takes six times as long. With the default, a client with the default deadline of 30 s has
+  // time to get its answer from another server. A full batch of a large model on a small device can take longer: 21 T
   // multiply-adds of ViT-H/14 take 10 s at 4 TFLOPS. Such a model needs a larger timeout, or fewer tokens.
   absl::Duration timeout = absl::Seconds(10);
 };

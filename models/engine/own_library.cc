@@ -22,7 +22,7 @@ void* Open(const char* name, int mode, std::string& why) {
     if (void* const handle = dlopen(file.c_str(), mode); handle != nullptr) return handle;
     const char* const said = dlerror();
     why = said == nullptr ? "unknown error" : said;
-    if (file.has_parent_path()) break;  // the file exists, so this error is the reason
+    if (file.has_parent_path()) break;  // the file exists, so its error is the one to report
   }
   return nullptr;
 }

@@ -29,7 +29,7 @@ bool HasPositions(const v1::EitConfig& eit) {
   return !eit.has_positions() || eit.positions();
 }
 
-// Returns a_i, the number of channels with attention in block i = 1..L. C channels and h heads give C // h units:
+// Returns a_i, the number of channels with attention in block i = 1..L. C channels are C // h units of h channels:
 //   DECREASING  floor((C // h) * i / L) * h
 //   INCREASING  floor((C // h) * (L - i) / L) * h
 //   INVARIANT   floor((C // h) / 2) * h
@@ -47,7 +47,7 @@ int AttentionChannels(const v1::EitConfig& eit, int block) {
   }
 }
 
-// Applies the convolution to the first channels, and also the operators that Table 7 of the paper has before and after
+// Applies the convolution to the first channels, with the operators that Table 7 of the paper lists before and after
 // the convolution. NOTE: class tokens are not on the grid, so the result for a class token is LN(x), to which the
 // residual adds x.
 Value Convolved(Builder& b, v1::EitConfig::Convolution kind, Value u) {

@@ -14,8 +14,8 @@ namespace vitrine {
 
 // Interface of a model family. Each family's file defines its own Family at the end.
 struct Family {
-  // Field of ModelConfig that has the family's config. kCustom for a family without a message in model.proto, whose
-  // configs are `custom` messages with the family's name.
+  // Field of ModelConfig that has the family's config. A family without a message in model.proto has kCustom;
+  // its configs are `custom` messages with the family's name.
   v1::ModelConfig::FamilyCase which = v1::ModelConfig::FAMILY_NOT_SET;
   absl::string_view name;
   // Checks a config. INVALID_ARGUMENT names the invalid field. Requires valid preprocessing and classes.

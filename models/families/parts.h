@@ -7,7 +7,7 @@
 namespace vitrine {
 
 // Parts that several families share. A "branch" is the value that a residual connection adds to its input. Each comment
-// says if the input u of the branch is already normalised.
+// states whether the input u of the branch is already normalised.
 
 // Projects patches of patch x patch pixels by one dense layer (ViT), in the scope "patches".
 program::Value LinearPatches(program::Builder& b, int patch, int64_t width, bool bias = true);

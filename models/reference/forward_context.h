@@ -41,9 +41,9 @@ struct ForwardContext {
   bool drop_path_by_depth = false;
   // Seed of dropout. Equal seeds drop the same values for any thread count. Use a new seed for every training step.
   uint64_t dropout_seed = 0;
-  // Images that this replica takes from the batch that several replicas share: every image_stride-th image, starting
-  // with image first_image. The number of replicas does not change the images that stochastic depth drops, but it
-  // changes the values that dropout drops.
+  // Images of the shared batch that this replica computes: every image_stride-th image, starting with image
+  // first_image. The number of replicas does not change the images that stochastic depth drops, but it changes the
+  // values that dropout drops.
   int64_t first_image = 0;
   int64_t image_stride = 1;
   // Updates BatchNorm's running statistics in training. If several replicas share the statistics, set this for one
@@ -52,7 +52,7 @@ struct ForwardContext {
   // Uses library calls instead of our own loops, also on the CPU. Only tests set this.
   bool library_only = false;
 
-  // Returns the context of replica `part` of `count`, which takes every count-th image, starting with image `part`.
+  // Returns the context of replica `part` of `count`, which computes every count-th image, starting with `part`.
   ForwardContext Share(int part, int count) const {
     ForwardContext share = *this;
     share.first_image += part * image_stride;

@@ -40,8 +40,8 @@ class Model : public Module, public ModelDescription {
 };
 
 // Builds the model that `config` describes, with initial parameters drawn from `seed`. INVALID_ARGUMENT names the
-// missing or out-of-range field, before any allocation. Returns errors of CheckSupported and cpu::ChosenPath. `device`
-// is the CPU, or the meta device for a model whose tensors have shapes but no memory.
+// missing or out-of-range field, before any allocation. Returns errors of CheckSupported and cpu::ChosenPath. INTERNAL
+// for an exception of LibTorch. `device` is the CPU, or the meta device for tensors with shapes but no memory.
 absl::StatusOr<std::unique_ptr<Model>> MakeModel(const v1::ModelConfig& config, uint64_t seed = 0,
                                                  at::Device device = at::kCPU);
 

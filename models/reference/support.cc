@@ -49,7 +49,7 @@ struct Lacks {
     if (attend.class_query != (inputs == 3) || (!attend.class_query && inputs != 1)) {
       return "separate q, k and v for all queries, or joined q, k and v for the class token";
     }
-    if (attend.offers_scores) return nullptr;  // only the KV family sets it; all its options are supported
+    if (attend.offers_scores) return nullptr;  // only the KV family sets this; all KV options are supported
     if (attend.shared_key || !step.op->weights.empty()) return "a shared key or a map without scores";
     const double head_width = static_cast<double>(program.info(step.op->output).columns) / attend.heads;
     return std::abs(attend.scale * std::sqrt(head_width) - 1) < 1e-9 ? nullptr : "a scale other than 1 / sqrt(d_h)";

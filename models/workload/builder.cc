@@ -126,7 +126,7 @@ Operator& Builder::Elementwise(OperatorKind kind, std::string name, int64_t rows
   op.columns = columns;
   op.elements = rows * columns;
   op.parameters = parameters;
-  // The second operand of an addition has the size of the first operand, even if it consists of parameters.
+  // Both operands of an addition have the same size, even if the second operand consists of parameters.
   const int64_t operands = kind == OperatorKind::kAdd || kind == OperatorKind::kScaleAdd ? 2 : 1;
   const int64_t own = kind == OperatorKind::kAdd ? 0 : parameters;
   SetTraffic(op, operands * op.elements + own, op.elements);

@@ -11,7 +11,8 @@
 namespace vitrine {
 
 // Returns the cost of a program for a batch of equal images, each of at least one cell. Form::kPublished expands each
-// operator separately. Form::kExecuted omits values that no operator reads, and merges operators that run in one pass.
+// operator separately. Form::kExecuted omits values that no result needs (program::ResultsOfRun), and merges operators
+// that run in one pass.
 Workload WorkloadOf(const program::Program& program, const WorkloadInput& input, Form form);
 
 // Returns the multiply-adds of each operator in program order, in Form::kPublished. Operators that the papers compute

@@ -38,8 +38,8 @@ Batcher::Batcher(driver::Card& card, std::vector<std::unique_ptr<driver::Slot>> 
 
 Batcher::~Batcher() = default;
 
-// Keeps a caller in a queue as long as the Queued object exists. The destructor notifies the next callers. Requires the
-// batcher's lock.
+// Scope guard: its caller is in the queue as long as the guard exists. The destructor notifies the next callers.
+// Requires the batcher's lock.
 class Batcher::Queued {
  public:
   Queued(Batcher& batcher, std::deque<Caller*>& queue, Caller& caller) ABSL_NO_THREAD_SAFETY_ANALYSIS
@@ -134,7 +134,7 @@ Batcher::Lane* Batcher::TakePlace(Caller& caller, int64_t& first_pixel) {
   return lane;
 }
 
-// Returns a free lane. Returns null if there is none, or if a caller in `others` has waited longer.
+// Returns a free lane. Returns null if there is none, or if a caller in `others` has waited longer than `caller`.
 Batcher::Lane* Batcher::TakeFree(const Caller& caller, const std::deque<Caller*>& others) {
   if (free_.empty() || (!others.empty() && others.front()->ticket < caller.ticket)) return nullptr;
   Lane* const lane = free_.back();

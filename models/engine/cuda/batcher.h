@@ -28,7 +28,7 @@ namespace vitrine::cuda {
 // other images of its batch.
 //
 // The device has room while fewer than max(1, slots - 1) batches run, because one slot is being filled. A batch of
-// RunAlone takes a slot, but does not count as running.
+// RunAlone uses a slot, but does not count as running.
 class Batcher {
  public:
   // Requires at least one slot, and one engine of the model for each slot.

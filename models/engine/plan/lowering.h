@@ -91,8 +91,8 @@ class Lowering {
     const Operator* last;  // its output is the step's result
   };
   Folded FoldLinear(const Operator& op, const program::Linear& linear);
-  // Returns the linear layer that alone reads the result of `folded`. Null if there is none, or if the two layers
-  // cannot run in one step.
+  // Returns the linear layer that is the only reader of the result of `folded`. Null if there is none, or if the two
+  // layers cannot run in one step.
   const Operator* LinearAfter(const Folded& folded) const;
 
   // --- operators

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels for AVX-512 with AVX512_BF16. This file includes no library headers; kernels_avx512.cc says why.
+// The kernels for AVX-512 with AVX512_BF16. This file includes no library headers (see kernels_avx512.cc).
 #include "common/simd/avx512.h"
 #include "common/simd/depthwise_kernel.h"
 #include "common/simd/product_kernel.h"

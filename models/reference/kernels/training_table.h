@@ -131,7 +131,7 @@ struct ChannelAttentionGradientCall {
   float* dtemperature;  // [heads]; the call adds the gradient to it
 };
 
-// Gradient of a depthwise 3x3 convolution: adds dweights [9, channels] and dbias [channels] of one image.
+// Gradient of a depthwise 3x3 convolution: adds one image's gradients to dweights [9, channels] and dbias [channels].
 struct DepthwiseGradientCall {
   const float* x;   // [rows * columns, channels], contiguous
   const float* dy;  // like x

@@ -39,7 +39,7 @@ std::vector<float> PathFactors(int64_t images, int site, const ForwardContext& c
 }  // namespace
 
 at::Tensor Dropout(const at::Tensor& x, float rate, int site, const ForwardContext& context, int run) {
-  // Each of the eight bytes of a random word decides about one value, so rates have steps of 1/256.
+  // Each of the eight bytes of a random word decides whether one value is dropped, so rates have steps of 1/256.
   const int threshold = static_cast<int>(std::lround(rate * 256));
   if (!context.training || threshold <= 0) return x;
   const float keep = 256.0F / (256 - std::min(threshold, 255));

@@ -11,7 +11,7 @@
 // Include this header only in the file built for AMX. N is the AVX-512 type that narrow_gemm_kernel.h requires; for
 // bf16, N also has Turn (narrow_attention_kernel.h).
 //
-// The inner dimension k is cut into equal tiles. The cut depends on k alone, so the order of additions is the same for
+// The inner dimension k is cut into equal tiles. The cut depends only on k, so the order of additions is the same for
 // every row. For bf16, the products at even and at odd positions of a tile are summed separately.
 namespace vitrine::engine {
 

@@ -18,7 +18,7 @@ inline constexpr int kTileVectors = 2;
 inline constexpr int64_t kPrefetchSteps = 64;
 inline constexpr int64_t kLineBytes = 64;  // bytes per prefetch
 
-// Reads the rows of a tile's left operand. Each pointer serves five rows, at distances of 0 to 4 strides. An x86
+// Reads the rows of a tile's left operand. Each pointer covers five rows, at distances of 0 to 4 strides. An x86
 // address can add 1, 2 or 4 times a register to a pointer; one register has the stride, and a second one has three
 // strides. With a single pointer, the offsets of 12 or more rows would need more registers than x86 has. The inner loop
 // would load them from the stack or, slower, from vector registers.

@@ -15,7 +15,7 @@
 
 #define VITRINE_DEVICE __device__ __forceinline__
 #define VITRINE_TABLE __device__ const
-// Unrolls a loop, so that the compiler knows the indices of arrays and can keep these arrays in registers.
+// Unrolls a loop, so that the indices of arrays are constants and the compiler can keep these arrays in registers.
 #define VITRINE_UNROLL _Pragma("unroll")
 // Unrolls `count` iterations of a loop. A count of 1 prevents unrolling. In an unrolled loop, the compiler loads values
 // of later iterations early, which needs more registers.

@@ -75,8 +75,8 @@ class Machine {
   void Write(const void* address, size_t bytes, bool is_shared, Source at);
   void SyncBlock(Source at);
   void SyncWarp(Source at);
-  // Shares `own` with all lanes of the warp. Waits until all 32 lanes have called Exchange, then returns their words.
   using Words = std::array<uint32_t, 6>;
+  // Shares `own` with all lanes of the warp. Waits until all 32 lanes have called Exchange, then returns their words.
   std::span<const Words, 32> Exchange(const Words& own, Source at);
   void CopyAsync(void* to, const void* from, bool valid, Source at);
   void CommitCopies();

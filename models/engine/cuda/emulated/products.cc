@@ -105,9 +105,9 @@ float SumOfProducts(std::span<const uint16_t, 16> a, std::span<const uint16_t, 1
   return c;
 }
 
-// Lane 4 g + t holds parts of rows g and g + 8 of `a` and of column g of `b`. Of `d`, the lane holds columns 2 t and
-// 2 t + 1 of rows g and g + 8. The product sums over an index k. The first two words of `a` hold values of the two rows
-// for the first half of k, the next two words for the second half.
+// Lane 4 g + t holds parts of rows g and g + 8 of `a` and of column g of `b`, and columns 2 t and 2 t + 1 of rows g and
+// g + 8 of `d`. The product sums over an index k. The first two words of `a` hold values of the two rows for the first
+// half of k, the next two words for the second half.
 void AddProductBf16(Fragments fragments, int lane, RoundingModel model, std::mt19937_64& random, float (&d)[4]) {
   const auto g = static_cast<size_t>(lane) / 4, t = static_cast<size_t>(lane) % 4;
   for (size_t i = 0; i < 4; ++i) {

@@ -57,8 +57,8 @@ VITRINE_KERNEL(vitrine_linear_bf16, LinearArguments) {
 inline constexpr float kByteSteps = 254, kMostSteps = 262144, kWholeBytes = 12582912;
 inline constexpr float kLeastStep = 0x1p-126F;
 
-// Quantization of a row. The byte of a number is the lowest byte in the bits of the float number * inverse + offset. It
-// stands for the number range.least + range.step * byte.
+// Quantization of a row. The byte of a number x is the lowest byte of the float x * inverse + offset. A byte stands for
+// the number range.least + range.step * byte.
 struct ByteGrid {
   float inverse, offset;
   ByteRange range;

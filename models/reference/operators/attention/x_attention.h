@@ -15,9 +15,9 @@ namespace vitrine {
 // output is a cosine times gq * gs. gq and gs are learned, one number per head; 1e-6 is added to norms. With
 // Norm::kNone, q^_i = gq * q_i and S^ = gs * S.
 //
-// An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij, the dot product of queries_i and
-// keys_j, says how much V_j adds to O_i. With Norm::kKeys, O_id = (gs / s_d) * sum_j M_ij * V_jd, where s_d is the norm
-// of column d of S; otherwise O = M V.
+// An AttentionTap stores the two factors of a matrix M, `queries` and `keys`: M_ij is the dot product of queries_i and
+// keys_j, and determines how much V_j adds to O_i. With Norm::kKeys, O_id = (gs / s_d) * sum_j M_ij * V_jd, where s_d
+// is the norm of column d of S; otherwise O = M V.
 struct LinearAttention {
   at::Tensor query_scale;    // gq, [heads]
   at::Tensor context_scale;  // gs, [heads]

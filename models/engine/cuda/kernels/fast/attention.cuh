@@ -4,7 +4,7 @@
 // A block of 256 threads computes 128 queries of one head of an image, 16 per warp. It loads 64 keys and values at a
 // time as bf16. If keys and values are bf16 in memory, they are copied while the previous 64 are used. A warp keeps the
 // largest score so far, and rescales its sums when that score grows. The result bits of a query depend only on its
-// image. A lane gets the scores in the layout in which the next product takes its left operand, so the weights stay in
+// image. A lane gets the scores in the layout that the left operand of the next product needs, so the weights stay in
 // registers. Weights are rounded to bf16 before they are divided by their sum; the plain kernel vitrine_attend_bf16
 // rounds them after the division.
 //

@@ -43,7 +43,7 @@ struct TokenTilesFp32 {
   static constexpr int kKeys = 32;                                       // keys loaded at once
   static constexpr int kChunk = 224;                                     // number of keys whose scores are stored
   static constexpr int kStride = kWidth + 4, kScoreStride = kChunk + 1;  // floats; rows start in different banks
-  // Offsets in shared memory, in bytes, of: the scaled queries; rows of keys or of values; the scores; and, per query,
+  // Offsets in shared memory, in bytes. The order is: scaled queries, rows of keys or of values, scores, and per query
   // the largest score and 1 / sum of the powers.
   static constexpr int kOfQueries = 0;
   static constexpr int kOfRows = kOfQueries + kQueries * kStride * 4;
@@ -60,8 +60,8 @@ struct QueryTiles {
   // number of keys whose scores are stored; if an image has more keys, its scores are computed more than once
   static constexpr int kChunk = 512;
   static constexpr int kValues = 64;  // number of values loaded at once
-  // Offsets in shared memory, in bytes, of: the scaled query; the scores, later exp(score - largest score); one number
-  // per warp; and the values.
+  // Offsets in shared memory, in bytes. The order is: scaled query, scores (later exp(score - largest score)), one
+  // number per warp, and values.
   static constexpr int kOfQuery = 0;
   static constexpr int kOfScores = kOfQuery + kMostWidth * 4;
   static constexpr int kOfWarps = kOfScores + kChunk * 4;
