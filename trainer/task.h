@@ -29,6 +29,7 @@ struct TrainingBatch {
   // Expected answers, int64: [samples] for images; [samples, ...] for sequences, as the task's loss requires.
   at::Tensor labels = {};
   // Image tasks: class probabilities of mixed images, [samples, classes] fp32; undefined if images are not mixed.
+  // Translation: weight of each sentence's loss, [samples, 1].
   at::Tensor targets = {};
   at::Tensor teacher_labels = {};  // [samples] int64: the teacher's answers; undefined without a teacher
 };

@@ -13,8 +13,7 @@
 namespace vitrine::program {
 namespace {
 
-// Number of the dropout site of the attention weights within a block. The family's code numbers the block's other
-// sites.
+// Index, within a block, of the dropout site of the attention weights. The family's code numbers the other sites.
 constexpr int kWeightsSite = 3;
 
 // Aborts if `holds` is false. Only a bug in a model family's code can make it false; user input cannot.

@@ -22,8 +22,8 @@ enum class Demand {
 std::vector<Demand> DemandOf(const Program& program, const std::vector<Value>& results);
 
 // Returns the values that the reference always computes: the logits, and the tokens after each block. Excludes the
-// tokens after class blocks (blocks that end with a JoinClass). If they were results, the patch tokens after the last
-// class block would be computed, although no operator reads them.
+// tokens after class blocks (blocks that end with a JoinClass). As results, they would make an engine compute the patch
+// tokens after the last class block, although no operator reads those patch tokens.
 std::vector<Value> ResultsOfRun(const Program& program);
 
 }  // namespace vitrine::program

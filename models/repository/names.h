@@ -19,8 +19,8 @@ std::optional<int64_t> ParseVersion(std::string_view name);
 bool IsThisMachine(std::string_view host_and_port);
 
 // Folder for downloads in progress, within the local copy of a remote repository. Its file kRefreshedFile is replaced
-// after each complete refresh and says "<number> versions of <address>". Before the first complete refresh, it says
-// "part of <address>" if a refresh copied some of the versions; such a copy can be served.
+// after each complete refresh and contains "<number> versions of <address>". Before the first complete refresh, the
+// file contains "part of <address>" if a refresh copied some of the versions; such a copy can be served.
 inline constexpr char kPullFolder[] = ".pull";
 inline constexpr char kRefreshedFile[] = "refreshed";
 

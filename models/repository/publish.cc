@@ -122,7 +122,7 @@ absl::StatusOr<int64_t> HighestGiven(const FileDescriptor& model_folder) {
       absl::StrCat(kHighestFile, " holds ", Quoted(*text), "; it must be the highest number ever published"));
 }
 
-// Returns the highest version number: the number in kHighestFile or of a version folder, complete or not.
+// Returns the highest number among that in kHighestFile and those of the version folders, complete or not.
 absl::StatusOr<int64_t> HighestUsed(const FileDescriptor& model_folder) {
   ASSIGN_OR_RETURN(int64_t highest, HighestGiven(model_folder));
   RETURN_IF_ERROR(ForEachEntry(

@@ -29,11 +29,11 @@ std::span<const BundledRecipe> BundledRecipes();
 // more than four bases.
 absl::StatusOr<v1::Recipe> FindRecipe(const std::string& name_or_path);
 
-// Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings may be
-// written without quotes. A [list] or comma-separated values replace all values of a repeated field; a repeated field
-// of messages needs a [list]. INVALID_ARGUMENT: an unknown field (the message lists the fields); an unknown enum value
-// (the message lists the values); another invalid value; or a zero in model_overrides, because a zero would not change
-// the model.
+// Applies "path=value": `path` is a field such as optimizer.lr, `value` is written as in a textproto. Strings have
+// quotes only within a [list]. A [list] or comma-separated values replace all values of a repeated field; a repeated
+// field of messages needs a [list]. INVALID_ARGUMENT: an unknown field (the message lists the fields); an unknown enum
+// value (the message lists the values); another invalid value; or a zero in model_overrides, because a zero would not
+// change the model.
 absl::Status ApplyOverride(const std::string& assignment, v1::Recipe& recipe);
 
 // Calls FindRecipe and applies the overrides. Returns the errors of FindRecipe and ApplyOverride.

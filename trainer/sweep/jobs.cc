@@ -26,7 +26,7 @@ struct Running {
   absl::Time since;
 };
 
-// Blocks SIGINT and SIGTERM during its lifetime. Without it, a signal to the child between fork and exec would run the
+// Blocks SIGINT and SIGTERM during its lifetime. Otherwise, a signal to the child between fork and exec would run the
 // parent's handler in the child, and the signal would be lost.
 class SignalsHeld {
  public:

@@ -94,7 +94,7 @@ class Sweeper {
  private:
   std::filesystem::path FolderOf(size_t cell) const { return CellFolder(options_, grid_.cells[cell]); }
 
-  // Reads existing results and lists the remaining cells. Fails before any run starts.
+  // Reads existing results and lists the remaining cells. Called before the runs, so that none starts after an error.
   absl::Status Prepare() {
     for (size_t i = 0; i < grid_.cells.size(); ++i) {
       const std::filesystem::path folder = FolderOf(i);

@@ -20,8 +20,8 @@ namespace vitrine {
 absl::StatusOr<StoredVersion> ReadVersionAt(const std::string& folder);
 
 // Reorders the classes of `data` like those of the start version, so that the version's head fits. Returns `data`
-// unchanged if start.replace_head is set or MatchLabels cannot match all classes by name. Returns the errors of
-// ReadVersionAt.
+// unchanged if there is no start version, if start.replace_head is set, or if the classes do not match one to one by
+// name. Returns the errors of ReadVersionAt.
 absl::StatusOr<std::unique_ptr<Dataset>> OrderAsStart(const v1::Recipe& recipe, std::unique_ptr<Dataset> data);
 
 // Returns the names of parameters whose shape depends on the number of classes: the classifier's last layer.

@@ -33,8 +33,8 @@ struct SafetensorsHeader {
 
 // Parses the JSON as a stream, without building a tree. The length of the text limits the memory, and the grammar of
 // the header limits the nesting. INVALID_ARGUMENT, with the key, for a duplicate (also if spelled with escapes), an
-// unknown field, a wrong type, a negative, fractional or overflowing number, rank above 8, a missing field, bytes after
-// the object. Does not check that dtype, shape and offsets are consistent.
+// unknown field, a wrong type, a negative, fractional or overflowing number, rank above 8, a missing field, or bytes
+// after the object. Does not check that dtype, shape and offsets are consistent.
 absl::StatusOr<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json);
 
 // Returns the JSON text of a header, with the tensors in the order of `header.tensors`. INVALID_ARGUMENT for names or

@@ -83,10 +83,10 @@ bool MayAddHead(ForeignSource source, const v1::ModelConfig& config);
 // `outside`) can be the weight of a head.
 bool LacksHead(ForeignSource source, const v1::ModelConfig& config, const UnwrappedWeights& weights);
 
-// If the file has no HeadName, searches for the head under another common name, such as "fc", "classifier", "head.fc"
-// or "heads.head". Also finds it if the names of all other layers have a prefix like "backbone.". If only one pair of
-// tensors can be the head, renames that pair to HeadName and returns its former name. Returns "" if the file has
-// HeadName, or if the other layers of the file do not fit `config`; RenameForeign then reports the error.
+// If the file has no layer named HeadName, searches for the head under another common name, such as "fc", "classifier",
+// "head.fc" or "heads.head". Also finds the head if the names of all other layers have a prefix like "backbone.". If
+// only one pair of tensors can be the head, renames that pair to HeadName and returns its former name. Returns "" if
+// the file has HeadName, or if its other layers do not fit `config`; RenameForeign then reports the error.
 // FAILED_PRECONDITION names the pairs that may be the head, or says that there is no such pair. If `config` has no
 // classes, a head is optional, and is searched for only if MayAddHead is true.
 absl::StatusOr<std::string> AdoptHead(ForeignSource source, const v1::ModelConfig& config, UnwrappedWeights& weights);

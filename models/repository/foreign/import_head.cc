@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the head of a model if training code named it differently.
+// Finds a model's head that training code renamed.
 #include <algorithm>
 #include <set>
 

@@ -9,8 +9,8 @@
 namespace vitrine {
 
 // Describes a file that is not a safetensors file: its probable format, and how to get the weights as safetensors ("is
-// a Git LFS pointer, ..."). Recognizes pointers, web pages, archives and the formats of other frameworks by their first
-// bytes and their name; does not recognize pickles. Returns "" for any other file.
+// a Git LFS pointer, ..."). Recognizes Git LFS pointers, web pages, archives and the formats of other frameworks by
+// their first bytes and their name; does not recognize pickles. Returns "" for any other file.
 std::string KindInWords(const std::filesystem::path& file, std::string_view bytes);
 
 }  // namespace vitrine

@@ -23,12 +23,12 @@ struct StepProfile {
   engine::StepKind kind = engine::StepKind::kRows;
   Precision precision = Precision::kFp32;
   int64_t multiply_adds = 0;
-  int64_t bytes = 0;  // memory and cache traffic: values, pixels, and the weights once per group
+  int64_t bytes = 0;  // memory and cache traffic: values, pixels, and the weights once per group of images
   double seconds = 0;
 };
 
 // Runs one pass over the images like Engine::Run and times every step, in plan order. The timer costs about 30 ns per
-// step and group.
+// step and group of images (models/engine/cpu/group.h).
 std::vector<StepProfile> ProfileSteps(const engine::Engine& engine, std::span<const engine::ImagePlanes> images,
                                       engine::Workspace& workspace);
 

@@ -115,7 +115,7 @@ absl::Status VerifiedNothing(const std::string& repository, const std::string& m
                                                     ExplainNoVersions(repository)));
 }
 
-// Prints the unknown fields of the manifest, which a newer program wrote. They are ignored and cannot be copied.
+// Prints the manifest's unknown fields, which come from a newer program. Such fields are ignored and cannot be copied.
 void PrintUnknown(const StoredVersion& version, const VersionId& id) {
   for (const std::string& field : version.unknown) {
     std::cerr << id.model << "/" << id.version << ": " << kManifestFile << ": " << field << " It is ignored.\n";

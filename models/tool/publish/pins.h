@@ -25,7 +25,8 @@ class Pins {
   std::optional<std::string> Why(const VersionId& id) const;
   // Returns true for a version that was rolled back or unloaded. Also returns true for a canary, or a version with a
   // share of the traffic, that lacks the label `stable`. Servers may load an older version in addition to a version for
-  // which IsApart is true. Traffic and labels in the admin state replace the traffic and labels of the serving config.
+  // which IsApart is true. The admin state's traffic replaces the serving config's traffic. A label in both files has
+  // the version that the admin state gives.
   bool IsApart(const VersionId& id) const { return apart_.contains(id); }
   // Returns a sentence for each model or version that a file names but `present` lacks, because a misspelled name
   // protects no version.

@@ -26,9 +26,8 @@ absl::Status RemoveCommand(const RemoveOptions& options);
 
 // Keeps the newest valid versions of each model and removes older versions. The number to keep is the larger of `keep`
 // and the number of versions that the version policy loads; if the policy loads all versions, none is removed. A
-// version does not count toward this number if it is Pins::IsApart, or if a file differs from its digest. Keeps
-// versions that `serving_config` or `admin_state` names, and folders without a manifest, which may be unfinished
-// copies.
+// version does not count if Pins::IsApart is true for it, or if a file differs from its digest. Keeps versions that
+// `serving_config` or `admin_state` names, and folders without a manifest, which may be unfinished copies.
 absl::Status PruneCommand(const RemoveOptions& options);
 
 }  // namespace vitrine

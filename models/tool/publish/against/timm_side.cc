@@ -89,8 +89,8 @@ absl::StatusOr<std::unique_ptr<TimmProcess>> TimmProcess::Start(const std::strin
   FileDescriptor ours(sockets[0]);
   pid_t child = 0;
   {
-    // The parent closes its copy of the child's socket after the fork. Otherwise it would not notice that the child has
-    // ended.
+    // The parent closes its copy of the child's socket after the fork. With that copy open, the parent would not notice
+    // that the child has ended.
     const FileDescriptor theirs(sockets[1]);
     ASSIGN_OR_RETURN(child, Spawn(python, theirs.get()));
   }

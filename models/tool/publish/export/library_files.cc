@@ -181,8 +181,8 @@ absl::Status CheckPlain(const v1::Manifest& manifest, const std::string& library
                                         library));
 }
 
-// Returns timm's name of the model. If timm has no name for it, returns the name of some model of the same family (ViT
-// or XCiT), to which TimmArguments gives the right sizes.
+// Returns timm's name of the model. If timm has no name for it, returns the name of any model of the same family (ViT
+// or XCiT); TimmArguments then sets the sizes.
 std::string TimmArch(const v1::ModelConfig& config) {
   const std::string named = TimmName(config);
   return !named.empty() ? named : config.has_vit() ? "vit_tiny_patch16_224" : "xcit_nano_12_p16_224";
@@ -257,7 +257,7 @@ Json TransformersConfig(const v1::ModelConfig& config, const std::vector<std::st
 }
 
 // Returns the settings of an image processor. If the model crops images to a square, the processor scales the shorter
-// side and crops; otherwise it stretches images. If it stretches images that the model crops, adds a note.
+// side and crops. Otherwise the processor stretches images; adds a note if the model crops them.
 Json TransformersPreprocessing(const v1::ModelConfig& config, std::vector<std::string>& notes) {
   const v1::Preprocessing& preprocessing = config.preprocessing();
   const Size size = InputSize(config);

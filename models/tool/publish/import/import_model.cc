@@ -63,7 +63,7 @@ std::optional<int64_t> ClassesOf(const TensorMap& tensors, const std::string& he
   return bias->second.shape[0];
 }
 
-// Uses ImageNet-1k's labels if the model has no labels and the head has 1000 classes.
+// Sets the labels to ImageNet-1k's. FAILED_PRECONDITION if the head has another number of classes.
 absl::Status TakeImageNet(const std::string& head_bias, ImportInput& given) {
   ASSIGN_OR_RETURN(given.labels, ParseLabels(kImageNet));
   const auto size = static_cast<int64_t>(given.labels.size());
@@ -148,7 +148,7 @@ absl::Status Override(const ImportOptions& options, v1::ModelConfig& config) {
 }
 
 // Prints what UnwrapForeign left out: the prefix of tensor names, other copies of the model, or tensors outside the
-// model. The published version does not show it.
+// model. The published version does not record this.
 void TellUnwrapped(const UnwrappedWeights& weights, const std::string& file, std::ostream& notes) {
   const auto quoted = [](std::string* text, const std::string& name) { absl::StrAppend(text, Quoted(name)); };
   if (!weights.prefix.empty()) {

@@ -20,7 +20,7 @@ struct LabelText {
 // classes are published:
 //   cat              one label per line
 //   "cat"            one label per line, each in quotes
-//   0 cat            a number before every label, then blanks, "," ":" ";" or "="; a header line may come first
+//   0 cat            a number before every label, then blanks, or one of , : ; = . ) ; a header line may come first
 //   {0: 'cat', ...   a Python dictionary or list, or JSON
 // INVALID_ARGUMENT or FAILED_PRECONDITION: there is no label; the numbers are not 0 to n-1 in that order; or the text
 // starts like a dictionary or list but is neither. The message names the format.

@@ -165,7 +165,7 @@ class Reader {
         taken_.push_back(absl::StrCat("layer_norm_eps ", *epsilon));
       }
     }
-    // DINOv2's image_size is the size of the position table, which the tensors show, and not of the images.
+    // DINOv2's image_size is the size of its position table, not of the images. The table's tensor shows this size.
     return known.starts_with("dinov2") ? absl::OkStatus() : CheckSide(SideIn(vision, "image_size"));
   }
 

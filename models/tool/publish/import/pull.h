@@ -33,8 +33,8 @@ struct PullRequest {
 // Returns the hub's address: $VITRINE_PULL_FROM, otherwise $HF_ENDPOINT, otherwise kPullFrom.
 std::string DefaultPullFrom();
 
-// Returns the header with $HF_TOKEN if the hub may get the token, because its address is https:// or this machine;
-// otherwise no header.
+// Returns the header with $HF_TOKEN if `base` is an https:// address or this machine, without user information ("@").
+// Otherwise returns no header, because other hubs must not get the token.
 std::map<std::string, std::string> LoginTo(const std::string& base);
 
 struct Pulled {

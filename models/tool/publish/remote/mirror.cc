@@ -236,7 +236,7 @@ class Refresh {
   }
 
   // Returns OK if the copy has room for the version. With `remove`, first removes the versions that the source no
-  // longer has, if this is needed and makes enough room. Without this, a full copy could never get new versions.
+  // longer has, if their removal is needed and makes enough room. Otherwise a full copy could never get new versions.
   absl::Status MakeRoom(const v1::Manifest& manifest) {
     const int64_t has = copies_.bytes(), needs = BytesOf(manifest);
     if (options_.most_bytes == 0 || has + needs <= options_.most_bytes) return absl::OkStatus();
@@ -295,8 +295,7 @@ class Refresh {
   }
 
   // Removes versions that the source no longer has. Called after a version could not be fetched, because that version
-  // may need the space. Keeps all versions of a model if the copy has no version of this model that the source still
-  // has.
+  // may need the space. Keeps all complete versions of a model if the source has none of them any more.
   absl::Status RemoveReplaced() {
     if (!options_.remove) return absl::OkStatus();
     std::set<VersionId> kept = listed_;
