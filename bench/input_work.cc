@@ -13,7 +13,7 @@
 namespace vitrine {
 namespace {
 
-// Normalization of ImageNet models. The values must equal those of bench/peers/pillow_worker.py.
+// Normalisation of ImageNet models. The values must equal those of bench/peers/pillow_worker.py.
 v1::Preprocessing InputPreprocessing(bool reduced) {
   constexpr int kSide = 224;
   v1::Preprocessing preprocessing;

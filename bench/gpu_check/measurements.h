@@ -44,7 +44,7 @@ void MeasureThroughput(const CheckSetting& setting, const MeasuredSetting& measu
 // Measures the rate of copies from pinned memory to the device in bytes/s, which limits the images/s.
 absl::StatusOr<double> CopyRate(cuda::driver::Card& card);
 
-double MedianOf(std::vector<double> values);  // requires a value
+double MedianOf(std::vector<double> values);  // requires at least one value
 
 }  // namespace vitrine
 

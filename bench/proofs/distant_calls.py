@@ -2,8 +2,8 @@
 """Compares calls with 110 KB over our transport and over gRPC 1.51 if each round trip takes 50 ms.
 
 A relay between h2load and the servers delays the bytes. Its bandwidth has no limit, so only the flow-control windows bound the
-rate. Each round has new connections, so it includes the growth of the windows. The rounds of the two servers alternate. The last
-row is about one call with a stream of messages, which has the window of one stream.
+rate. Each round has new connections, so it includes the growth of the windows. The rounds of the two servers alternate. In the
+last row, all messages are on the stream of one call, so the window of this stream also bounds the rate.
 """
 import shutil
 import subprocess

@@ -2,7 +2,7 @@
 """Callers that keep a connection over HTTP/1.1 or cleartext HTTP/2, and record how each connection ends.
 
 They are strict, because a client library would hide a broken connection by a retry. A request that was not answered is lost,
-unless the server's GOAWAY excludes it. A connection that has said `Connection: close` or GOAWAY is replaced by a new one.
+unless the server's GOAWAY excludes it. If the server sends `Connection: close` or GOAWAY, a new connection replaces the old one.
 """
 import http.client
 import socket

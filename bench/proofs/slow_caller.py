@@ -18,7 +18,7 @@ def main(address, file, pause):
         request = opened.read()
     response = _descriptors.message("vitrine.v1.ClassifyResponse")
     milliseconds = []
-    # Eight overlays are 8 MB. The user agent tells the server that this client accepts such large answers.
+    # Eight overlays are 8 MB. For this user agent, the server does not assume the limit of 4 MiB of other gRPC clients.
     options = [("grpc.max_receive_message_length", -1), ("grpc.primary_user_agent", "vitrine-bench")]
     with grpc.insecure_channel(address, options) as channel:
         classify = channel.unary_unary("/vitrine.v1.Classifier/Classify", bytes, response.FromString)

@@ -15,7 +15,7 @@ from driver.service import Server, bench
 MODEL = "eit-mini-cifar10"
 GOAL = 1.1
 RATE = 25  # quick images per second
-SECONDS, ROUNDS = 30, 8  # per side: the p99 of a round is the eighth worst of 750 quick images
+SECONDS, ROUNDS = 30, 8  # seconds of a round, and rounds per side; a round has 750 quick images, and its p99 is the eighth worst
 PAUSE = 0.5  # seconds between a slow answer and the next slow image
 SIDE = 4000  # side of the large image: 16 megapixels
 _attention = {}

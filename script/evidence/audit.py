@@ -129,7 +129,7 @@ def pairs(entry, grid, axes):
 
 
 def origin(experiment, entry):
-    """Returns complaints about an origin that is no digest where it should be one, or does not follow from the rows."""
+    """Returns complaints about the digests of an origin, and about hours and CPUs that do not match the rows."""
     if not experiment.recipe:
         return []
     fields = {"program": entry.origin.program} | ({"data_digest": entry.origin.data_digest} if experiment.data else {})

@@ -2,7 +2,7 @@
 """Decides claims by data in this repository: the codes of a bundled model, and tables of measurements in the documentation.
 
 Each function is named after its claim's id. It returns the claim's verdict word and a sentence that explains it. No rule was
-written before these data, and they have no interval, so the word is always "undecided here" with what a decision needs.
+written before these data, and the data have no interval, so the word is always "undecided here", followed by what a decision needs.
 """
 import itertools
 import json

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the attention distances that `vitrine eval` measured of the models of 06-eit, as results of 07-distances."""
+"""Reads the attention distances that `vitrine eval` measured on the models of 06-eit, as results of 07-distances."""
 import dataclasses
 import datetime
 import hashlib
@@ -10,7 +10,7 @@ import sweeps
 import take
 from records import Broken
 
-NAME, MODELS = "07-distances", "06-eit"  # the experiment, and that of its models
+NAME, MODELS = "07-distances", "06-eit"  # the experiment, and the experiment that trained its models
 IMAGES = 2000
 SPLIT = "test"
 ACCURACY = "test/top1"
@@ -19,7 +19,7 @@ THREADS = 2  # --executors of the server in the experiment's command
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """The server that computed the distances. The files of an evaluation do not name these, so whoever takes the results states them."""
+    """The server that computed the distances. Options of `script/claims take` give the fields, which the evaluation's files lack."""
 
     commit: str  # commit of vitrine-server and vitrine
     cpu: str  # processor, and the kernels that it selects
@@ -48,7 +48,7 @@ def scores(folder, name):
 
 
 def summary(folder, name, trained):
-    """Returns summary.json of an --out folder. Raises Broken if it is about another model, split or training. `trained` has the fields
+    """Returns summary.json of an --out folder. Raises Broken if its model, split or training is another. `trained` has the fields
     of the provenance that the training must have; a version without provenance is accepted."""
     told = json.loads((folder / "summary.json").read_text())
     if (told["model"]["model"], told["data"]["split"]) != (name, SPLIT):
@@ -66,7 +66,7 @@ def summary(folder, name, trained):
 
 
 def same_data(summaries):
-    """Returns the digest of the evaluated data. Raises Broken if folders have other data than the first, or weights of another folder."""
+    """Returns the digest of the evaluated data. Raises Broken if two folders have different data or the same weights."""
     (first, one), weights = next(iter(summaries.items())), {}
     for folder, told in summaries.items():
         if told["data"]["digest"] != one["data"]["digest"]:
@@ -78,7 +78,7 @@ def same_data(summaries):
 
 
 def read(found, work, program):
-    """Returns the distances in a work folder, and the accuracies of 06-eit. The origin is that of the evaluation."""
+    """Returns the distances in a work folder, and the accuracies of 06-eit. The origin describes the evaluation."""
     models, experiment, rows = found.runs.get(MODELS), found.experiments[NAME], []
     if not models:
         raise Broken(f"{NAME} also needs the accuracies of {MODELS}: take its results first")

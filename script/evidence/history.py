@@ -18,7 +18,7 @@ def git(root, *arguments):
     return None if found is None else found.decode()
 
 
-# Outputs of git that cannot change, because the arguments name commits by their hash. An audit with changed digits needs them often.
+# Outputs of git that cannot change, because the arguments name commits by their hash. They are cached for audits of changed digits.
 lasting = functools.lru_cache(maxsize=None)(git)
 digest = functools.lru_cache(maxsize=None)(program.digest)
 
@@ -45,7 +45,7 @@ def undecidable_at(root, commit):
 
 
 def decided_again(root, head):
-    """Returns complaints about rules that could not decide in an earlier commit, and of which HEAD no longer says so."""
+    """Returns complaints about rules that an earlier commit lists in `cannot_decide`, and HEAD does not."""
     paths = [f"{CLAIMS}/data/{paper}.toml" for paper in PAPERS]
     commits = lasting(root, "log", "--full-history", "--format=%H", head, "--", *paths).split()
     earlier = {entry: commit for commit in commits for entry in undecidable_at(root, commit)}
@@ -59,7 +59,7 @@ def experiment_at(root, commit, name):
 
 
 def older_rules(root, head, name, first):
-    """Returns complaints about rules and the grid of an experiment that are not those before the commit of its first results."""
+    """Returns complaints if an experiment's rules or grid have changed since the parent of `first`, the commit of its first results."""
     before, complaints = f"{first}^", []
     then = rules_at(root, before)
     for claim, rules in rules_at(root, head).items():
@@ -72,8 +72,8 @@ def older_rules(root, head, name, first):
 
 
 def kept(root, experiment, entry, commit):
-    """Returns complaints about results and origins of a commit that have changed since. Rows may get columns, and other seconds
-    if these are no score."""
+    """Returns complaints about results and origins of a commit that have changed since. Rows may get more columns, and
+    their seconds may change if the seconds are no score."""
     name = experiment.name
     texts = [lasting(root, "show", f"{commit}:{CLAIMS}/data/runs/{name}.{kind}") for kind in ("csv", "toml")]
     if None in texts:
@@ -91,7 +91,7 @@ def kept(root, experiment, entry, commit):
 
 
 def programs(root, experiment, origin):
-    """Returns complaints about a recorded commit that is not there, or has sources with another digest."""
+    """Returns complaints about a recorded commit that does not exist, or whose sources have another digest."""
     commit = origin.revision
     if not experiment.recipe and not commit:
         there = commit_is_there(root, origin.program)

@@ -84,7 +84,7 @@ def prediction(values, tail=0.0015):
 
 def chance_above(values, bound):
     """Returns the one-sided p value: the probability that a mean is at least as high as the mean of `values` if the true mean is
-    `bound`. If all values are equal, they give no estimate of the spread, so only their side of the bound counts, n times."""
+    `bound`. If all n values are equal, they give no estimate of the spread; the result is then that of a sign test: 0.5^n or 1."""
     found = estimate(values)
     if found.n < 2:
         return 1.0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides claims by runs. Applies rules that were written before the runs, and applies Holm's correction to the p values of
-each table of a paper. The formulas are those of common/statistics/paired.cc; the families of comparisons and the bounds are others."""
+each table of a paper. The formulas are those of common/statistics/paired.cc; the families of comparisons and the bounds differ."""
 import dataclasses
 import math
 import re
@@ -149,7 +149,7 @@ def corrected(outcomes):
 
 
 def needed_text(rule, outcome, comparisons):
-    """Returns how many pairs, or models of a correlation, would probably decide a rule of a table with so many rules."""
+    """Returns how many pairs, or models of a correlation, would probably decide a rule of a table with `comparisons` rules."""
     found = outcome.estimate
     if rule.compare == "correlation":
         return f"n needed: more than {found.n} models"
@@ -176,7 +176,7 @@ def word_of(rule, outcome, p_holds, p_fails, comparisons):
 
 
 def sides_agree(rule, outcome):
-    """Returns True if the sides of the bounds on which the values are allow a decision."""
+    """Returns True if there are at least FEW values, if all are on one side of the bound, or if the comparison does not need this."""
     return outcome.estimate.n >= FEW or rule.compare in ("equal", "correlation") or same_side(rule, outcome)
 
 
@@ -204,7 +204,7 @@ def table_of(place):
 
 
 def lacking(rule, runs):
-    """Returns the metrics of a rule that some result lacks. Such results decide nothing."""
+    """Returns the metrics of a rule for which some result has no value. The rule is then not decided."""
     metrics = [rule.metric] + ([rule.to["metric"]] if rule.compare == "correlation" else [])
     return [metric for metric in metrics if any(row.get(metric) in (None, "") for row in runs.rows)]
 

@@ -34,7 +34,7 @@ class Library:
 
 
 def shown(paper, claim, printed, stored, verdicts, cost):
-    """Returns a claim with the finding that the claim's kind of evidence gives. `cost` is that of its rules, or empty."""
+    """Returns a claim with the finding that the claim's kind of evidence gives. `cost`: what its rules cost, or empty."""
     by_kind = {"arithmetic": arithmetic.decide(paper, claim.id, printed), "outputs": outputs.decide(claim.id, printed, stored)}
     also = [finding.text for kind, finding in by_kind.items() if finding and kind != claim.evidence]
     if claim.evidence in by_kind:
@@ -61,8 +61,8 @@ def cost(claim, experiments, found):
 
 
 def effective(rule, experiments):
-    """Returns the rule with the scale "reduced" if its experiment deviates from the paper. The text of a rule is frozen once
-    there are results, so the scale that it states is not changed there."""
+    """Returns the rule with the scale "reduced" if its experiment deviates from the paper. The text of a
+    rule may not change once there are results, so this function corrects the scale."""
     experiment = experiments.get(rule.experiment)
     return dataclasses.replace(rule, scale="reduced") if experiment and experiment.deviates else rule
 

@@ -59,7 +59,7 @@ def size(experiment):
 
 
 def total_hours(experiment, runs):
-    """Returns the hours of an experiment on two cores: by the results at hand, or else as planned. `runs` is None without results."""
+    """Returns the hours of an experiment on two cores: computed from `runs` if they have rows, otherwise as planned. `runs` may be None."""
     return runs.origin.hours * size(experiment) / len(runs.rows) if runs and runs.rows else experiment.hours
 
 

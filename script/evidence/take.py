@@ -88,7 +88,7 @@ def loss_area(folder):
 
 
 def as_csv(rows):
-    """Returns rows as csv. Its columns are those of any row; a row that lacks one has an empty field."""
+    """Returns rows as csv. Its columns are all columns of all rows; the field of a column that a row lacks is empty."""
     text = io.StringIO()
     lines = csv.DictWriter(text, list(dict.fromkeys(column for row in rows for column in row)), restval="", lineterminator="\n")
     lines.writeheader()
