@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests how its age and the end of the server end a connection, and that its flow-control window grows.
+// Tests that a connection ends at its maximum age and at the server's shutdown, and that its flow-control window grows.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
@@ -109,7 +109,7 @@ EventLoop::Time TimeOfConnections() {
 }
 
 // Opens a connection whose client sends nothing and stays connected, then calls `act` with it. Returns the time for
-// which the connection then stays open, on a clock that does not wait.
+// which the connection then stays open, on a simulated clock.
 std::chrono::milliseconds TimeUntilClosed(bool is_shutting_down, const std::function<void(HttpConnection&)>& act) {
   constexpr std::chrono::milliseconds kStep{10};
   const std::shared_ptr<EventLoop> loop = *EventLoop::Make(TimeOfConnections);
@@ -160,7 +160,7 @@ TEST(ConnectionWindow, GrowsIfItIsUsedUpWithinARoundTrip) {
   const int32_t large = client.Begin("/", std::string(FlowWindow::kFirst, 'x'));
   EXPECT_EQ(client.Await(large).body, std::to_string(FlowWindow::kFirst));
   client.holds_answers = false;
-  client.Get("/");  // sends the answer of the PING
+  client.Get("/");  // sends the answer to the PING
   EXPECT_TRUE(client.Until([&] { return client.stream_window() == 4u * FlowWindow::kFirst; }));
 }
 

@@ -27,9 +27,9 @@ using ::testing::StartsWith;
 
 constexpr char kTenHeaders[] = "a: 1\r\nb: 2\r\nc: 3\r\nd: 4\r\ne: 5\r\nf: 6\r\ng: 7\r\nh: 8\r\ni: 9\r\nj: 0\r\n";
 constexpr char kGet[] = "GET /here HTTP/1.1\r\nHost: x\r\n\r\n";
-// Maximum number of bytes that HTTP/1 keeps while a request is being answered: one read before the limit, and one read.
+// Maximum number of bytes that HTTP/1 keeps while a request is being answered: up to kMostAhead, and one more read.
 constexpr int64_t kMostKept = 32 << 10;
-// Size of what a client sends before it reads the response: more than the kernel holds.
+// Number of bytes that a client sends before it reads the response. They do not fit in the kernel's buffers.
 constexpr size_t kMuch = 16 << 20;
 
 // Waits up to five seconds. Returns true if the condition became true.
@@ -45,7 +45,7 @@ std::string Gets(int count) {
   return all;
 }
 
-// A server that answers "/here" at once, and other requests when the test does. All bodies are read.
+// A server that answers "/here" at once. The test answers other requests, after their bodies were read.
 class Http1Memory : public ::testing::Test {
  protected:
   Http1Memory() {
@@ -140,7 +140,7 @@ TEST_F(Http1Memory, TheBufferOfABodyIsCounted) {
   }
 }
 
-// The parser takes complete lines although the headers are incomplete.
+// The parser consumes complete lines before all headers have arrived.
 TEST_F(Http1Memory, HeadersCountUntilTheRequestEnds) {
   std::string many;
   for (int i = 0; i < 40; ++i) many += kTenHeaders;  // 400 headers, of 38 counted bytes each
@@ -186,7 +186,7 @@ TEST_F(Http1Memory, LargeHeadersAreRejectedWithoutRoom) {
   EXPECT_EQ(budget_->used(), 0);
 }
 
-// A full budget rejects headers of which a part has arrived.
+// Headers that have only partly arrived are rejected if the budget is full.
 TEST_F(Http1Memory, IncompleteHeadersAreRejectedWithoutRoom) {
   BudgetShare other(budget_);
   ASSERT_TRUE(other.Add(budget_->limit() * 5 / 4, budget_->limit()));

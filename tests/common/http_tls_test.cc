@@ -42,7 +42,7 @@ constexpr char kDistrust[] =
     "x";
 
 // Ignores SIGPIPE, which OpenSSL raises if a client writes to a connection that the server has closed. SSL_read writes
-// too: an alert if the connection has ended without one.
+// too: it sends an alert if the server has disconnected without one.
 class HttpTls : public ::testing::Test {
  protected:
   HttpTls() : on_broken_pipe_(std::signal(SIGPIPE, SIG_IGN)) {}
@@ -285,8 +285,8 @@ class HttpTlsLoop : public HttpTls {
     EXPECT_TRUE(client->Connect());
     return client;
   }
-  // Waits until the loop checks a certificate after the test has set distrusts_. What the client sends afterwards
-  // arrives after the check.
+  // Waits until the loop checks a certificate after the test has set distrusts_. Bytes that the client sends
+  // afterwards arrive after the check.
   void AwaitCheck() { has_checked_.get_future().wait(); }
 
   const std::shared_ptr<HttpCommon> common_ = std::make_shared<HttpCommon>();
@@ -366,8 +366,8 @@ TEST_F(HttpTlsLoop, HeadersThatHaveBegunEndWithTheCertificate) {
   EXPECT_EQ(requests_, 1);
 }
 
-// HTTP/2: the client has been asked to leave because of max_age, and may begin requests for up to a second. The end of
-// its certificate, which the same tick notices, ends that time.
+// HTTP/2: the client has been asked to leave because of max_age, and may begin requests for up to a second. This time
+// ends early, because the same tick finds that the certificate is no longer valid.
 TEST_F(HttpTlsLoop, NoRequestBeginsAfterTheCertificateAlthoughTheClientWasLeaving) {
   common_->options.max_age = absl::ZeroDuration();
   common_->options.age_grace = absl::Milliseconds(200);

@@ -20,8 +20,8 @@ using ::testing::Le;
 using ::testing::StartsWith;
 
 constexpr size_t kLargeBytes = 300'000;
-// More than the size up to which responses are always sent, but less than the average of the connections that a check
-// of the limit may close.
+// Exceeds the size up to which responses are always sent. A check of the limit does not close a connection with so few
+// bytes, because this is less than the average of the connections.
 constexpr size_t kHeldBytes = 10'000;
 
 std::unique_ptr<HttpServer> StartServer(Closings& closings, int64_t max_unsent_bytes, int loops = 1) {

@@ -96,7 +96,7 @@ class Http2Client:
         self.acknowledges = True
         self.patience = 5  # maximum wait of wait(), in seconds
         self.window = 65535  # send window of the connection
-        self.windows = {}  # stream -> WINDOW_UPDATE increments less bytes sent
+        self.windows = {}  # stream -> sum of WINDOW_UPDATE increments, minus bytes sent
         self._unsent = bytearray()
         self._received = b""
         self._block = None

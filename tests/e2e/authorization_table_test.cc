@@ -166,8 +166,8 @@ class AuthorizationTable : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
-// Returns the methods of Admin and of all services that reflection lists. Asks a server that accepts no credentials,
-// because a server that accepts credentials offers no reflection.
+// Returns the methods of Admin and of all services that reflection lists. Queries a server without credentials,
+// because a server with credentials offers no reflection.
 std::vector<std::string> RegisteredMethods() {
   const ScratchFolder folder;
   RunningServer running(folder.path());

@@ -300,8 +300,8 @@ TEST_F(CudaServer, ADrainBehindAKernelThatNeverEndsEndsWithTheCodeOfALostDevice)
   EXPECT_THAT(server->Output(), AllOf(HasSubstr("stopped"), Not(HasSubstr("probe: the device is lost"))));
 }
 
-// No request runs. The process ends before the batch of the load counts as lost, so it cannot know whether the load
-// hangs or only takes long.
+// No request runs. The process ends before the batch of the load counts as lost, so it cannot distinguish a hung
+// load from a slow one.
 TEST_F(CudaServer, AServerEndsDuringALoadThatNeverEndsAndNamesTheVersion) {
   std::filesystem::remove_all(Repository() / "fixed");
   const auto server = Start("cuda:0", "hang=1");

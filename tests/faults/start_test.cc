@@ -95,8 +95,9 @@ class Shell {
   int status_ = 0;
 };
 
-// Returns a shell command that runs the command behind it as a user without other processes, who may have `threads`
-// threads. The limit does not apply to root. The user may read all files, because the build may be in a private folder.
+// Returns a prefix for a shell command. The command then runs as a user who has no other processes and may have
+// `threads` threads. The limit does not apply to root. The user may read all files, as the build may be in a private
+// folder.
 std::string WithThreads(int threads) {
   return absl::StrCat("prlimit --nproc=", threads, " setpriv --reuid=", 50'000 + getpid() % 10'000,
                       " --clear-groups --inh-caps=-all,+dac_override --ambient-caps=-all,+dac_override ");

@@ -25,7 +25,7 @@ typedef struct Stream {
 typedef struct Connection {
   int fd;       // -1: not connected
   int number;   // index of the connection, from 0
-  int variant;  // number of the connection plus its reconnects; selects the variant of a flood
+  int variant;  // `number` plus the count of reconnects; selects the variant of a flood
   bool connected, readable, writable, reads, has_goaway, had_bytes;
   double opened_at, goaway_at, next_at;  // in seconds, like Now(); next_at: earliest time of the next write or connect
   uint32_t next_stream;

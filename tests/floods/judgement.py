@@ -29,8 +29,8 @@ SCENARIOS = {
     "unread": "60 connections that never read large answers",
     "get-model": "GetModel with 64 sizes without pause, from 3 clients",
 }
-# Floods below the server's minimum rates, which are enforced after 20 s (preface) and 30 s. Value: what the server must end, and its count
-# in the flood's result.
+# Floods below the server's minimum rates, which are enforced after 20 s (preface) and 30 s. Value: what the server must end, and the name
+# of its count in the flood's result.
 SLOW = {"slow-preface": ("connections", "cut_off"), "window-0": ("calls", "resets"), "slow-bodies": ("calls", "ended")}
 SLOW_SECONDS = 45  # least time of these floods
 ANSWER_BUDGET = 128 << 20  # limit on the bytes of waiting answers in the scenario `unread`
@@ -52,7 +52,7 @@ off" are the connections that the server closed, and "reasons" are the server's 
 
 
 def least_sent(name, seconds, connections):
-    """Returns (count in the flood's result, minimum). A flood that reaches the minimum did attack; usual counts are far higher."""
+    """Returns (count in the flood's result, minimum). A flood below the minimum does not count as an attack; usual counts are far higher."""
     if name == "slow-preface":
         return "connections", 300 * connections
     if name in ("window-0", "slow-bodies"):
@@ -69,13 +69,13 @@ def least_sent(name, seconds, connections):
 
 
 def too_few(name, sent, seconds, connections):
-    """Returns a sentence that says how much too little the flood sent; an empty string if the flood sent enough."""
+    """Returns a sentence with the flood's count and its minimum if the flood sent too little, otherwise an empty string."""
     count, least = least_sent(name, seconds, connections)
     return "" if sent[count] >= least else f"sent too little: {sent[count]} {count}, at least {least:g} expected"
 
 
 def ended(name, sent, connections):
-    """Returns whether the server ended enough of a slow flood, and a note. Enough is the number that the flood must at least begin."""
+    """Returns True if the server ended at least the number of connections or calls that a slow flood must begin, and a note."""
     if name not in SLOW:
         return True, ""
     what, count = SLOW[name]

@@ -25,7 +25,7 @@ enum Setting : uint8_t {
   kHttp1 = 16,       // the client sends HTTP/1
   kCloses = 32,      // the client leaves at once, without reading the rest
   kReadOnly = 64,
-  kLeaves = 128,  // the server asks its clients to leave
+  kLeaves = 128,  // the server has begun to shut down
 };
 
 constexpr CloseReason kLeavingReasons[] = {CloseReason::kShutdown, CloseReason::kAge, CloseReason::kIdle,

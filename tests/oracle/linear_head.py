@@ -41,7 +41,7 @@ def main():
     print("// Written by tests/oracle/linear_head.py; do not edit.")
     print(f".features = {{.width = {WIDTH}, .classes = {CLASSES}, .values = {row(x)}, .labels = "
           "{" + ", ".join(map(str, y)) + "}},")
-    # scikit-learn's targets are -1 and 1, Vitrine's are 0 and 1
+    # scikit-learn's targets are -1 and 1, Vitrine's are 0 and 1.
     print(f".alpha = {ALPHA}, .weight = {row(ridge.coef_ / 2)}, .bias = {row((ridge.intercept_ + 1) / 2)},")
     print(f".correct = {left_out(RidgeClassifier(ALPHA), x, y)}, .chosen_alpha = {chosen!r},")
     print(f".centroids = {row(centroids.centroids_)}, .centroids_correct = {left_out(NearestCentroid(), x, y)},")

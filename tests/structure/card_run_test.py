@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that the page about the run on a card was reviewed after the last change of the kernels.
+"""Tests that the page about the run on a GPU was reviewed after the last change of the kernels.
 
 The page lists the kernels that differ from those of the run, and the digest of the sources for which the list was
 written. The test fails if the code of the kernels has changed since.

@@ -16,7 +16,7 @@
 
 namespace vitrine {
 
-// Trains `recipe` on kTrainSquares in the folder, with two threads unless the options set another number.
+// Trains `recipe` on kTrainSquares in the folder. Replaces one thread, the default of the options, by two.
 inline absl::StatusOr<TrainResult> RunIn(const ScratchFolder& folder, const v1::Recipe& recipe,
                                          TrainOptions options = {}) {
   options.work_dir = folder.path();

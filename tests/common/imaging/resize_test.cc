@@ -138,7 +138,7 @@ TEST(Resize, ARegionEqualsThatPartOfTheWholeResult) {
 }
 
 TEST(Resize, ARegionOfAnEnormousResultNeedsMemoryOnlyForTheRegion) {
-  // The whole result would need 60 GB.
+  // The whole result would need 64 GiB.
   const Image image = NoiseImage(8192, 1, 1);
   const FloatImage part = ResizeRegion(image, {8192, 1 << 21}, {4000, 1 << 20, {4, 4}}, v1::BILINEAR);
   EXPECT_EQ(part.values.size(), 16u);

@@ -190,7 +190,7 @@ TEST_P(EngineKernels, SoftmaxRowsAndDotsAgreeWithTheFormula) {
 
     std::vector<float> row(static_cast<size_t>(columns + 1), kUntouched);
     double sum = 0;
-    // scores differ by more than 87, so some powers underflow
+    // Scores differ by more than 87, so some powers underflow.
     const auto score = [&z](int64_t j) { return 90 * z[static_cast<size_t>(j)] - 40; };
     float largest = score(0);
     for (int64_t j = 0; j < columns; ++j) {

@@ -92,7 +92,7 @@ class NarrowKernelsTest : public ::testing::TestWithParam<Numbers> {
  protected:
   const NarrowKernels& kernels_ = *GetParam().kernels;
   const bool is_of_bytes_ = kernels_.of_bytes;
-  // error of NarrowGelu, which is larger with 16 lanes
+  // Error of NarrowGelu, which is larger with 16 lanes.
   const double gelu_error_ = kernels_.vector_columns == 16 ? 9.4e-5 : 0;
 
   // Returns the weights as rounded by the kernels, row by row.

@@ -114,7 +114,7 @@ TEST_F(HeadAdoption, AcceptsAHeadOutsideTheBodysPrefix) {
 
 TEST_F(HeadAdoption, RemovesTheHeadOfAModelWithoutClasses) {
   const v1::ModelConfig config = *ForeignConfig(ForeignSource::kTimm, "vit_tiny_patch16_224", 0);
-  for (const std::string name : {"head", "head.1", ""}) {  // "head.1" is not certainly a head
+  for (const std::string name : {"head", "head.1", ""}) {  // "head.1" may be another layer and is not adopted
     TensorMap tensors;
     for (const auto& [own, tensor] : tiny_) {
       if (!own.starts_with("head")) tensors["backbone." + own] = tensor;

@@ -82,8 +82,8 @@ TEST(UnwrapForeign, ReportsAndIgnoresTensorsOutsideTheModel) {
   const auto unwrapped = UnwrapForeign(tensors);
   EXPECT_TRUE(Same(unwrapped->tensors, Small()));
   EXPECT_THAT(Names(unwrapped->outside), ElementsAre("criterion.weight", "n_averaged"));
-  // If the model's tensors have no prefix, such as "model.", UnwrapForeign cannot tell them from other tensors and
-  // keeps all tensors.
+  // If the model's tensors have no prefix, such as "model.", UnwrapForeign cannot distinguish them from other
+  // tensors and keeps all tensors.
   tensors = Small();
   tensors["head_dist.bias"] = tensors["head.bias"];
   EXPECT_TRUE(UnwrapForeign(tensors)->tensors.contains("head_dist.bias"));

@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 constexpr char kBundled[] = VITRINE_SOURCE "/models/bundled/kv-pos-mnist/1";
 
-// A source that lists its versions but refuses all files. If `own` is not empty, returns it as the manifest of
-// kv-pos-mnist. Returns `others` as every other manifest.
+// A source that lists its versions but refuses all downloads. The manifest of kv-pos-mnist is `own` if that is not
+// empty. Every other manifest is `others`.
 class ListedStore : public RemoteStore {
  public:
   ListedStore(std::vector<VersionId> versions, absl::StatusOr<std::string> others, std::string own)
@@ -141,7 +141,7 @@ TEST_F(Mirror, ARefusedVersionDoesNotBlockTheOthers) {
   }
 }
 
-// A store that sends text as every file.
+// A source that sends each file in its stated size, but filled with the character `text`.
 class WrongStore : public ListedStore {
  public:
   using ListedStore::ListedStore;

@@ -143,7 +143,7 @@ TEST_F(QuantizeProgram, JsonHasMeasurementsAndKeptOperators) {
   EXPECT_EQ(result.at("version"), 2);
   EXPECT_EQ(result.at("precision"), "bf16");
   EXPECT_EQ(result.at("images"), 100);
-  // one image under two labels: in any precision, half of the answers are correct
+  // The data have one image under two labels, so half of the answers are correct in any precision.
   EXPECT_EQ(result.at("top1_fp32"), result.at("top1"));
   EXPECT_TRUE(result.at("kept").empty());
   EXPECT_GT(result.at("groups").get<int>(), 0);

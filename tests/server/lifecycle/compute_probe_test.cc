@@ -179,7 +179,7 @@ TEST_F(ComputeProbeTest, AMissingAnswerIsAFailureAndMayComeLater) {
   for (InferenceRequest& request : kept_) request.Finish(v1::ClassifyResponse());
 }
 
-// A clock whose time advances by an hour at each look, as after a pause of the whole process.
+// A clock that advances by an hour at each call of Now, as after a pause of the whole process.
 class PausedClock final : public Clock {
  public:
   absl::Time Now() const override {

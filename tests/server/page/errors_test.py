@@ -127,8 +127,8 @@ class Errors(PageCase):
         page.locator("#versions").filter(has_not_text=KV).wait_for()
 
     def test_a_draining_or_ended_server_gives_an_error(self):
-        # A request of the model KV waits 10 s for a fuller batch. The server does not end while the request waits. A
-        # probe would shorten this wait, because a batch begins 10 s after its first request.
+        # A request of the model KV waits 10 s for a fuller batch. The server does not end while the request waits. An
+        # earlier probe in the batch would shorten this wait, because a batch begins 10 s after its first request.
         serving = pathlib.Path(self.server.folder) / "serving"
         serving.write_text(f'models {{ model: "{KV}" batching {{ max_wait_seconds: 10 }} }}')
         server = start_server("--drain-deadline", "60s", "--probe-interval", "inf", "--serving-config", str(serving),

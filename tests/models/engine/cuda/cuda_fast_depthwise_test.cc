@@ -128,8 +128,8 @@ class CountedBatch : public KernelBatch {
     layer.y = layer.residual = NewMatrix(RowsOf::kCells, 2 * kChannels);
     return layer;
   }
-  // Runs the fast kernel and compares its counts for each tile with these: FMAs, the bytes that lanes load and store,
-  // the most sectors for them, and passes.
+  // Runs the fast kernel and expects these counts for each tile: FMAs, bytes that lanes load and store, at most this
+  // number of sectors, and passes of shared memory.
   template <class Arguments>
   void ExpectCounts(const Arguments& arguments, int64_t fmas, int64_t bytes, int64_t sectors, int64_t passes) {
     RunFast(arguments);
@@ -162,7 +162,7 @@ TEST(CudaFastDepthwise, LocalInteractionDoesTheWorkOfItsTilesWithoutBankConflict
   const float* const statistics = batch.Copy(batch.Numbers(2 * 4 * kCells));
   const cuda::LocalArguments arguments = {batch.NewLayer(/*activates=*/true), batch.NewLayer(/*activates=*/false),
                                           reinterpret_cast<const cuda::RowStatistics*>(statistics), weight, weight};
-  // The kernel loads a border of two cells, and activates one of one cell; the grid has the cells on two sides.
+  // The kernel loads a border of two cells and activates a border of one cell, which the grid has on two sides.
   constexpr int64_t kMiddle = kSide + 2, kLoaded = kSide + 4, kActivated = (kSide + 1) * (kSide + 1);
   constexpr int64_t kConvolved = CellsInHalves(kMiddle) + CellsInHalves(kSide);
   // GELU takes three FMAs and three words of its table. A warp activates eight columns.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests vitrine-gpu-check with the fake driver: all checks pass, injected faults make checks fail, and the HTML page says so.
+"""Tests vitrine-gpu-check with the fake driver: all checks pass, an HTML page shows them, and injected faults make checks fail.
 
     gpu_check_test.py PROGRAM FOLDER-OF-THE-FAKE [TEST...]
 """

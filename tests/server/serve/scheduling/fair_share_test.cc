@@ -35,14 +35,14 @@ TEST(WorkAhead, IsAtMostTheGreedyCallersOwnWork) {
 }
 
 TEST(WorkAhead, IncludesExpectedRequestsOfOthers) {
-  // Adds a caller that uses a fifth of the executor. The work x satisfies 100 + x / 5 = x.
+  // Adds a caller that uses a fifth of the executor. The result x satisfies 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 1)), 125, 1e-6);
   // Adds two callers that exceed the capacity. Each of them gets at most as much time as the caller whose work is
   // predicted.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 3}, {{}, 2}}, {}, 1)), 300, 1e-6);
-  // Adds one modest and one greedy caller. The work x satisfies 100 + 100 + x / 5 = x.
+  // Adds one modest and one greedy caller. The result x satisfies 100 + 100 + x / 5 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}, {{}, 2}}, {}, 1)), 250, 1e-6);
-  // Uses two executors, which halve the added work per executor. The work x satisfies 100 + x / 10 = x.
+  // Uses two executors, which halve the added work per executor. The result x satisfies 100 + x / 10 = x.
   EXPECT_NEAR(absl::ToDoubleMilliseconds(WorkAhead(100 * kUnit, {}, {{{}, 0.2}}, {}, 2)), 1000 / 9.0, 1e-6);
 }
 
@@ -64,14 +64,14 @@ TEST(WorkAhead, IncludesExpectedUrgentRequestsOfTheCaller) {
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 1), 125, 1e-6);          // 100 + x / 5 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {}, 2), 1000 / 9.0, 1e-6);   // 100 + x / 10 = x
   EXPECT_NEAR(milliseconds(100 * kUnit, 20 * kUnit, {}, 1), 130, 1e-6);  // 100 + (x + 20) / 5 = x
-  // In the first line, a greedy caller doubles the work x: 2 (100 + x / 5) = x. In the second line, a modest caller
+  // In the first line, a greedy caller doubles the work: 2 (100 + x / 5) = x. In the second line, a modest caller
   // adds only its own work: 100 + x / 5 + x / 10 = x.
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{1000 * kUnit, 10}}, 1), 1000 / 3.0, 1e-6);
   EXPECT_NEAR(milliseconds(100 * kUnit, {}, {{{}, 0.1}}, 1), 1000 / 7.0, 1e-6);
 }
 
-// Admits one request of one token and 1 ms from each of 500 callers. Predictions have separate entries for far fewer
-// callers.
+// Admits one request of one token and 1 ms from each of 500 callers. In predictions, only 64 callers have their own
+// entry; the others share one entry.
 TEST(ManyCallers, AllCallersCountAndIdleOnesAreRemoved) {
   FakeClock clock;
   auto model = std::make_shared<LoadedModel>();

@@ -210,8 +210,8 @@ TEST_P(UrgentRequests, FewExpireOrAreRejectedUnnecessarily) {
     EXPECT_GT(asked, 1500);
     EXPECT_LE(ended.expired, 0.001 * asked) << limit;
     // Allows some unnecessary rejections, because a fifth of the time to the deadline is reserved for prediction
-    // errors. If batch times vary by more than the requests' timeout, no prediction can even tell which requests would
-    // be in time.
+    // errors. If batch times vary by more than the requests' timeout, no prediction can separate requests that
+    // would be in time from late ones.
     const double in_vain = GetParam() > 0.05 ? 0.3 : limit < 100 ? 0.1 : 0.2;
     EXPECT_LE(all.answered - ended.answered, in_vain * asked)
         << limit << " ms: " << all.answered << " would have been in time";

@@ -85,8 +85,8 @@ TEST_F(HttpPortTest, ErrorsForOtherMethodsListTheAllowedOnes) {
   }
 }
 
-// A response that a worker thread makes may become a 503 in plain text: if too much work waits for the threads, or if
-// too many bytes are unsent (see HttpServerOptions::max_unsent_bytes).
+// A 503 in plain text replaces the response of a worker thread if too much work waits for the threads, or if too many
+// bytes are unsent (see HttpServerOptions::max_unsent_bytes).
 TEST_F(HttpPortTest, TheDocumentHas503ForEachResponseThatAWorkerMakes) {
   files_.Add("m", 1);
   registry_.Poll();

@@ -87,7 +87,7 @@ TEST_F(DescribingCallsTest, CallsAboutModelsWaitForAWorker) {
   const std::shared_future<void> gone = go.get_future().share();
   std::latch begun(2);
   for (int i = 0; i < 2; ++i) {  // Workers has two threads
-    // A worker may still read the future after the test has ended, so each has its own.
+    // A worker may still read the future after the test has ended, so each worker has its own copy.
     parts_.workers.Do("other", [&begun, gone] {
       begun.count_down();
       gone.wait();
